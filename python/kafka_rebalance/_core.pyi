@@ -1,0 +1,54 @@
+"""The compiled core. Not public: use the functions of `kafka_rebalance` around it."""
+
+from collections.abc import Sequence
+from typing import final
+
+from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.ownership import AnomalyKind
+
+@final
+class ArrowBatch:
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+def assign(
+    group: GroupSpec, assignor: str
+) -> tuple[
+    list[str],
+    bytes,
+    bytes,
+    bytes,
+    list[tuple[AnomalyKind, str, int, str | None]],
+]: ...
+def assign_lines(
+    lines: Sequence[bytes],
+    first: int,
+    assignor: str | None,
+    max_partitions: int,
+    threads: int,
+) -> list[tuple[bytes, bool]]: ...
+def assign_batch(
+    batch: object, assignor: str | None, max_partitions: int, threads: int
+) -> tuple[ArrowBatch, int]: ...
+def decode_subscription(
+    data: bytes,
+) -> tuple[int, list[str], bytes | None, list[tuple[str, int]], int | None, str | None]: ...
+def encode_subscription(
+    version: int,
+    topics: Sequence[str],
+    user_data: bytes | None,
+    owned_partitions: Sequence[tuple[str, int]],
+    generation_id: int | None,
+    rack_id: str | None,
+) -> bytes: ...
+def decode_assignment(data: bytes) -> tuple[int, list[tuple[str, int]], bytes | None]: ...
+def encode_assignment(
+    version: int, partitions: Sequence[tuple[str, int]], user_data: bytes | None
+) -> bytes: ...
+def decode_sticky_user_data(data: bytes) -> tuple[list[tuple[str, int]], int | None]: ...
+def encode_sticky_user_data(
+    partitions: Sequence[tuple[str, int]], generation_id: int
+) -> bytes: ...
+def decode_cooperative_user_data(data: bytes) -> int: ...

@@ -1,0 +1,1 @@
+"""Kafka's classic client-side assignors, to be read."""

@@ -1,0 +1,69 @@
+"""Cooperative sticky: sticky without what is transferring.
+
+A partition that another member still has to give up is kept back: it is in nobody's list until
+that member has revoked it and the group rebalances again.
+
+1. Sticky's target, from claims in the subscription's own fields.
+2. Equal subscriptions: the constrained algorithm has recorded what is transferring.
+3. Else it is computed: what one member gets new and another loses, by all claims, however old.
+4. Each transferring partition is taken from the list of its new owner.
+
+Cost     that of sticky.
+Errors   AssignorThrows where Kafka's class does.
+Source   org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Kafka 4.4.0); KIP-429.
+Differs  as sticky.
+
+>>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, assign
+>>> t = "t"
+>>> owned = lambda *partitions: tuple(TopicPartition(t, p) for p in partitions)
+>>> group = GroupSpec(
+...     "g",
+...     topics=(Topic(t, 3),),
+...     members=(
+...         Member("C1", (t,), owned_partitions=owned(0, 1), generation_id=1),
+...         Member("C2", (t,), owned_partitions=owned(2), generation_id=1),
+...         Member("C3", (t,)),
+...     ),
+... )
+>>> print(assign(group, "cooperative-sticky", engine="reference"))
+C1: t[0]
+C2: t[2]
+C3:
+"""
+
+from kafka_rebalance.model import GroupSpec, TopicPartition
+
+from . import constrained, general
+from .claims import sent_by_cooperative, settle
+
+_NAME = "cooperative-sticky"
+
+
+def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
+    # 1.
+    sent = {m.member_id: sent_by_cooperative(m) for m in group.members}
+    claims = settle(group, sent)
+    # 2.
+    if claims.equal_subscriptions:
+        target = constrained.assign(_NAME, group, claims)
+        assignment, transferring = target.assignment, target.transferring
+    # 3.
+    else:
+        assignment = general.assign(_NAME, group, claims)
+        transferring = _transferring(sent, assignment)
+    # 4.
+    for tp, member_id in transferring.items():
+        assignment[member_id].remove(tp)
+    return assignment
+
+
+def _transferring(
+    sent: dict[str, list[TopicPartition]], assignment: dict[str, list[TopicPartition]]
+) -> dict[TopicPartition, str]:
+    added: dict[TopicPartition, str] = {}
+    revoked: set[TopicPartition] = set()
+    for member_id, assigned in assignment.items():
+        owned = set(sent[member_id])
+        added.update((tp, member_id) for tp in assigned if tp not in owned)
+        revoked |= owned.difference(assigned)
+    return {tp: member_id for tp, member_id in added.items() if tp in revoked}

@@ -1,0 +1,245 @@
+"""The sticky algorithm for members that subscribe to different topics.
+
+1. Partitions sorted by how few subscribers their topic has, topic, number.
+2. Claims of older generations are remembered as previous owners.
+3. Each member keeps what it owned, unless it no longer subscribes to the topic or its rack does
+   not match; either of these makes a *revocation*.
+4. Each unassigned partition goes to the subscriber with the fewest partitions, ties by id; with
+   racks, first only to members near it or without a rack.
+5. Topics with one subscriber, and members that own all they can and nothing that another could
+   have, take no part in what follows.
+6. Balance: first the unassigned partitions (unless something was revoked), then all of them, again
+   and again, until a pass moves nothing. A partition goes back to its previous owner if that has
+   at least two less; else to the smallest subscriber, if any has at least two less.
+7. If that did not lower the score, and somebody owned something before, it is undone.
+
+Quirks: a previous owner need not subscribe any more; one that step 5 took out makes Kafka fail; a
+kept partition that does not exist stops the walk of step 3, as in the constrained algorithm.
+
+Order    members by (partitions held, id); subscribers of a topic and claims in hash order; what
+         the movement record sends back, in the order of a hash set of partitions.
+Cost     each move of step 6 looks at all P partitions and all subscriptions: O(moves * (P + S)).
+Errors   AssignorThrows where Kafka's class runs into a member that was taken out.
+Source   AbstractStickyAssignor.GeneralAssignmentBuilder (Kafka 4.4.0).
+Differs  nowhere.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Sequence
+
+from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.order import by_name, java_hash_order, name_key
+
+from .claims import Claims, user_generation
+from .constrained import without_kept
+from .movements import Movements
+from .racks import Racks
+
+
+def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicPartition]]:
+    build = _Build(name, claims, Racks.of(group, claims))
+    build.sort_partitions()  # 1.
+    build.remember_previous()  # 2.
+    unassigned = build.keep_owned()  # 3.
+    initializing = not any(build.current.values())
+    build.assign_unassigned(unassigned)  # 4.
+    fixed = build.take_out_fixed()  # 5.
+    build.balance(unassigned, initializing=initializing)  # 6. 7.
+    return in_hash_order(build.current, fixed)
+
+
+class _Build:
+    def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
+        self.name = name
+        self.claims = claims
+        self.racks = racks
+        self.current = claims.owned
+        self.owner = {tp: m for m, partitions in claims.owned.items() for tp in partitions}
+        # A topic listed twice counts twice, here and in a topic's number of subscribers.
+        self.topics_of = {
+            member.member_id: [t for t in by_name(member.topics) if t in claims.counts]
+            for member in claims.members
+        }
+        self.subscribers: dict[str, list[str]] = {topic: [] for topic in claims.counts}
+        for member_id, topics in self.topics_of.items():
+            for topic in topics:
+                self.subscribers[topic].append(member_id)
+        self.previous: dict[TopicPartition, tuple[str, int]] = {}
+        self.revocation = False
+        self.movements = Movements()
+        self.all_partitions: list[TopicPartition] = []
+        self.by_size: list[tuple[int, bytes, str]] = []  # (partitions held, id as key, id), sorted
+
+    def sort_partitions(self) -> None:
+        counts = self.claims.counts
+        topics = sorted(counts, key=lambda t: (len(self.subscribers[t]), name_key(t)))
+        self.all_partitions = [TopicPartition(t, p) for t in topics for p in range(counts[t])]
+
+    def remember_previous(self) -> None:
+        for member in self.claims.members:
+            generation = user_generation(member)
+            if generation < self.claims.max_generation:
+                for tp in self.claims.sent[member.member_id]:
+                    if tp not in self.previous or generation > self.previous[tp][1]:
+                        self.previous[tp] = member.member_id, generation
+
+    def keep_owned(self) -> list[TopicPartition]:
+        kept = []
+        for member_id, owned in self.current.items():
+            keep = [
+                tp
+                for tp in owned
+                if tp.topic in self.topics_of[member_id] and not self.racks.mismatch(member_id, tp)
+            ]
+            self.revocation |= len(keep) < len(owned)
+            self.current[member_id] = keep
+            kept += keep
+        self.by_size = sorted((len(self.current[m]), name_key(m), m) for m in self.current)
+        kept.sort(key=lambda tp: (len(self.subscribers[tp.topic]), name_key(tp.topic), tp[1]))
+        return without_kept(self.all_partitions, kept)
+
+    def assign_unassigned(self, unassigned: list[TopicPartition]) -> None:
+        if self.racks.active():
+            unassigned = [tp for tp in unassigned if not self._assign_smallest(tp, self.racks)]
+        for tp in unassigned:
+            self._assign_smallest(tp, None)
+
+    def _assign_smallest(self, tp: TopicPartition, racks: Racks | None) -> bool:
+        for _, _, member_id in self.by_size:
+            if tp.topic in self.topics_of[member_id] and not (
+                racks and racks.mismatch(member_id, tp)
+            ):
+                self._resize(member_id, lambda: self.current[member_id].append(tp))
+                self.owner[tp] = member_id
+                return True
+        return False
+
+    def take_out_fixed(self) -> dict[str, list[TopicPartition]]:
+        taken_out = [m for m in self.topics_of if not self._can_take_part(m)]
+        for member_id in taken_out:
+            self._leave_order(member_id)
+        return {member_id: self.current.pop(member_id) for member_id in taken_out}
+
+    def _can_take_part(self, member_id: str) -> bool:
+        owned = self.current[member_id]
+        return len(owned) < self._possible(member_id) or any(
+            self._is_contested(tp.topic) for tp in owned
+        )
+
+    def _is_contested(self, topic: str) -> bool:
+        return len(self.subscribers[topic]) >= 2
+
+    def _possible(self, member_id: str) -> int:
+        """The most partitions that a member can have."""
+        topics = self.topics_of[member_id]
+        counts = self.claims.counts
+        return sum(counts.values() if len(topics) == len(counts) else (counts[t] for t in topics))
+
+    def balance(self, unassigned: list[TopicPartition], *, initializing: bool) -> None:
+        before = {member_id: list(owned) for member_id, owned in self.current.items()}
+        if not self.revocation:
+            self._reassign([tp for tp in unassigned if self._is_contested(tp.topic)])
+        moved = self._reassign([tp for tp in self.all_partitions if self._is_contested(tp.topic)])
+        if not initializing and moved and _score(self.current) >= _score(before):
+            self.current = before
+
+    def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
+        moved_any = False
+        moved = bool(partitions)
+        while moved:
+            moved = False
+            balanced = self._is_balanced()
+            for tp in partitions:
+                if balanced:
+                    break
+                if self._reassign_one(tp):
+                    moved = True
+                    balanced = self._is_balanced()  # only a move changes it
+            moved_any |= moved
+        return moved_any
+
+    def _reassign_one(self, tp: TopicPartition) -> bool:
+        size = self._size(self.owner[tp])
+        if tp in self.previous:
+            previous, _ = self.previous[tp]
+            if size > self._size(previous) + 1:
+                self._move(tp, previous)
+                return True
+        if any(size > self._size(other) + 1 for other in self._near_first(tp)):
+            subscribers = self.subscribers[tp.topic]
+            self._move(tp, next(m for _, _, m in self.by_size if m in subscribers))
+            return True
+        return False
+
+    def _near_first(self, tp: TopicPartition) -> list[str]:
+        """Subscribers of a partition, if its owner is near it with those that are near it before.
+
+        The order only tells whether Kafka's class meets a member that was taken out.
+        """
+        subscribers = self.subscribers[tp.topic]
+        racks = self.racks.of_partition.get(tp, frozenset())
+        if self.racks.of_member.get(self.owner[tp]) not in racks:
+            return subscribers
+        return [m for m in subscribers if self.racks.of_member.get(m) in racks] + subscribers
+
+    def _move(self, tp: TopicPartition, destination: str) -> None:
+        tp = self.movements.actual(tp, self.owner[tp], destination)
+        source = self.owner[tp]
+        self.movements.move(tp, source, destination)
+        self._resize(source, lambda: self.current[source].remove(tp))
+        self._resize(destination, lambda: self.current[destination].append(tp))
+        self.owner[tp] = destination
+
+    def _is_balanced(self) -> bool:
+        """Whether no member could take a partition of its topics from one with two or more more."""
+        if self.by_size[0][0] >= self.by_size[-1][0] - 1:
+            return True
+        holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
+        for size, _, member_id in self.by_size:
+            if size == self._possible(member_id):
+                continue
+            owned = set(self.current[member_id])
+            for topic in self.topics_of[member_id]:
+                for partition in range(self.claims.counts[topic]):
+                    tp = TopicPartition(topic, partition)
+                    if tp not in owned and size + 1 < self._size(holder.get(tp)):
+                        return False
+        return True
+
+    def _size(self, member_id: str | None) -> int:
+        if member_id not in self.current:
+            raise AssignorThrows.of(
+                self.name,
+                "NullPointerException",
+                "a member that takes no part in balancing is still known as an owner",
+            )
+        return len(self.current[member_id])
+
+    def _resize(self, member_id: str, change: Callable[[], None]) -> None:
+        self._leave_order(member_id)
+        change()
+        insort(self.by_size, self._place(member_id))
+
+    def _leave_order(self, member_id: str) -> None:
+        del self.by_size[bisect_left(self.by_size, self._place(member_id))]
+
+    def _place(self, member_id: str) -> tuple[int, bytes, str]:
+        return len(self.current[member_id]), name_key(member_id), member_id
+
+
+def _score(assignment: dict[str, list[TopicPartition]]) -> int:
+    """Sum of the size differences of all pairs of members, as Java's 32-bit int has it."""
+    sizes = sorted(len(partitions) for partitions in assignment.values())
+    # In ascending order, the i-th of n is the larger one in i pairs and the smaller in n - 1 - i.
+    total = sum(size * (2 * i - len(sizes) + 1) for i, size in enumerate(sizes))
+    return (total + 2**31) % 2**32 - 2**31
+
+
+def in_hash_order(
+    current: dict[str, list[TopicPartition]], fixed: dict[str, list[TopicPartition]]
+) -> dict[str, list[TopicPartition]]:
+    """All members as the hash map has them after the fixed ones were taken out and put back."""
+    assignment = current | fixed
+    again = [*current, *java_hash_order(list(fixed))]
+    return {member_id: assignment[member_id] for member_id in java_hash_order(again)}

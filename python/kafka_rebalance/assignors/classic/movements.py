@@ -1,0 +1,45 @@
+"""The record of moves that keeps partitions from going round in circles.
+
+When a partition is about to go from c to d while another of the same topic went from d to c in
+this run, sending that one back settles the same difference with one move less.
+
+Which one is sent back is the first of a HashSet of partitions: the order of a Java hash table that
+partitions were put into and taken out of.
+
+Source   AbstractStickyAssignor.PartitionMovements (Kafka 4.4.0).
+"""
+
+from kafka_rebalance.hash_table import HashTable
+from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.order import partition_hash
+
+
+class Movements:
+    def __init__(self) -> None:
+        self._moved: dict[TopicPartition, tuple[str, str]] = {}  # from its first owner to its last
+        self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}  # topic, from, to
+
+    def actual(self, tp: TopicPartition, source: str, destination: str) -> TopicPartition:
+        """The partition to move in place of `tp`, or `tp` itself."""
+        if tp in self._moved:
+            source, _ = self._moved[tp]
+        moved_back = self._by_pair.get((tp.topic, destination, source))
+        return tp if moved_back is None else TopicPartition(tp.topic, next(iter(moved_back)))
+
+    def move(self, tp: TopicPartition, source: str, destination: str) -> None:
+        """Records a move; a partition that returns to its first owner has not moved."""
+        if tp in self._moved:
+            source = self._forget(tp)
+            if source == destination:
+                return
+        self._moved[tp] = source, destination
+        table = self._by_pair.setdefault((tp.topic, source, destination), HashTable())
+        table.put(tp.partition, partition_hash(*tp), tp.partition)
+
+    def _forget(self, tp: TopicPartition) -> str:
+        source, destination = self._moved.pop(tp)
+        table = self._by_pair[tp.topic, source, destination]
+        table.remove(tp.partition)
+        if not table:
+            del self._by_pair[tp.topic, source, destination]
+        return source

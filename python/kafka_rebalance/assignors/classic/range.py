@@ -1,0 +1,159 @@
+"""Range: per topic, contiguous runs of partitions to the sorted subscribers.
+
+Each topic is shared out by itself, so every topic gives its extra partitions to the same first
+members: the skew grows with the number of topics. With racks, partitions go first to members near
+one of their replicas, as far as that leaves the shares as they are.
+
+1. Topics in the order of Java's hash table; each with its subscribers, static ones first.
+2. Rack pass, when any topic needs it: topics with the same subscribers and racks and the same
+   number of partitions are co-partitioned, their equal partition numbers stay together; a topic
+   on its own gives each member in order the first partitions that match its rack.
+3. Ranges: each member in order takes the first partitions left, up to its share.
+4. After a rack pass, every list is sorted by topic and partition.
+
+Order    members by static_first; topics by java_hash_order, visible in the answer without racks.
+Cost     O(P + S log S): P partitions, S subscriptions; with co-partitioned racks O(P * members).
+Errors   none; a topic without metadata is skipped.
+Source   org.apache.kafka.clients.consumer.RangeAssignor (Kafka 4.4.0); rack pass: KIP-881.
+Differs  nowhere.
+
+>>> from kafka_rebalance import GroupSpec, Member, Topic, assign
+>>> group = GroupSpec(
+...     "g",
+...     topics=(Topic("t0", 3), Topic("t1", 3)),
+...     members=(Member("C0", ("t0", "t1")), Member("C1", ("t0", "t1"))),
+... )
+>>> print(assign(group, "range", engine="reference"))
+C0: t0[0, 1] t1[0, 1]
+C1: t0[2] t1[2]
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kafka_rebalance.model import GroupSpec, Member, TopicPartition
+from kafka_rebalance.order import by_name, name_key, static_first
+
+from .subscriptions import topics_in_order
+
+
+def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
+    # 1.
+    topics = _topic_shares(group)
+    assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
+    # 2.
+    rack_pass = any(topic.needs_racks for topic in topics)
+    if rack_pass:
+        _assign_with_racks(topics, assignment)
+    # 3.
+    for topic in topics:
+        _assign_ranges(topic, lambda member, partition: True, assignment)
+    # 4.
+    if rack_pass:
+        for partitions in assignment.values():
+            partitions.sort(key=lambda tp: (name_key(tp.topic), tp.partition))
+    return assignment
+
+
+@dataclass(eq=False)
+class _TopicShare:
+    """A topic on its way: its subscribers in order, and what each may still take."""
+
+    name: str
+    subscribers: list[Member]
+    partition_racks: list[frozenset[str]]  # empty when no subscriber has a rack
+    needs_racks: bool
+    unassigned: list[int]
+    share: int  # partitions a member
+    extras: int  # members that may still have one more
+    taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def room(self, member: Member) -> int:
+        return max(0, self.share + (self.extras > 0) - self.taken[member.member_id])
+
+    def rack_matches(self, member: Member, partition: int) -> bool:
+        if member.rack is None:
+            return True
+        return (
+            partition < len(self.partition_racks) and member.rack in self.partition_racks[partition]
+        )
+
+    def take(
+        self, member: Member, partitions: list[int], into: dict[str, list[TopicPartition]]
+    ) -> None:
+        into[member.member_id].extend(TopicPartition(self.name, p) for p in partitions)
+        self.taken[member.member_id] += len(partitions)
+        if self.taken[member.member_id] > self.share:
+            self.extras -= 1
+        gone = set(partitions)
+        self.unassigned = [p for p in self.unassigned if p not in gone]
+
+
+def _topic_shares(group: GroupSpec) -> list[_TopicShare]:
+    topics = {topic.name: topic for topic in group.topics}
+    members = static_first(group.members)
+    shares = []
+    for name in topics_in_order(group):
+        topic = topics[name]
+        subscribers = [member for member in members if name in member.topics]
+        member_racks = {member.rack for member in subscribers if member.rack is not None}
+        racks: list[frozenset[str]] = []
+        if member_racks:
+            replicas = topic.racks or ((),) * topic.partitions
+            racks = [frozenset(r for r in replica if r is not None) for replica in replicas]
+        shares.append(
+            _TopicShare(
+                name,
+                subscribers,
+                racks,
+                _needs_racks(member_racks, racks),
+                list(range(topic.partitions)),
+                *divmod(topic.partitions, len(subscribers)),
+            )
+        )
+    return shares
+
+
+def _needs_racks(member_racks: set[str], partition_racks: list[frozenset[str]]) -> bool:
+    everywhere = frozenset[str]().union(*partition_racks)
+    return not member_racks.isdisjoint(everywhere) and any(r != everywhere for r in partition_racks)
+
+
+def _assign_with_racks(
+    topics: list[_TopicShare], assignment: dict[str, list[TopicPartition]]
+) -> None:
+    together: dict[object, list[_TopicShare]] = defaultdict(list)
+    for topic in topics:
+        racks = tuple((member.member_id, member.rack) for member in topic.subscribers)
+        together[racks, len(topic.partition_racks)].append(topic)
+    for group in together.values():
+        if len(group) > 1:
+            _assign_co_partitioned(group, assignment)
+        elif group[0].needs_racks:
+            _assign_ranges(group[0], group[0].rack_matches, assignment)
+
+
+def _assign_co_partitioned(
+    topics: list[_TopicShare], assignment: dict[str, list[TopicPartition]]
+) -> None:
+    waiting = list(topics[0].subscribers)
+    for partition in range(len(topics[0].partition_racks)):
+        for member in waiting:
+            if all(t.rack_matches(member, partition) and t.room(member) for t in topics):
+                for topic in topics:
+                    topic.take(member, [partition], assignment)
+                if not any(topic.room(member) for topic in topics):
+                    waiting.remove(member)
+                break
+
+
+def _assign_ranges(
+    topic: _TopicShare,
+    may_take: Callable[[Member, int], bool],
+    assignment: dict[str, list[TopicPartition]],
+) -> None:
+    for member in topic.subscribers:
+        allowed = [p for p in topic.unassigned if may_take(member, p)]
+        if run := allowed[: topic.room(member)]:
+            topic.take(member, run, assignment)

@@ -1,0 +1,42 @@
+"""Round-robin: all partitions, sorted, dealt one by one to the sorted members.
+
+1. Members in a circle, static ones first; topics by name, each with its partitions ascending.
+2. For each partition, members that do not subscribe to its topic are passed over, the next one
+   gets it, and the circle goes on from there; also from topic to topic.
+
+Order    members by static_first; topics by_name.
+Cost     O(P * members) at worst, O(P) when all subscribe to the same topics.
+Errors   none for a group with members; racks are ignored.
+Source   org.apache.kafka.clients.consumer.RoundRobinAssignor (Kafka 4.4.0).
+Differs  nowhere.
+
+>>> from kafka_rebalance import GroupSpec, Member, Topic, assign
+>>> group = GroupSpec(
+...     "g",
+...     topics=(Topic("t0", 3), Topic("t1", 3)),
+...     members=(Member("C0", ("t0", "t1")), Member("C1", ("t0", "t1"))),
+... )
+>>> print(assign(group, "roundrobin", engine="reference"))
+C0: t0[0, 2] t1[1]
+C1: t0[1] t1[0, 2]
+"""
+
+from itertools import cycle
+
+from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.order import by_name, static_first
+
+
+def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
+    counts = group.partition_counts()
+    assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
+    # 1.
+    members = [(member.member_id, set(member.topics)) for member in static_first(group.members)]
+    circle = cycle(members)
+    subscribed = set[str]().union(*(topics for _, topics in members))
+    # 2.
+    for topic in by_name(subscribed & counts.keys()):
+        for partition in range(counts[topic]):
+            member_id = next(member_id for member_id, topics in circle if topic in topics)
+            assignment[member_id].append(TopicPartition(topic, partition))
+    return assignment

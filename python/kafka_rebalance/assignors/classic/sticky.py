@@ -1,0 +1,40 @@
+"""Sticky: everyone keeps what they owned, as far as the balance allows.
+
+1. Members and topics in hash order, claims settled (`claims.py`).
+2. All subscriptions equal: the constrained algorithm (`constrained.py`).
+3. Else the general one (`general.py`).
+
+Order    see the two algorithms.
+Cost     see the two algorithms.
+Errors   AssignorThrows where Kafka's class does.
+Source   org.apache.kafka.clients.consumer.StickyAssignor (Kafka 4.4.0); KIP-54, KIP-341, KIP-881.
+Differs  an assignor object that leads for long remembers the largest generation it ever saw; here
+         each group is answered as by a new leader.
+
+>>> from kafka_rebalance import GroupSpec, Member, Topic, assign
+>>> topics = (Topic("t1", 1), Topic("t2", 2), Topic("t3", 2))
+>>> members = (
+...     Member("C1", ("t1",)),
+...     Member("C2", ("t1", "t2")),
+...     Member("C3", ("t1", "t2", "t3")),
+... )
+>>> print(assign(GroupSpec("g", topics, members), "sticky", engine="reference"))
+C1: t1[0]
+C2: t2[0, 1]
+C3: t3[0, 1]
+"""
+
+from kafka_rebalance.model import GroupSpec, TopicPartition
+
+from . import constrained, general
+from .claims import sent_by_sticky, settle
+
+
+def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
+    # 1.
+    claims = settle(group, {m.member_id: sent_by_sticky(m) for m in group.members})
+    # 2.
+    if claims.equal_subscriptions:
+        return constrained.assign("sticky", group, claims).assignment
+    # 3.
+    return general.assign("sticky", group, claims)

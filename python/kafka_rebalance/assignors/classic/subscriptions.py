@@ -1,0 +1,26 @@
+"""What an assignor is given: subscriptions as they arrive at the leader.
+
+A subscription travels as bytes, and its encoder orders it: topics by name, owned partitions as the
+assignor at hand writes them. The leader puts the members into a hash map.
+
+Source   ConsumerProtocol.serializeSubscription, AbstractPartitionAssignor.assign (Kafka 4.4.0).
+"""
+
+from kafka_rebalance.model import GroupSpec, Member
+from kafka_rebalance.order import by_name, java_hash_order
+
+
+def members_in_order(group: GroupSpec) -> list[Member]:
+    """Members as the leader walks them: a HashMap that was filled in join order."""
+    members = {member.member_id: member for member in group.members}
+    return [members[member_id] for member_id in java_hash_order(list(members))]
+
+
+def topics_in_order(group: GroupSpec) -> list[str]:
+    """Subscribed topics that have partitions, as the leader walks them.
+
+    First a HashSet of all subscribed names, then a HashMap of those with metadata.
+    """
+    counts = group.partition_counts()
+    subscribed = [topic for member in members_in_order(group) for topic in by_name(member.topics)]
+    return java_hash_order([topic for topic in java_hash_order(subscribed) if topic in counts])

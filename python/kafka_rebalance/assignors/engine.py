@@ -1,0 +1,62 @@
+"""The first verb. One entry for both engines and for custom assignors."""
+
+from kafka_rebalance import _core
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.ownership import Anomaly, AnomalyKind, Assignment, find_anomalies
+
+from .protocol import RebalanceProtocol
+from .registry import BUILT_IN, Engine, custom
+from .validate import validate_cooperative
+
+
+def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
+    """Computes who gets what, exactly as Kafka's assignor of that name.
+
+    `assignor` None takes the group's own. `engine` "reference" is the pure-Python algorithm, "rust"
+    the compiled one; both give the same. A custom assignor runs as it is.
+
+    Errors   GroupError at `assignor` for an unknown name, or when the group names none;
+             AssignorThrows where Kafka's class throws.
+    """
+    name = group.assignor if assignor is None else assignor
+    if name is None:
+        raise GroupError("assignor", "missing; name one, in the group or in the call")
+    if name not in BUILT_IN:
+        return _assign_custom(group, name)
+    if engine == "rust":
+        return _from_columns(group, *_core.assign(group, name))
+    if engine != "reference":
+        raise ValueError(f'engine is "rust" or "reference", not {engine!r}')
+    built_in = BUILT_IN[name]
+    answer = built_in.assign(group)
+    # The answer's members in join order: which order Java's map gives them back in means nothing.
+    assignment = {member.member_id: answer[member.member_id] for member in group.members}
+    anomalies = find_anomalies(group, assignment, withholds=built_in.withholds)
+    return Assignment.of(assignment, anomalies)
+
+
+def _assign_custom(group: GroupSpec, name: str) -> Assignment:
+    assignor = custom(name)
+    answer = assignor.assign(group)
+    assignment = {m.member_id: tuple(answer.get(m.member_id, ())) for m in group.members}
+    cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
+    if cooperative:
+        validate_cooperative(group, assignment)
+    return Assignment.of(assignment, find_anomalies(group, assignment, withholds=cooperative))
+
+
+def _from_columns(
+    group: GroupSpec,
+    topics: list[str],
+    offsets: bytes,
+    topic_ids: bytes,
+    partitions: bytes,
+    anomalies: list[tuple[AnomalyKind, str, int, str | None]],
+) -> Assignment:
+    return Assignment(
+        tuple(member.member_id for member in group.members),
+        tuple(topics),
+        *(memoryview(column).cast("I") for column in (offsets, topic_ids, partitions)),
+        anomalies=tuple(Anomaly(*anomaly) for anomaly in anomalies),
+    )

@@ -1,0 +1,98 @@
+"""Kafka's assignors as objects: one instance for each member, as in a real consumer.
+
+Only the sticky ones remember anything: what they were last given, and when.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kafka_rebalance import wire
+from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.ownership import Assignment
+
+from .engine import assign
+from .protocol import RebalanceProtocol
+
+_NO_GENERATION = -1
+
+
+class Range:
+    """`org.apache.kafka.clients.consumer.RangeAssignor`."""
+
+    name = "range"
+    version = 0
+    supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
+
+    def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
+        return None
+
+    def assign(self, group: GroupSpec) -> Assignment:
+        return assign(group, self.name)
+
+    def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
+        """Range remembers nothing."""
+
+
+class RoundRobin:
+    """`org.apache.kafka.clients.consumer.RoundRobinAssignor`."""
+
+    name = "roundrobin"
+    version = 0
+    supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
+
+    def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
+        return None
+
+    def assign(self, group: GroupSpec) -> Assignment:
+        return assign(group, self.name)
+
+    def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
+        """Round-robin remembers nothing."""
+
+
+class Sticky:
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
+
+    name = "sticky"
+    version = 0
+    supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
+
+    def __init__(self) -> None:
+        self._owned: tuple[TopicPartition, ...] | None = None
+        self._generation_id = _NO_GENERATION
+
+    def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
+        """None before the first assignment, then sticky user data v1."""
+        if self._owned is None:
+            return None
+        return wire.encode_sticky_user_data(self._owned, self._generation_id)
+
+    def assign(self, group: GroupSpec) -> Assignment:
+        return assign(group, self.name)
+
+    def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
+        self._owned = tuple(assignment)
+        self._generation_id = generation_id
+
+
+class CooperativeSticky:
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: the generation travels."""
+
+    name = "cooperative-sticky"
+    version = 0
+    supported_protocols: Sequence[RebalanceProtocol] = (
+        RebalanceProtocol.COOPERATIVE,
+        RebalanceProtocol.EAGER,
+    )
+
+    def __init__(self) -> None:
+        self._generation_id = _NO_GENERATION
+
+    def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
+        """Four bytes: the last generation, -1 before the first."""
+        return wire.encode_cooperative_user_data(self._generation_id)
+
+    def assign(self, group: GroupSpec) -> Assignment:
+        return assign(group, self.name)
+
+    def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
+        self._generation_id = generation_id

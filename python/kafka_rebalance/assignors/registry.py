@@ -1,0 +1,61 @@
+"""The table of names: Kafka's own assignors, and those that users register."""
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.model import GroupSpec, TopicPartition, quoted
+
+from .classic import cooperative_sticky, range, round_robin, sticky
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .protocol import Assignor
+
+Engine = Literal["rust", "reference"]
+
+
+class BuiltIn(NamedTuple):
+    """`withholds`: keeps back what another member must first give up."""
+
+    assign: "Callable[[GroupSpec], dict[str, list[TopicPartition]]]"
+    withholds: bool
+
+
+BUILT_IN = {
+    "range": BuiltIn(range.assign, withholds=False),
+    "roundrobin": BuiltIn(round_robin.assign, withholds=False),
+    "sticky": BuiltIn(sticky.assign, withholds=False),
+    "cooperative-sticky": BuiltIn(cooperative_sticky.assign, withholds=True),
+}
+
+_custom: "dict[str, Assignor]" = {}
+
+
+def register(assignor: "Assignor") -> None:
+    """Makes a custom assignor known by its `name`, everywhere a built-in one is."""
+    if assignor.name in BUILT_IN:
+        raise ValueError(f"{quoted(assignor.name)} is the name of a built-in assignor")
+    _custom[assignor.name] = assignor
+
+
+def unregister(name: str) -> None:
+    """Forgets a custom assignor."""
+    del _custom[name]
+
+
+def assignor_names() -> list[str]:
+    """All known names, Kafka's own first."""
+    return [*BUILT_IN, *_custom]
+
+
+def custom(name: str) -> "Assignor":
+    """The custom assignor of a name; GroupError when there is none."""
+    if name not in _custom:
+        raise GroupError("assignor", unknown(name))
+    return _custom[name]
+
+
+def unknown(name: str) -> str:
+    """What is wrong with a name that nothing is known by."""
+    return f"{quoted(name)} is not known; known are {', '.join(assignor_names())}"

@@ -1,0 +1,25 @@
+"""The leader's check of a cooperative answer.
+
+Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), which passes over Kafka's
+         own cooperative-sticky; KIP-429.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.ownership import Assignment, Delta
+
+
+def validate_cooperative(
+    group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
+) -> None:
+    """GroupError when a partition is given to a member while another still has to give it up."""
+    transferring = Delta.between(Assignment.owned(group), Assignment.of(assignment)).transferring
+    for member_id, partitions in transferring.items():
+        if partitions:
+            raise GroupError(
+                "assignment",
+                f"{partitions[0]} is given to {member_id} while another member still owns it; "
+                "a cooperative assignor first lets it be revoked, and assigns it a round later",
+            )

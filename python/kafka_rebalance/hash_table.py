@@ -1,0 +1,321 @@
+"""The iteration order of `java.util.HashMap`, tree bins and removals included.
+
+    table          16 slots, doubled when more than 0.75 of it is used, or when a chain of 9 meets
+                   a table of less than 64; it never shrinks
+    slot           (h ^ (h >>> 16)) & (n - 1)
+    within a slot  order of insertion; when 9 keys share a slot of 64 or more, it becomes a
+                   red-black tree with a list through it: a new node follows its tree parent, and
+                   the root is moved to the front after every change
+
+Source   java.util.HashMap of OpenJDK 17 (putVal, computeIfAbsent, resize, TreeNode); the mirror is
+         `src/hash_table.rs`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+_TREEIFY_AT = 8  # nodes that a chain may have; one more makes it a tree
+_UNTREEIFY_AT = 6  # nodes of a split half that becomes a chain again
+_MIN_TREE_TABLE = 64
+_DEFAULT_TABLE = 16
+
+K = TypeVar("K")
+
+
+@dataclass(eq=False, slots=True)
+class _Node(Generic[K]):
+    key: K
+    hash: int  # spread, as a signed 32-bit number
+    tie: Any  # Comparable.compareTo among keys of one hash
+    left: "_Node[K] | None" = None
+    right: "_Node[K] | None" = None
+    parent: "_Node[K] | None" = None
+    red: bool = False
+
+    def before(self, other: "_Node[K]") -> bool:
+        return bool((self.hash, self.tie) < (other.hash, other.tie))
+
+
+def _node(key: K, key_hash: int, tie: Any) -> _Node[K]:
+    spread = key_hash ^ (key_hash >> 16)
+    return _Node(key, spread - (1 << 32) if spread >> 31 else spread, tie)
+
+
+class HashTable(Generic[K]):
+    """A default-built HashMap or HashSet, as far as the order of its keys goes."""
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot[K]] = [_Slot([]) for _ in range(_DEFAULT_TABLE)]
+        self._nodes: dict[K, _Node[K]] = {}
+
+    def put(self, key: K, key_hash: int, tie: Any) -> None:
+        """Adds a key; `key_hash` unsigned; `tie` orders keys of the same hash."""
+        if key in self._nodes:
+            return
+        node = _node(key, key_hash, tie)
+        slot = self._slot_of(node)
+        slot.put(node)
+        if slot.root is None and len(slot.nodes) > _TREEIFY_AT:
+            self._grow(slot)
+        self._nodes[key] = node
+        if self._is_full():
+            self._double()
+
+    def compute_if_absent(self, key: K, key_hash: int, tie: Any) -> None:
+        """Adds a key as `computeIfAbsent` does: in front of its chain, one node earlier to a tree.
+
+        A full table is doubled before anything else, also when the key is there already.
+        """
+        if self._is_full():
+            self._double()
+        if key in self._nodes:
+            return
+        node = _node(key, key_hash, tie)
+        slot = self._slot_of(node)
+        if slot.root is not None:
+            slot.put(node)
+        else:
+            slot.nodes.insert(0, node)
+            if len(slot.nodes) >= _TREEIFY_AT:
+                self._grow(slot)
+        self._nodes[key] = node
+
+    def remove(self, key: K) -> None:
+        """Takes a key out; the table keeps its size."""
+        node = self._nodes.pop(key)
+        self._slot_of(node).remove(node)
+
+    def __iter__(self) -> Iterator[K]:
+        return (node.key for slot in self._slots for node in slot.nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def keys(self) -> list[K]:
+        return list(self)
+
+    def _slot_of(self, node: _Node[K]) -> "_Slot[K]":
+        return self._slots[node.hash & (len(self._slots) - 1)]
+
+    def _is_full(self) -> bool:
+        return len(self._nodes) > 0.75 * len(self._slots)
+
+    def _grow(self, slot: "_Slot[K]") -> None:
+        if len(self._slots) < _MIN_TREE_TABLE:
+            self._double()
+        else:
+            slot.treeify()
+
+    def _double(self) -> None:
+        halves = [slot.split(len(self._slots)) for slot in self._slots]
+        self._slots = [low for low, _ in halves] + [high for _, high in halves]
+
+
+class _Slot(Generic[K]):
+    """One slot: its nodes in iteration order, and the root of its tree if it is one."""
+
+    def __init__(self, nodes: list[_Node[K]]) -> None:
+        self.nodes = nodes
+        self.root: _Node[K] | None = None
+
+    def put(self, node: _Node[K]) -> None:
+        if self.root is None:
+            self.nodes.append(node)
+            return
+        parent = _hang(self.root, node)
+        # The parent as it was before the tree is rebalanced.
+        self.nodes.insert(self.nodes.index(parent) + 1, node)
+        self._set_root(_balance_insertion(self.root, node))
+
+    def remove(self, node: _Node[K]) -> None:
+        self.nodes.remove(node)
+        root = self.root
+        if root is None:
+            return
+        if root.right is None or root.left is None or root.left.left is None:
+            self.root = None  # small: a chain again, in the list's order
+            return
+        self._set_root(_delete(root, node))
+
+    def treeify(self) -> None:
+        root: _Node[K] | None = None
+        for node in self.nodes:
+            node.left = node.right = node.parent = None
+            node.red = False
+            if root is None:
+                root = node
+            else:
+                _hang(root, node)
+                root = _balance_insertion(root, node)
+        assert root is not None
+        self._set_root(root)
+
+    def split(self, bit: int) -> "tuple[_Slot[K], _Slot[K]]":
+        low: _Slot[K] = _Slot([node for node in self.nodes if not node.hash & bit])
+        high: _Slot[K] = _Slot([node for node in self.nodes if node.hash & bit])
+        if self.root is not None:
+            for half, other in ((low, high), (high, low)):
+                if len(half.nodes) > _UNTREEIFY_AT:
+                    if other.nodes:
+                        half.treeify()
+                    else:
+                        half.root = self.root
+        return low, high
+
+    def _set_root(self, root: _Node[K]) -> None:
+        self.root = root
+        self.nodes.remove(root)
+        self.nodes.insert(0, root)
+
+
+# The red-black tree. Each step gives the root, which may have changed.
+
+
+def _hang(root: _Node[K], node: _Node[K]) -> _Node[K]:
+    """Puts a node at its place below the root, without rebalancing; gives its parent."""
+    at = root
+    while True:
+        below = at.left if node.before(at) else at.right
+        if below is None:
+            break
+        at = below
+    node.parent = at
+    if node.before(at):
+        at.left = node
+    else:
+        at.right = node
+    return at
+
+
+def _balance_insertion(root: _Node[K], node: _Node[K]) -> _Node[K]:
+    node.red = True
+    while (parent := node.parent) is not None and parent.red:
+        grand = parent.parent
+        assert grand is not None  # a red node is never the root
+        left = grand.left is parent
+        uncle = grand.right if left else grand.left
+        if uncle is not None and uncle.red:
+            parent.red = uncle.red = False
+            grand.red = True
+            node = grand
+            continue
+        if (parent.right if left else parent.left) is node:
+            root = _rotate(root, parent, left=left)
+            node, parent = parent, node
+        parent.red = False
+        grand.red = True
+        root = _rotate(root, grand, left=not left)
+    root.red = False
+    return root
+
+
+def _delete(root: _Node[K], node: _Node[K]) -> _Node[K]:
+    if node.left is not None and node.right is not None:
+        root = _swap_with_successor(root, node)
+    child = node.left or node.right
+    if child is not None:
+        root = _replace(root, node, child)
+        if child.parent is None:
+            child.red = False
+        return root if node.red else _balance_deletion(root, child)
+    # A leaf stays in the tree while it is balanced, then goes.
+    if not node.red:
+        root = _balance_deletion(root, node)
+    parent = node.parent
+    assert parent is not None  # a tree of one node is a chain
+    if parent.left is node:
+        parent.left = None
+    else:
+        parent.right = None
+    return root
+
+
+def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
+    """The next node in order takes the place and colour of `node`, and the other way round."""
+    left, right = node.left, node.right
+    assert left is not None and right is not None
+    successor = right
+    while successor.left is not None:
+        successor = successor.left
+    successor.red, node.red = node.red, successor.red
+    below, above = successor.right, successor.parent
+    root = _replace(root, node, successor)
+    if successor is right:
+        node.parent, successor.right = successor, node
+    else:
+        assert above is not None
+        node.parent, above.left = above, node
+        successor.right, right.parent = right, successor
+    successor.left, left.parent = left, successor
+    node.left, node.right = None, below
+    if below is not None:
+        below.parent = node
+    return root
+
+
+def _replace(root: _Node[K], old: _Node[K], new: _Node[K]) -> _Node[K]:
+    """Hangs `new` where `old` hangs."""
+    parent = new.parent = old.parent
+    if parent is None:
+        return new
+    if parent.left is old:
+        parent.left = new
+    else:
+        parent.right = new
+    return root
+
+
+def _balance_deletion(root: _Node[K], node: _Node[K]) -> _Node[K]:
+    while True:
+        parent = node.parent
+        if parent is None:
+            node.red = False
+            return node
+        if node.red:
+            node.red = False
+            return root
+        left = parent.left is node
+        sibling = parent.right if left else parent.left
+        if sibling is not None and sibling.red:
+            sibling.red = False
+            parent.red = True
+            root = _rotate(root, parent, left=left)
+            sibling = parent.right if left else parent.left
+        if sibling is None:
+            node = parent
+            continue
+        near, far = (sibling.left, sibling.right) if left else (sibling.right, sibling.left)
+        if not (near is not None and near.red) and not (far is not None and far.red):
+            sibling.red = True
+            node = parent
+            continue
+        if not (far is not None and far.red):
+            assert near is not None
+            near.red = False
+            sibling.red = True
+            root = _rotate(root, sibling, left=not left)
+            sibling = near
+            far = sibling.right if left else sibling.left
+        sibling.red = parent.red
+        if far is not None:
+            far.red = False
+        parent.red = False
+        root = _rotate(root, parent, left=left)
+        node = root
+
+
+def _rotate(root: _Node[K], at: _Node[K], *, left: bool) -> _Node[K]:
+    """Turns `at` down to the given side, its other child up."""
+    up = at.right if left else at.left
+    assert up is not None
+    inner = up.left if left else up.right
+    root = _replace(root, at, up)
+    if left:
+        at.right, up.left = inner, at
+    else:
+        at.left, up.right = inner, at
+    if inner is not None:
+        inner.parent = at
+    at.parent = up
+    return root

@@ -1,0 +1,160 @@
+"""What an assignor is asked: topics, and members in join order.
+
+    assign: GroupSpec -> Assignment      total, deterministic, no memory
+
+A `GroupSpec` is immutable and validated once, when it is made: by the constructor here, on the way
+in from JSON (`GroupSpec.from_json`), or in Rust for whole batches. Nothing below checks again.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass
+from typing import Any, NamedTuple
+
+from kafka_rebalance.errors import GroupError
+
+MAX_INT32 = 2**31 - 1
+MAX_PARTITIONS = 10_000_000
+"""How many partitions the topics of one group may have in all, unless set otherwise."""
+
+
+class TopicPartition(NamedTuple):
+    """The unit that is owned."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that exists.
+
+    `racks[p]` are the racks of partition p's replicas, None for a replica whose broker has none;
+    `racks` is None when nothing is known about them.
+    """
+
+    name: str
+    partitions: int
+    racks: tuple[tuple[str | None, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as its leader sees it: what it subscribes to, what it owned and since when.
+
+    `generation_id` is the generation in which it owned `owned_partitions`, None when it sent none.
+    """
+
+    member_id: str
+    topics: tuple[str, ...]
+    group_instance_id: str | None = None
+    client_id: str | None = None
+    client_host: str | None = None
+    owned_partitions: tuple[TopicPartition, ...] = ()
+    generation_id: int | None = None
+    rack_id: str | None = None
+
+    @property
+    def rack(self) -> str | None:
+        """The rack that assignors see: an empty `client.rack` is none (KIP-881)."""
+        return self.rack_id or None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """A group: topics (any order) and members in join order, which matters.
+
+    Errors   GroupError with the field's path: duplicate names or ids, counts out of range, `racks`
+             of another length than the topic, no members, more than `max_partitions` partitions
+             in all (the memory guard).
+    """
+
+    group_id: str
+    topics: tuple[Topic, ...]
+    members: tuple[Member, ...]
+    assignor: str | None = None
+    generation_id: int | None = None
+    max_partitions: InitVar[int] = MAX_PARTITIONS
+
+    def __post_init__(self, max_partitions: int) -> None:
+        _validate(self, max_partitions)
+
+    @classmethod
+    def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
+        """Reads one contract line; GroupError names what is wrong, and where."""
+        from kafka_rebalance import contract
+
+        return contract.from_json(line, max_partitions=max_partitions)
+
+    @classmethod
+    def from_dict(
+        cls, fields: Mapping[str, Any], *, max_partitions: int = MAX_PARTITIONS
+    ) -> "GroupSpec":
+        """The same from a contract line that is already parsed."""
+        from kafka_rebalance import contract
+
+        return contract.from_dict(fields, max_partitions=max_partitions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract line, absent fields left out."""
+        from kafka_rebalance import contract
+
+        return contract.to_dict(self)
+
+    def to_json(self) -> str:
+        """The contract line as compact JSON."""
+        from kafka_rebalance import contract
+
+        return contract.dumps(contract.to_dict(self))
+
+    def partition_counts(self) -> dict[str, int]:
+        """Topics with metadata and at least one partition: the only ones that assignors see."""
+        return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in messages, the same from Python and from Rust."""
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _validate(group: GroupSpec, max_partitions: int) -> None:
+    names: dict[str, int] = {}
+    for i, topic in enumerate(group.topics):
+        at = f"topics[{i}]"
+        if (first := names.setdefault(topic.name, i)) != i:
+            raise GroupError(f"{at}.name", f"{quoted(topic.name)} is already the name of topics[{first}]")
+        if not 0 <= topic.partitions <= MAX_INT32:
+            raise GroupError(
+                f"{at}.partitions", f"{topic.partitions} is not a count from 0 to {MAX_INT32}"
+            )
+        if topic.racks is not None and len(topic.racks) != topic.partitions:
+            raise GroupError(
+                f"{at}.racks",
+                f"{len(topic.racks)} entries for {topic.partitions} partitions; "
+                "give one list of replica racks for each partition, or none at all",
+            )
+    total = sum(topic.partitions for topic in group.topics)
+    if total > max_partitions:
+        raise GroupError(
+            "topics",
+            f"{total} partitions in all, more than the limit of {max_partitions}; "
+            "raise max_partitions if that is meant",
+        )
+    if not group.members:
+        raise GroupError("members", "empty; a leader is always a member itself")
+    ids: dict[str, int] = {}
+    instances: dict[str, int] = {}
+    for i, member in enumerate(group.members):
+        at = f"members[{i}]"
+        if (first := ids.setdefault(member.member_id, i)) != i:
+            raise GroupError(
+                f"{at}.member_id", f"{quoted(member.member_id)} is already the id of members[{first}]"
+            )
+        instance = member.group_instance_id
+        if instance is not None and (first := instances.setdefault(instance, i)) != i:
+            raise GroupError(
+                f"{at}.group_instance_id", f"{quoted(instance)} is already that of members[{first}]"
+            )

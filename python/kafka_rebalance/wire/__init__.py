@@ -1,0 +1,42 @@
+"""How a member's state travels, byte for byte as Kafka's Java classes write it.
+
+    subscription   what a member sends in JoinGroup: ConsumerProtocolSubscription, versions 0 to 3
+    assignment     what it gets in SyncGroup: ConsumerProtocolAssignment, versions 0 to 3
+    user data      what the sticky assignors put into a subscription beside it
+
+Hostile bytes are safe: a length that announces more than is there is an error, nothing is reserved
+for it. Errors are WireError.
+
+Source   ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, StickyAssignor,
+         CooperativeStickyAssignor (Kafka 4.4.0); KIP-429 (v1), KIP-792 (v2), KIP-881 (v3).
+"""
+
+from .consumer_protocol import (
+    AssignmentData,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from .user_data import (
+    StickyUserData,
+    decode_cooperative_user_data,
+    decode_sticky_user_data,
+    encode_cooperative_user_data,
+    encode_sticky_user_data,
+)
+
+__all__ = [
+    "AssignmentData",
+    "StickyUserData",
+    "Subscription",
+    "decode_assignment",
+    "decode_cooperative_user_data",
+    "decode_sticky_user_data",
+    "decode_subscription",
+    "encode_assignment",
+    "encode_cooperative_user_data",
+    "encode_sticky_user_data",
+    "encode_subscription",
+]

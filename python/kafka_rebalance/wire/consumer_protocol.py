@@ -1,0 +1,68 @@
+"""ConsumerProtocol's two messages."""
+
+from dataclasses import dataclass
+
+from kafka_rebalance import _core
+from kafka_rebalance.model import TopicPartition
+
+HIGHEST_VERSION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a member sends when it joins.
+
+    `generation_id` is None where the field is negative or the version has none, `rack_id` where it
+    is null or empty.
+    """
+
+    topics: tuple[str, ...]
+    user_data: bytes | None = None
+    owned_partitions: tuple[TopicPartition, ...] = ()
+    generation_id: int | None = None
+    rack_id: str | None = None
+    version: int = HIGHEST_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentData:
+    """What a member gets from its leader."""
+
+    partitions: tuple[TopicPartition, ...]
+    user_data: bytes | None = None
+    version: int = HIGHEST_VERSION
+
+
+def decode_subscription(data: bytes) -> Subscription:
+    """Reads a subscription; a newer version is read as version 3. Errors: WireError."""
+    version, topics, user_data, owned, generation_id, rack_id = _core.decode_subscription(data)
+    partitions = tuple(TopicPartition(*tp) for tp in owned)
+    return Subscription(tuple(topics), user_data, partitions, generation_id, rack_id, version)
+
+
+def encode_subscription(subscription: Subscription) -> bytes:
+    """Writes a subscription; topics and owned partitions are sorted, as Kafka's client does.
+
+    Fields that the version does not have are left out.
+    """
+    return _core.encode_subscription(
+        subscription.version,
+        subscription.topics,
+        subscription.user_data,
+        subscription.owned_partitions,
+        subscription.generation_id,
+        subscription.rack_id,
+    )
+
+
+def decode_assignment(data: bytes) -> AssignmentData:
+    """Reads an assignment; a newer version is read as version 3. Errors: WireError."""
+    version, partitions, user_data = _core.decode_assignment(data)
+    return AssignmentData(tuple(TopicPartition(*tp) for tp in partitions), user_data, version)
+
+
+def encode_assignment(assignment: AssignmentData) -> bytes:
+    """Writes an assignment, grouped by topic in order of first appearance."""
+    return _core.encode_assignment(
+        assignment.version, assignment.partitions, assignment.user_data
+    )

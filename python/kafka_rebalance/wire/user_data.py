@@ -1,0 +1,40 @@
+"""The sticky assignors' user data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka_rebalance import _core
+from kafka_rebalance.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class StickyUserData:
+    """What a sticky member owned; `generation_id` is None where none was sent (version 0)."""
+
+    owned_partitions: tuple[TopicPartition, ...]
+    generation_id: int | None
+
+
+def decode_sticky_user_data(data: bytes) -> StickyUserData:
+    """Reads StickyAssignor's user data, version 1 or 0.
+
+    Never an error: bytes that cannot be read count as no history, generation -1, as in Kafka.
+    """
+    owned, generation_id = _core.decode_sticky_user_data(data)
+    return StickyUserData(tuple(TopicPartition(*tp) for tp in owned), generation_id)
+
+
+def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:
+    """Writes version 1; topics in the order of the hash map through which Kafka groups them."""
+    return _core.encode_sticky_user_data(partitions, generation_id)
+
+
+def decode_cooperative_user_data(data: bytes) -> int | None:
+    """Reads CooperativeStickyAssignor's generation; None where there is none (-1 or unreadable)."""
+    generation_id = _core.decode_cooperative_user_data(data)
+    return None if generation_id < 0 else generation_id
+
+
+def encode_cooperative_user_data(generation_id: int) -> bytes:
+    """Writes the four bytes of CooperativeStickyAssignor; -1 before the first generation."""
+    return generation_id.to_bytes(4, "big", signed=True)

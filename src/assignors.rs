@@ -1,0 +1,77 @@
+//! assign: GroupSpec -> Assignment, by the assignor's name.
+
+pub mod classic;
+
+use crate::error::GroupError;
+use crate::group::{GroupSpec, TopicPartition, quoted};
+use crate::ownership::Assignment;
+use classic::{cooperative_sticky, range, round_robin, sticky};
+
+/// The built-in assignors, in the order in which they are listed to people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assignor {
+    Range,
+    RoundRobin,
+    Sticky,
+    CooperativeSticky,
+}
+
+impl Assignor {
+    pub const ALL: [Self; 4] = [
+        Self::Range,
+        Self::RoundRobin,
+        Self::Sticky,
+        Self::CooperativeSticky,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Range => range::NAME,
+            Self::RoundRobin => round_robin::NAME,
+            Self::Sticky => sticky::NAME,
+            Self::CooperativeSticky => cooperative_sticky::NAME,
+        }
+    }
+
+    pub fn by_name(name: &str) -> Result<Self, GroupError> {
+        let found = Self::ALL
+            .into_iter()
+            .find(|assignor| assignor.name() == name);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            let problem = format!("{} is not known; known are {known}", quoted(name));
+            GroupError::new("assignor", problem)
+        })
+    }
+
+    pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
+        let lists: Vec<Vec<TopicPartition>> = match self {
+            Self::Range => range::assign(group),
+            Self::RoundRobin => round_robin::assign(group),
+            Self::Sticky => sticky::assign(group)?,
+            Self::CooperativeSticky => cooperative_sticky::assign(group)?,
+        };
+        let mut assignment = Assignment::of_lists(&lists);
+        // Range and round-robin hand out what exists, once, to subscribers: nothing to find.
+        if matches!(self, Self::Sticky | Self::CooperativeSticky) {
+            assignment.find_anomalies(group, self == Self::CooperativeSticky);
+        }
+        Ok(assignment)
+    }
+}
+
+/// Computes the answer of the named assignor, or of the group's own.
+pub fn assign(
+    group: &GroupSpec,
+    forced: Option<Assignor>,
+) -> Result<(Assignor, Assignment), GroupError> {
+    let assignor = match (forced, group.assignor) {
+        (Some(assignor), _) => assignor,
+        (None, Some(name)) => Assignor::by_name(name)?,
+        (None, None) => {
+            let problem = "missing; name one, in the group or in the call";
+            return Err(GroupError::new("assignor", problem));
+        }
+    };
+    Ok((assignor, assignor.assign(group)?))
+}

@@ -1,0 +1,12 @@
+//! Kafka's classic client-side assignors; each file mirrors the Python one of the same name.
+
+pub mod claims;
+pub mod constrained;
+pub mod cooperative_sticky;
+pub mod general;
+pub mod movements;
+pub mod racks;
+pub mod range;
+pub mod round_robin;
+pub mod sticky;
+pub mod subscriptions;

@@ -1,0 +1,211 @@
+//! Mirror of `claims.py`, which explains the steps. Partitions of subscribed topics are numbered:
+//! those that exist topic by topic, claimed ones that do not exist ("ghosts") behind them.
+
+use rustc_hash::FxHashMap;
+
+use super::subscriptions::members_in_order;
+use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition};
+use crate::order::{java_hash_order, name_ranks};
+
+/// Number of a partition within one group.
+pub type PartitionId = u32;
+pub const NO_GENERATION: i32 = -1;
+/// In arrays of owners.
+pub const NOBODY: MemberId = MemberId::MAX;
+
+pub struct Claims<'g, 'a> {
+    pub group: &'g GroupSpec<'a>,
+    /// In hash order.
+    pub members: Vec<MemberId>,
+    /// In the hash order of the table of believed owners.
+    pub owners: Vec<MemberId>,
+    /// Subscribed topics that exist, by id.
+    pub topics: Vec<TopicId>,
+    pub topic_ranks: Vec<u32>,
+    pub member_ranks: Vec<u32>,
+    /// Believed claims of each member, in the order given.
+    pub owned: Vec<Vec<PartitionId>>,
+    pub multiply_owned: Vec<bool>,
+    pub max_generation: i32,
+    pub equal_subscriptions: bool,
+    /// First number of each topic; `u32::MAX` for topics that nobody subscribes to.
+    base: Vec<u32>,
+    partitions: Vec<TopicPartition>,
+    existing: u32,
+    ghosts: FxHashMap<TopicPartition, PartitionId>,
+}
+
+impl<'g, 'a> Claims<'g, 'a> {
+    /// How many partitions exist; greater numbers are ghosts.
+    pub fn existing(&self) -> u32 {
+        self.existing
+    }
+
+    /// Existing ones and ghosts.
+    pub fn len(&self) -> usize {
+        self.partitions.len()
+    }
+
+    pub fn partition(&self, id: PartitionId) -> TopicPartition {
+        self.partitions[id as usize]
+    }
+
+    pub fn topic(&self, id: PartitionId) -> TopicId {
+        self.partitions[id as usize].topic
+    }
+
+    /// Numbers of a topic's partitions, ascending.
+    pub fn of_topic(&self, topic: TopicId) -> std::ops::Range<PartitionId> {
+        let start = self.base[topic as usize];
+        start..start + self.group.topics[topic as usize].partitions
+    }
+
+    /// Number of a claimed partition; None if its topic does not exist or nobody subscribes to it.
+    pub fn id(&self, tp: TopicPartition) -> Option<PartitionId> {
+        let start = self.base[tp.topic as usize];
+        if start == u32::MAX {
+            None
+        } else if tp.partition < self.group.topics[tp.topic as usize].partitions {
+            Some(start + tp.partition)
+        } else {
+            self.ghosts.get(&tp).copied()
+        }
+    }
+
+    /// Everything that a member claims, believed or not, of topics that exist.
+    pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
+        self.group
+            .owned(member)
+            .iter()
+            .filter_map(|&tp| self.id(tp))
+    }
+
+    pub fn lists(&self, owned: &[Vec<PartitionId>]) -> Vec<Vec<TopicPartition>> {
+        let names = |list: &Vec<PartitionId>| list.iter().map(|&id| self.partition(id)).collect();
+        owned.iter().map(names).collect()
+    }
+}
+
+pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
+    let members = members_in_order(group);
+    let mut claims = number_partitions(group, members);
+    let mut claimant = vec![NOBODY; claims.len()];
+    let mut reference: Vec<TopicId> = Vec::new();
+    let mut in_reference = vec![false; group.topics.len()];
+    for i in 0..claims.members.len() {
+        let m = claims.members[i];
+        let topics = group.subscription(m);
+        // 3.
+        if reference.is_empty() {
+            for &topic in topics {
+                if !std::mem::replace(&mut in_reference[topic as usize], true) {
+                    reference.push(topic);
+                }
+            }
+        } else if topics.len() != reference.len()
+            || topics.iter().any(|&topic| !in_reference[topic as usize])
+        {
+            claims.equal_subscriptions = false;
+        }
+        let member = &group.members[m as usize];
+        claims.max_generation = claims.max_generation.max(user_generation(member));
+        // 1. The order of one member's claims matters only to the general algorithm, which sorts.
+        for &tp in group.owned(m) {
+            if let Some(id) = claims.id(tp) {
+                claim(&mut claims, &mut claimant, m, id);
+            }
+        }
+    }
+    claims
+}
+
+fn claim(claims: &mut Claims, claimant: &mut [MemberId], member: MemberId, id: PartitionId) {
+    // 2.
+    let other = std::mem::replace(&mut claimant[id as usize], member);
+    if other == NOBODY {
+        claims.owned[member as usize].push(id);
+        return;
+    }
+    // The other's generation is the one in the subscription's field, not in its user data.
+    let members = &claims.group.members;
+    let generation = user_generation(&members[member as usize]);
+    let other_generation = field_generation(&members[other as usize]);
+    if generation < other_generation {
+        claimant[id as usize] = other;
+        return;
+    }
+    let others = &mut claims.owned[other as usize];
+    if let Some(at) = others.iter().position(|&owned| owned == id) {
+        others.remove(at);
+    }
+    if generation == other_generation {
+        claims.multiply_owned[id as usize] = true;
+    } else {
+        claims.owned[member as usize].push(id);
+    }
+}
+
+fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, members: Vec<MemberId>) -> Claims<'g, 'a> {
+    let mut subscribed = vec![false; group.topics.len()];
+    for m in 0..group.members.len() as MemberId {
+        for &topic in group.subscription(m) {
+            subscribed[topic as usize] = true;
+        }
+    }
+    let mut base = vec![u32::MAX; group.topics.len()];
+    let mut topics = Vec::new();
+    let mut partitions = Vec::new();
+    for (t, topic) in group.topics.iter().enumerate() {
+        if subscribed[t] && topic.partitions > 0 {
+            let topic_id = t as TopicId;
+            base[t] = partitions.len() as u32;
+            topics.push(topic_id);
+            partitions.extend((0..topic.partitions).map(|partition| TopicPartition {
+                topic: topic_id,
+                partition,
+            }));
+        }
+    }
+    let existing = partitions.len() as u32;
+    let mut ghosts = FxHashMap::default();
+    for m in 0..group.members.len() as MemberId {
+        for &tp in group.owned(m) {
+            let t = tp.topic as usize;
+            if base[t] != u32::MAX && tp.partition >= group.topics[t].partitions {
+                ghosts.entry(tp).or_insert_with(|| {
+                    partitions.push(tp);
+                    partitions.len() as PartitionId - 1
+                });
+            }
+        }
+    }
+    let member_ids = group.member_ids();
+    let names: Vec<&str> = members.iter().map(|&m| member_ids[m as usize]).collect();
+    let owners = java_hash_order(&names);
+    Claims {
+        group,
+        owners: owners.iter().map(|&i| members[i as usize]).collect(),
+        members,
+        topics,
+        topic_ranks: group.topic_ranks(),
+        member_ranks: name_ranks(&member_ids),
+        owned: vec![Vec::new(); member_ids.len()],
+        multiply_owned: vec![false; partitions.len()],
+        max_generation: NO_GENERATION,
+        equal_subscriptions: true,
+        base,
+        partitions,
+        existing,
+        ghosts,
+    }
+}
+
+/// The generation that a claim carries.
+pub fn user_generation(member: &Member) -> i32 {
+    member.generation_id.unwrap_or(NO_GENERATION)
+}
+
+/// The generation in the subscription's own field, where a negative one is none.
+fn field_generation(member: &Member) -> i32 {
+    user_generation(member).max(NO_GENERATION)
+}

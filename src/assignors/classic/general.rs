@@ -1,0 +1,480 @@
+//! Mirror of `general.py`, which explains the steps.
+//!
+//! Shortcuts that cannot change the answer:
+//! - whether the group is balanced is asked again only after a move: nothing else changes it;
+//! - the balance test looks at the largest owner of each topic in place of every partition: a
+//!   member can gain if any owner in its topics has two more, and then the largest has. Only where
+//!   a partition is owned twice does it matter which one, and there each is looked at;
+//! - subscriptions are looked up in bits.
+
+use std::collections::BTreeSet;
+
+use super::claims::{Claims, NOBODY, PartitionId, user_generation};
+use super::constrained::without_kept;
+use super::movements::Movements;
+use super::racks::Racks;
+use super::subscriptions::Subscribers;
+use crate::error::GroupError;
+use crate::group::{MemberId, TopicId};
+use crate::order::{java_grouping_order, java_hash_order, string_hash};
+
+type Lists = Vec<Vec<PartitionId>>;
+
+/// Puts a member's believed claims into the order in which they were sent.
+pub type Sent = fn(&Claims, &mut [PartitionId], MemberId);
+
+/// The answer, and the members in the order of its map.
+pub fn assign(
+    name: &str,
+    claims: &Claims,
+    sent: Sent,
+) -> Result<(Lists, Vec<MemberId>), GroupError> {
+    let mut build = Build::new(name, claims, sent);
+    build.sort_partitions(); // 1.
+    build.remember_previous(); // 2.
+    let unassigned = build.keep_owned(); // 3.
+    let initializing = build.current.iter().all(Vec::is_empty);
+    build.assign_unassigned(&unassigned); // 4.
+    build.take_out_fixed(); // 5.
+    build.balance(&unassigned, initializing)?; // 6. 7.
+    let order = build.in_hash_order();
+    Ok((build.current, order))
+}
+
+struct Build<'c, 'g, 'a> {
+    name: &'c str,
+    claims: &'c Claims<'g, 'a>,
+    racks: Racks,
+    /// By member; members that were taken out keep their lists, see `fixed`.
+    current: Lists,
+    fixed: Vec<bool>,
+    owner: Vec<MemberId>,
+    subscribers: Subscribers,
+    /// Bit `member * topics + topic`.
+    subscribes: Vec<u64>,
+    /// Believed previous owner and its generation.
+    previous: Vec<(MemberId, i32)>,
+    revocation: bool,
+    movements: Movements,
+    /// Topics by how few subscribers they have, then name.
+    topics: Vec<TopicId>,
+    /// (partitions held, rank of the id) of the members that take part.
+    by_size: BTreeSet<(u32, u32)>,
+    by_rank: Vec<MemberId>,
+    /// Whether a kept partition does not exist, so that some may be owned twice.
+    ghosts: bool,
+}
+
+impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
+    fn new(name: &'c str, claims: &'c Claims<'g, 'a>, sent: Sent) -> Self {
+        let group = claims.group;
+        let members = group.members.len();
+        let mut current = claims.owned.clone();
+        let mut owner = vec![NOBODY; claims.len()];
+        for (m, list) in current.iter_mut().enumerate() {
+            sent(claims, list, m as MemberId);
+            for &id in list.iter() {
+                owner[id as usize] = m as MemberId;
+            }
+        }
+        let mut subscribes = vec![0u64; (members * group.topics.len()).div_ceil(64)];
+        for m in 0..members {
+            for &topic in group.subscription(m as MemberId) {
+                let bit = m * group.topics.len() + topic as usize;
+                subscribes[bit / 64] |= 1 << (bit % 64);
+            }
+        }
+        let mut by_rank = vec![0; members];
+        for (m, &rank) in claims.member_ranks.iter().enumerate() {
+            by_rank[rank as usize] = m as MemberId;
+        }
+        Self {
+            name,
+            claims,
+            racks: Racks::of(claims),
+            current,
+            fixed: vec![false; members],
+            owner,
+            subscribers: Subscribers::of(group, &claims.members),
+            subscribes,
+            previous: vec![(NOBODY, 0); claims.existing() as usize],
+            revocation: false,
+            movements: Movements::default(),
+            topics: claims.topics.clone(),
+            by_size: BTreeSet::new(),
+            by_rank,
+            ghosts: false,
+        }
+    }
+
+    fn sort_partitions(&mut self) {
+        let ranks = &self.claims.topic_ranks;
+        let subscribers = &self.subscribers;
+        self.topics
+            .sort_unstable_by_key(|&t| (subscribers.to(t).len(), ranks[t as usize]));
+    }
+
+    fn remember_previous(&mut self) {
+        for &m in &self.claims.members {
+            let generation = user_generation(&self.claims.group.members[m as usize]);
+            if generation < self.claims.max_generation {
+                for id in self.claims.sent(m) {
+                    // Only partitions that exist are ever looked up.
+                    if let Some(previous) = self.previous.get_mut(id as usize)
+                        && (previous.0 == NOBODY || generation > previous.1)
+                    {
+                        *previous = (m, generation);
+                    }
+                }
+            }
+        }
+    }
+
+    fn keep_owned(&mut self) -> Vec<PartitionId> {
+        for m in 0..self.current.len() {
+            let owned = std::mem::take(&mut self.current[m]);
+            let keeps = |&&id: &&PartitionId| {
+                self.subscribes(m as MemberId, self.claims.topic(id))
+                    && !self.racks.mismatch(m as MemberId, id)
+            };
+            let keep: Vec<PartitionId> = owned.iter().filter(keeps).copied().collect();
+            self.revocation |= keep.len() < owned.len();
+            self.ghosts |= keep.iter().any(|&id| id >= self.claims.existing());
+            self.current[m] = keep;
+        }
+        self.by_size = (0..self.current.len())
+            .map(|m| self.place(m as MemberId))
+            .collect();
+        without_kept(self.claims, &self.topics, &self.current)
+    }
+
+    fn assign_unassigned(&mut self, unassigned: &[PartitionId]) {
+        let mut left = unassigned.to_vec();
+        if self.racks.active() {
+            left.retain(|&id| !self.assign_smallest(id, true));
+        }
+        for id in left {
+            self.assign_smallest(id, false);
+        }
+    }
+
+    fn assign_smallest(&mut self, id: PartitionId, racks: bool) -> bool {
+        let topic = self.claims.topic(id);
+        let found = self.smallest(|member| {
+            self.subscribes(member, topic) && !(racks && self.racks.mismatch(member, id))
+        });
+        if let Some(member) = found {
+            self.resize(member, |list| list.push(id));
+            self.owner[id as usize] = member;
+        }
+        found.is_some()
+    }
+
+    /// The first member by size and id that fits.
+    fn smallest(&self, fits: impl Fn(MemberId) -> bool) -> Option<MemberId> {
+        let mut members = self
+            .by_size
+            .iter()
+            .map(|&(_, rank)| self.by_rank[rank as usize]);
+        members.find(|&member| fits(member))
+    }
+
+    fn take_out_fixed(&mut self) {
+        for m in 0..self.current.len() as MemberId {
+            if !self.can_take_part(m) {
+                let place = self.place(m);
+                self.by_size.remove(&place);
+                self.fixed[m as usize] = true;
+            }
+        }
+    }
+
+    fn can_take_part(&self, member: MemberId) -> bool {
+        let owned = &self.current[member as usize];
+        owned.len() < self.possible(member)
+            || owned
+                .iter()
+                .any(|&id| self.is_contested(self.claims.topic(id)))
+    }
+
+    fn is_contested(&self, topic: TopicId) -> bool {
+        self.subscribers.to(topic).len() >= 2
+    }
+
+    /// The most partitions that a member can have; a topic listed twice counts twice, but for
+    /// members that list as many as there are.
+    fn possible(&self, member: MemberId) -> usize {
+        let topics = self.topics_of(member);
+        if topics.clone().count() == self.claims.topics.len() {
+            return self.claims.existing() as usize;
+        }
+        topics.map(|topic| self.claims.of_topic(topic).len()).sum()
+    }
+
+    /// Subscribed topics that exist, repeats kept.
+    fn topics_of(&self, member: MemberId) -> impl Iterator<Item = TopicId> + Clone + '_ {
+        let topics = self.claims.group.subscription(member).iter().copied();
+        topics.filter(|&topic| self.claims.group.topics[topic as usize].partitions > 0)
+    }
+
+    fn balance(
+        &mut self,
+        unassigned: &[PartitionId],
+        initializing: bool,
+    ) -> Result<(), GroupError> {
+        let before = self.current.clone();
+        let contested = |id: &PartitionId| self.is_contested(self.claims.topic(*id));
+        let unassigned: Vec<_> = unassigned.iter().copied().filter(contested).collect();
+        let all = self
+            .topics
+            .iter()
+            .flat_map(|&topic| self.claims.of_topic(topic));
+        let all: Vec<_> = all.filter(contested).collect();
+        if !self.revocation {
+            self.reassign(&unassigned)?;
+        }
+        let moved = self.reassign(&all)?;
+        if !initializing && moved && self.score(&self.current) >= self.score(&before) {
+            self.current = before;
+        }
+        Ok(())
+    }
+
+    fn reassign(&mut self, partitions: &[PartitionId]) -> Result<bool, GroupError> {
+        let mut moved_any = false;
+        let mut moved = !partitions.is_empty();
+        while moved {
+            moved = false;
+            let mut balanced = self.is_balanced()?;
+            for &id in partitions {
+                if balanced {
+                    break;
+                }
+                if self.reassign_one(id)? {
+                    moved = true;
+                    balanced = self.is_balanced()?;
+                }
+            }
+            moved_any |= moved;
+        }
+        Ok(moved_any)
+    }
+
+    fn reassign_one(&mut self, id: PartitionId) -> Result<bool, GroupError> {
+        let owner = self.owner[id as usize];
+        let size = self.size(owner)?;
+        let (previous, _) = self.previous[id as usize];
+        if previous != NOBODY && size > self.size(previous)? + 1 {
+            self.relocate(id, previous);
+            return Ok(true);
+        }
+        let topic = self.claims.topic(id);
+        if self.is_above_other(id, owner, size)? {
+            let smallest = self.smallest(|member| self.subscribes(member, topic));
+            if let Some(member) = smallest {
+                self.relocate(id, member);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a subscriber has at least two partitions less than the owner. If the owner is near
+    /// the partition, those that are too come first: that only tells whether Kafka's class meets a
+    /// member that was taken out before it finds one.
+    fn is_above_other(
+        &self,
+        id: PartitionId,
+        owner: MemberId,
+        size: usize,
+    ) -> Result<bool, GroupError> {
+        let subscribers = self.subscribers.to(self.claims.topic(id));
+        if self.racks.near(owner, id) {
+            for &other in subscribers {
+                if self.racks.near(other, id) && size > self.size(other)? + 1 {
+                    return Ok(true);
+                }
+            }
+        }
+        for &other in subscribers {
+            if size > self.size(other)? + 1 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn relocate(&mut self, id: PartitionId, destination: MemberId) {
+        let tp = self.claims.partition(id);
+        let tp = self
+            .movements
+            .actual(tp, self.owner[id as usize], destination);
+        let Some(id) = self.claims.id(tp) else { return };
+        let source = self.owner[id as usize];
+        let topic_hash = string_hash(self.claims.group.topics[tp.topic as usize].name);
+        self.movements.record(tp, topic_hash, source, destination);
+        self.resize(source, |list| {
+            if let Some(at) = list.iter().position(|&other| other == id) {
+                list.remove(at);
+            }
+        });
+        self.resize(destination, |list| list.push(id));
+        self.owner[id as usize] = destination;
+    }
+
+    /// Whether no member could take a partition of its topics from one with two or more more.
+    fn is_balanced(&self) -> Result<bool, GroupError> {
+        let (Some(first), Some(last)) = (self.by_size.first(), self.by_size.last()) else {
+            return Ok(true);
+        };
+        if first.0 + 1 >= last.0 {
+            return Ok(true);
+        }
+        // Owners in hash order: where a partition is owned twice, the last one counts.
+        let mut holder = vec![NOBODY; self.claims.len()];
+        for &m in self
+            .claims
+            .owners
+            .iter()
+            .filter(|&&m| !self.fixed[m as usize])
+        {
+            for &id in &self.current[m as usize] {
+                holder[id as usize] = m;
+            }
+        }
+        let largest = self.largest_holders(&holder);
+        for &(size, rank) in &self.by_size {
+            let member = self.by_rank[rank as usize];
+            let size = size as usize;
+            if size == self.possible(member) {
+                continue;
+            }
+            for topic in self.topics_of(member) {
+                if self.ghosts {
+                    if self.can_gain(&holder, member, size, topic)? {
+                        return Ok(false);
+                    }
+                } else if size + 1 < largest[topic as usize] {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn largest_holders(&self, holder: &[MemberId]) -> Vec<usize> {
+        let mut largest = vec![0; self.claims.group.topics.len()];
+        for &topic in &self.claims.topics {
+            let holders = &holder[self.claims.of_topic(topic).start as usize..];
+            let holders = &holders[..self.claims.of_topic(topic).len()];
+            let sizes = holders.iter().filter(|&&m| m != NOBODY);
+            let sizes = sizes.map(|&m| self.current[m as usize].len());
+            largest[topic as usize] = sizes.max().unwrap_or(0);
+        }
+        largest
+    }
+
+    fn can_gain(
+        &self,
+        holder: &[MemberId],
+        member: MemberId,
+        size: usize,
+        topic: TopicId,
+    ) -> Result<bool, GroupError> {
+        for id in self.claims.of_topic(topic) {
+            if !self.current[member as usize].contains(&id)
+                && size + 1 < self.size(holder[id as usize])?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn subscribes(&self, member: MemberId, topic: TopicId) -> bool {
+        let bit = member as usize * self.claims.group.topics.len() + topic as usize;
+        self.subscribes[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    fn size(&self, member: MemberId) -> Result<usize, GroupError> {
+        if member == NOBODY || self.fixed[member as usize] {
+            return Err(GroupError::assignor_throws(
+                self.name,
+                "NullPointerException",
+                "a member that takes no part in balancing is still known as an owner",
+            ));
+        }
+        Ok(self.current[member as usize].len())
+    }
+
+    fn resize(&mut self, member: MemberId, change: impl FnOnce(&mut Vec<PartitionId>)) {
+        let place = self.place(member);
+        self.by_size.remove(&place);
+        change(&mut self.current[member as usize]);
+        let place = self.place(member);
+        self.by_size.insert(place);
+    }
+
+    fn place(&self, member: MemberId) -> (u32, u32) {
+        let size = self.current[member as usize].len() as u32;
+        (size, self.claims.member_ranks[member as usize])
+    }
+
+    /// Sum of the size differences of all pairs of members, as Java's 32-bit int has it.
+    fn score(&self, lists: &Lists) -> i32 {
+        let taking_part = (0..lists.len()).filter(|&m| !self.fixed[m]);
+        let mut sizes: Vec<i64> = taking_part.map(|m| lists[m].len() as i64).collect();
+        sizes.sort_unstable();
+        // In ascending order, the i-th of n is the larger one in i pairs, the smaller in n - 1 - i.
+        let n = sizes.len() as i64;
+        let terms = sizes
+            .iter()
+            .zip(0i64..)
+            .map(|(size, i)| size * (2 * i - n + 1));
+        terms.fold(0i64, i64::wrapping_add) as i32
+    }
+
+    /// All members as the hash map has them after the fixed ones were taken out and put back.
+    fn in_hash_order(&self) -> Vec<MemberId> {
+        let owners = self.claims.owners.iter().copied();
+        let (fixed, mut again): (Vec<_>, Vec<_>) = owners.partition(|&m| self.fixed[m as usize]);
+        let hash_order = |members: &[MemberId]| -> Vec<MemberId> {
+            let ids = members
+                .iter()
+                .map(|&m| self.claims.group.members[m as usize].member_id);
+            let order = java_hash_order(&ids.collect::<Vec<_>>());
+            order.iter().map(|&i| members[i as usize]).collect()
+        };
+        again.extend(hash_order(&fixed));
+        hash_order(&again)
+    }
+}
+
+/// The order of StickyAssignor's user data: grouped by topic through a hash map.
+pub fn sent_by_sticky(claims: &Claims, list: &mut [PartitionId], member: MemberId) {
+    let topics = &claims.group.topics;
+    let owned = claims.group.owned(member);
+    let mut names: Vec<&str> = Vec::new();
+    let mut places = vec![u32::MAX; topics.len()];
+    for tp in owned {
+        let place = &mut places[tp.topic as usize];
+        if *place == u32::MAX {
+            *place = names.len() as u32;
+            names.push(topics[tp.topic as usize].name);
+        }
+    }
+    let entries = owned.iter().map(|tp| places[tp.topic as usize]);
+    let mut ranks = vec![0; names.len()];
+    for (rank, i) in java_grouping_order(&names, entries).into_iter().enumerate() {
+        ranks[i as usize] = rank;
+    }
+    list.sort_by_key(|&id| ranks[places[claims.topic(id) as usize] as usize]);
+}
+
+/// The order of the subscription's own field: by topic and partition.
+pub fn sent_by_cooperative(claims: &Claims, list: &mut [PartitionId], _: MemberId) {
+    list.sort_by_key(|&id| {
+        let tp = claims.partition(id);
+        (claims.topic_ranks[tp.topic as usize], tp.partition)
+    });
+}

@@ -1,0 +1,90 @@
+//! Mirror of `racks.py`: racks of members and replicas, as far as the sticky assignors look.
+
+use super::claims::{Claims, PartitionId};
+use crate::group::{MemberId, RackId};
+
+/// Empty when racks are not active. Racks of a partition are sorted and distinct.
+#[derive(Default)]
+pub struct Racks {
+    of_member: Vec<Option<RackId>>,
+    of_partition: Vec<Vec<RackId>>,
+    members_near: Vec<u32>,
+}
+
+impl Racks {
+    pub fn of(claims: &Claims) -> Self {
+        let group = claims.group;
+        let of_member: Vec<Option<RackId>> = group.members.iter().map(|m| m.rack).collect();
+        if of_member.iter().all(Option::is_none) {
+            return Self::default();
+        }
+        let of_partition: Vec<Vec<RackId>> = (0..claims.existing())
+            .map(|id| sorted(group.replica_racks(claims.partition(id)).to_vec()))
+            .collect();
+        let everywhere = sorted(of_partition.concat());
+        let is_replica_rack = |rack: &RackId| everywhere.binary_search(rack).is_ok();
+        if !of_member.iter().flatten().any(is_replica_rack)
+            || of_partition.iter().all(|racks| *racks == everywhere)
+        {
+            return Self::default();
+        }
+        let names = of_member.iter().flatten().chain(&everywhere).max();
+        let mut sizes = vec![0u32; names.map_or(0, |&rack| rack as usize + 1)];
+        for &rack in of_member.iter().flatten() {
+            sizes[rack as usize] += 1;
+        }
+        let near = |racks: &Vec<RackId>| racks.iter().map(|&rack| sizes[rack as usize]).sum();
+        Self {
+            members_near: of_partition.iter().map(near).collect(),
+            of_member,
+            of_partition,
+        }
+    }
+
+    pub fn active(&self) -> bool {
+        !self.of_member.is_empty()
+    }
+
+    /// How many members are in a rack with a replica of the partition.
+    pub fn members_near(&self, id: PartitionId) -> u32 {
+        self.members_near[id as usize]
+    }
+
+    /// Whether the member is in a rack with a replica of the partition.
+    pub fn near(&self, member: MemberId, id: PartitionId) -> bool {
+        let rack = self.of_member.get(member as usize).copied().flatten();
+        rack.is_some_and(|rack| {
+            let racks = self.of_partition.get(id as usize);
+            racks.is_some_and(|racks| racks.binary_search(&rack).is_ok())
+        })
+    }
+
+    /// Whether the member has a rack and no replica of the partition is in it.
+    pub fn mismatch(&self, member: MemberId, id: PartitionId) -> bool {
+        let has_rack = self
+            .of_member
+            .get(member as usize)
+            .is_some_and(Option::is_some);
+        has_rack && !self.near(member, id)
+    }
+
+    /// Position of the first member from `start` on, in a circle, that is near the partition.
+    pub fn next_near<'m>(
+        &self,
+        id: PartitionId,
+        members: impl ExactSizeIterator<Item = &'m MemberId> + Clone,
+        start: usize,
+    ) -> Option<usize> {
+        let circle = members.clone().enumerate().skip(start);
+        let mut circle = circle.chain(members.enumerate().take(start));
+        circle
+            .find(|&(_, &member)| self.near(member, id))
+            .map(|(at, _)| at)
+    }
+}
+
+fn sorted(mut racks: Vec<RackId>) -> Vec<RackId> {
+    racks.sort_unstable();
+    racks.dedup();
+    racks
+}

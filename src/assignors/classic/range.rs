@@ -1,0 +1,197 @@
+//! Mirror of `range.py`, which explains the steps. Members and racks are numbers; what a topic has
+//! given to whom is an array beside its subscribers, so that members here are positions in it.
+
+use rustc_hash::FxHashMap;
+
+use super::subscriptions::{Subscribers, topics_in_order};
+use crate::group::{GroupSpec, MemberId, RackId, TopicId, TopicPartition};
+use crate::order::static_first;
+
+pub const NAME: &str = "range";
+
+pub fn assign(group: &GroupSpec) -> Vec<Vec<TopicPartition>> {
+    // 1.
+    let mut topics = topic_shares(group);
+    let mut assignment = vec![Vec::new(); group.members.len()];
+    // 2.
+    let rack_pass = topics.iter().any(|topic| topic.needs_racks);
+    if rack_pass {
+        assign_with_racks(&mut topics, &mut assignment);
+    }
+    // 3.
+    for topic in &mut topics {
+        topic.assign_ranges(|_, _, _| true, &mut assignment);
+    }
+    // 4.
+    if rack_pass {
+        let ranks = group.topic_ranks();
+        for list in &mut assignment {
+            list.sort_unstable_by_key(|tp| (ranks[tp.topic as usize], tp.partition));
+        }
+    }
+    assignment
+}
+
+/// A topic on its way: its subscribers in order, and what each may still take.
+struct TopicShare {
+    topic: TopicId,
+    subscribers: Vec<MemberId>,
+    /// Racks of the subscribers, None without one.
+    subscriber_racks: Vec<Option<RackId>>,
+    /// Sorted and distinct, a list for each partition; empty when no subscriber has a rack.
+    partition_racks: Vec<Vec<RackId>>,
+    needs_racks: bool,
+    unassigned: Vec<u32>,
+    share: usize,
+    extras: usize,
+    taken: Vec<usize>,
+}
+
+impl TopicShare {
+    fn room(&self, position: usize) -> usize {
+        (self.share + usize::from(self.extras > 0)).saturating_sub(self.taken[position])
+    }
+
+    fn rack_matches(&self, position: usize, partition: u32) -> bool {
+        let Some(rack) = self.subscriber_racks[position] else {
+            return true;
+        };
+        let racks = self.partition_racks.get(partition as usize);
+        racks.is_some_and(|racks| racks.binary_search(&rack).is_ok())
+    }
+
+    fn take(&mut self, position: usize, partitions: &[u32], into: &mut [Vec<TopicPartition>]) {
+        let list = &mut into[self.subscribers[position] as usize];
+        let topic = self.topic;
+        list.extend(
+            partitions
+                .iter()
+                .map(|&partition| TopicPartition { topic, partition }),
+        );
+        self.taken[position] += partitions.len();
+        if self.taken[position] > self.share {
+            self.extras -= 1;
+        }
+    }
+
+    fn assign_ranges(
+        &mut self,
+        may_take: impl Fn(&Self, usize, u32) -> bool,
+        into: &mut [Vec<TopicPartition>],
+    ) {
+        for position in 0..self.subscribers.len() {
+            let room = self.room(position);
+            let allowed = |&p: &u32| may_take(self, position, p);
+            let run: Vec<u32> = self
+                .unassigned
+                .iter()
+                .copied()
+                .filter(allowed)
+                .take(room)
+                .collect();
+            if run.is_empty() {
+                continue;
+            }
+            self.take(position, &run, into);
+            if self.unassigned[..run.len()] == run[..] {
+                self.unassigned.drain(..run.len());
+            } else {
+                self.unassigned.retain(|p| run.binary_search(p).is_err());
+            }
+        }
+    }
+}
+
+fn topic_shares(group: &GroupSpec) -> Vec<TopicShare> {
+    let subscribers = Subscribers::of(group, &static_first(group));
+    let shares = topics_in_order(group).into_iter().map(|topic| {
+        let partitions = group.topics[topic as usize].partitions;
+        let subscribers = subscribers.distinct(topic);
+        let subscriber_racks: Vec<Option<RackId>> = subscribers
+            .iter()
+            .map(|&member| group.members[member as usize].rack)
+            .collect();
+        let mut partition_racks = Vec::new();
+        if subscriber_racks.iter().any(Option::is_some) {
+            partition_racks = (0..partitions)
+                .map(|partition| sorted_racks(group, TopicPartition { topic, partition }))
+                .collect();
+        }
+        TopicShare {
+            topic,
+            needs_racks: needs_racks(&subscriber_racks, &partition_racks),
+            share: partitions as usize / subscribers.len(),
+            extras: partitions as usize % subscribers.len(),
+            taken: vec![0; subscribers.len()],
+            unassigned: (0..partitions).collect(),
+            subscribers,
+            subscriber_racks,
+            partition_racks,
+        }
+    });
+    shares.collect()
+}
+
+fn sorted_racks(group: &GroupSpec, tp: TopicPartition) -> Vec<RackId> {
+    let mut racks = group.replica_racks(tp).to_vec();
+    racks.sort_unstable();
+    racks.dedup();
+    racks
+}
+
+fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackId>]) -> bool {
+    let mut everywhere = partition_racks.concat();
+    everywhere.sort_unstable();
+    everywhere.dedup();
+    let mut known = subscriber_racks.iter().flatten();
+    known.any(|rack| everywhere.binary_search(rack).is_ok())
+        && partition_racks.iter().any(|racks| *racks != everywhere)
+}
+
+fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
+    // A member's rack is its own in every topic, so that equal subscribers have equal racks.
+    let mut together: FxHashMap<(&[MemberId], usize), Vec<usize>> = FxHashMap::default();
+    for (i, topic) in topics.iter().enumerate() {
+        let key = (topic.subscribers.as_slice(), topic.partition_racks.len());
+        together.entry(key).or_default().push(i);
+    }
+    // Groups share no topic, and the lists are sorted at the end: their order does not matter.
+    let groups: Vec<Vec<usize>> = together.into_values().collect();
+    for group in groups {
+        match group.as_slice() {
+            [one] => {
+                if topics[*one].needs_racks {
+                    topics[*one].assign_ranges(TopicShare::rack_matches, assignment);
+                }
+            }
+            several => assign_co_partitioned(topics, several, assignment),
+        }
+    }
+}
+
+fn assign_co_partitioned(
+    topics: &mut [TopicShare],
+    together: &[usize],
+    assignment: &mut [Vec<TopicPartition>],
+) {
+    let first = &topics[together[0]];
+    let partitions = first.partition_racks.len() as u32;
+    let mut waiting: Vec<usize> = (0..first.subscribers.len()).collect();
+    for partition in 0..partitions {
+        let fits = |topic: &TopicShare, position| {
+            topic.rack_matches(position, partition) && topic.room(position) > 0
+        };
+        let found = waiting
+            .iter()
+            .position(|&position| together.iter().all(|&t| fits(&topics[t], position)));
+        let Some(at) = found else { continue };
+        let position = waiting[at];
+        for &t in together {
+            topics[t].take(position, &[partition], assignment);
+            topics[t].unassigned.retain(|&p| p != partition);
+        }
+        if together.iter().all(|&t| topics[t].room(position) == 0) {
+            waiting.remove(at);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Mirror of `subscriptions.py`: the orders in which a leader walks members and topics.
+
+use crate::group::{GroupSpec, MemberId, TopicId};
+use crate::order::{compare_names, java_hash_order};
+
+/// Members as the leader walks them: a HashMap that was filled in join order.
+pub fn members_in_order(group: &GroupSpec) -> Vec<MemberId> {
+    java_hash_order(&group.member_ids())
+}
+
+/// Subscribed topics that have partitions, as the leader walks them.
+pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
+    let mut seen = vec![false; group.topics.len()];
+    let mut subscribed: Vec<TopicId> = Vec::new();
+    for member in members_in_order(group) {
+        let new = subscribed.len();
+        for &topic in group.subscription(member) {
+            if !std::mem::replace(&mut seen[topic as usize], true) {
+                subscribed.push(topic);
+            }
+        }
+        // A subscription arrives sorted; of each only what is new counts, so only that is sorted.
+        let name = |topic: &TopicId| group.topics[*topic as usize].name;
+        subscribed[new..].sort_by(|a, b| compare_names(name(a), name(b)));
+    }
+    let mut topics = in_hash_order(group, &subscribed);
+    topics.retain(|&topic| group.topics[topic as usize].partitions > 0);
+    in_hash_order(group, &topics)
+}
+
+/// Distinct topics as a default HashMap gives them back that they were put into one by one.
+pub fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
+    let names: Vec<&str> = topics
+        .iter()
+        .map(|&topic| group.topics[topic as usize].name)
+        .collect();
+    let order = java_hash_order(&names);
+    order.iter().map(|&i| topics[i as usize]).collect()
+}
+
+/// Who subscribes to each topic: `members[offsets[t]..offsets[t + 1]]`.
+pub struct Subscribers {
+    offsets: Vec<u32>,
+    members: Vec<MemberId>,
+}
+
+impl Subscribers {
+    /// In the given order of members; one that lists a topic twice stands twice, next to itself.
+    pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
+        let mut offsets = vec![0; group.topics.len() + 1];
+        for &member in order {
+            for &topic in group.subscription(member) {
+                offsets[topic as usize + 1] += 1;
+            }
+        }
+        for t in 1..offsets.len() {
+            offsets[t] += offsets[t - 1];
+        }
+        let mut next = offsets.clone();
+        let mut members = vec![0; offsets[offsets.len() - 1] as usize];
+        for &member in order {
+            for &topic in group.subscription(member) {
+                let at = &mut next[topic as usize];
+                members[*at as usize] = member;
+                *at += 1;
+            }
+        }
+        Self { offsets, members }
+    }
+
+    pub fn to(&self, topic: TopicId) -> &[MemberId] {
+        let t = topic as usize;
+        &self.members[self.offsets[t] as usize..self.offsets[t + 1] as usize]
+    }
+
+    /// The same, each member once.
+    pub fn distinct(&self, topic: TopicId) -> Vec<MemberId> {
+        let mut members = self.to(topic).to_vec();
+        members.dedup();
+        members
+    }
+}

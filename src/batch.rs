@@ -1,0 +1,199 @@
+//! Groups in bulk: an Arrow record batch in, a record batch out, a row a group.
+//!
+//! Names are borrowed from the input's buffers; nothing is copied until the answer is written.
+
+mod columns;
+mod output;
+
+use arrow_array::RecordBatch;
+
+use crate::assignors::{Assignor, assign};
+use crate::error::GroupError;
+use crate::group::{GroupBuilder, GroupSpec, MemberFields};
+use crate::lines::{Options, in_parallel};
+use crate::ownership::Assignment;
+use columns::{Integers, Lists, SchemaError, Strings, Structs};
+pub use output::schema as output_schema;
+
+/// An answer, and the names that it is written with.
+pub struct Answer<'a> {
+    group: GroupSpec<'a>,
+    assignor: Assignor,
+    assignment: Assignment,
+}
+
+/// One row: the group's id as far as there is one, and its answer.
+pub type Row<'a> = (Option<&'a str>, Result<Answer<'a>, GroupError>);
+
+/// Answers every row of a batch; bad groups have their `error` set and are counted.
+///
+/// Columns as in the contract, found by name; others are ignored, as is the order of columns and
+/// fields. Errors: a column that is missing or of another type.
+pub fn assign_batch(
+    batch: &RecordBatch,
+    options: Options,
+) -> Result<(RecordBatch, usize), SchemaError> {
+    let groups = Groups::of(batch)?;
+    let rows = in_parallel(batch.num_rows(), options.threads, |row| {
+        groups.answer(row, options)
+    });
+    let bad = rows.iter().filter(|(_, answer)| answer.is_err()).count();
+    Ok((output::write(&rows), bad))
+}
+
+/// The input's columns.
+struct Groups<'a> {
+    group_id: Strings<'a>,
+    assignor: Strings<'a>,
+    topics: Lists<'a>,
+    topic_name: Strings<'a>,
+    topic_partitions: Integers<'a>,
+    topic_racks: Lists<'a>,
+    replicas: Lists<'a>,
+    replica_rack: Strings<'a>,
+    members: Lists<'a>,
+    member_id: Strings<'a>,
+    group_instance_id: Strings<'a>,
+    member_topics: Lists<'a>,
+    member_topic: Strings<'a>,
+    owned: Lists<'a>,
+    owned_topic: Strings<'a>,
+    owned_partitions: Lists<'a>,
+    owned_partition: Integers<'a>,
+    generation_id: Integers<'a>,
+    rack_id: Strings<'a>,
+}
+
+impl<'a> Groups<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
+        let row = Structs::of_batch(batch);
+        let topics = row.lists("topics", true)?;
+        let topic = topics.structs()?;
+        let topic_racks = topic.lists("racks", false)?;
+        let replicas = topic_racks.lists()?;
+        let members = row.lists("members", true)?;
+        let member = members.structs()?;
+        let member_topics = member.lists("topics", true)?;
+        let owned = member.lists("owned_partitions", false)?;
+        let owned_entry = owned.structs()?;
+        let owned_partitions = owned_entry.lists("partitions", true)?;
+        Ok(Self {
+            group_id: row.strings("group_id", true)?,
+            assignor: row.strings("assignor", false)?,
+            topic_name: topic.strings("name", true)?,
+            topic_partitions: topic.integers("partitions", true)?,
+            replica_rack: replicas.strings()?,
+            member_id: member.strings("member_id", true)?,
+            group_instance_id: member.strings("group_instance_id", false)?,
+            member_topic: member_topics.strings()?,
+            owned_topic: owned_entry.strings("topic", true)?,
+            owned_partition: owned_partitions.integers()?,
+            generation_id: member.integers("generation_id", false)?,
+            rack_id: member.strings("rack_id", false)?,
+            topics,
+            topic_racks,
+            replicas,
+            members,
+            member_topics,
+            owned,
+            owned_partitions,
+        })
+    }
+
+    fn answer(&self, row: usize, options: Options) -> Row<'a> {
+        let answer = self.group(row, options.max_partitions).and_then(|group| {
+            let (assignor, assignment) = assign(&group, options.assignor)?;
+            Ok(Answer {
+                group,
+                assignor,
+                assignment,
+            })
+        });
+        (self.group_id.get(row), answer)
+    }
+
+    fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        let group_id = required(self.group_id.get(row), || "group_id".into())?;
+        let mut builder = GroupBuilder::new(group_id, self.assignor.get(row));
+        for (i, at) in required(self.topics.get(row), || "topics".into())?.enumerate() {
+            self.topic(&mut builder, i, at)?;
+        }
+        for (i, at) in required(self.members.get(row), || "members".into())?.enumerate() {
+            self.member(&mut builder, i, at)?;
+        }
+        builder.finish(max_partitions)
+    }
+
+    fn topic(&self, builder: &mut GroupBuilder<'a>, i: usize, at: usize) -> Result<(), GroupError> {
+        let name = required(self.topic_name.get(at), || format!("topics[{i}].name"))?;
+        let path = || format!("topics[{i}].partitions");
+        let partitions = required(self.topic_partitions.get(at), path)?;
+        builder.topic(name, count(partitions, "count", path)?);
+        if let Some(racks) = self.topic_racks.get(at) {
+            builder.topic_racks();
+            for partition in racks {
+                let replicas = self.replicas.get(partition).unwrap_or(0..0);
+                builder.replica_racks(replicas.filter_map(|at| self.replica_rack.get(at)));
+            }
+        }
+        Ok(())
+    }
+
+    fn member(
+        &self,
+        builder: &mut GroupBuilder<'a>,
+        i: usize,
+        at: usize,
+    ) -> Result<(), GroupError> {
+        let member_id = required(self.member_id.get(at), || format!("members[{i}].member_id"))?;
+        let generation_id = self.generation_id.get(at).map(|generation| {
+            i32::try_from(generation).map_err(|_| {
+                let problem = format!(
+                    "{generation} is not a generation from {} to {}",
+                    i32::MIN,
+                    i32::MAX
+                );
+                GroupError::new(format!("members[{i}].generation_id"), problem)
+            })
+        });
+        builder.member(MemberFields {
+            member_id,
+            group_instance_id: self.group_instance_id.get(at),
+            rack_id: self.rack_id.get(at),
+            generation_id: generation_id.transpose()?,
+        });
+        let topics = required(self.member_topics.get(at), || {
+            format!("members[{i}].topics")
+        })?;
+        for (t, at) in topics.enumerate() {
+            let path = || format!("members[{i}].topics[{t}]");
+            builder.subscribe(required(self.member_topic.get(at), path)?);
+        }
+        for (e, entry) in self.owned.get(at).unwrap_or(0..0).enumerate() {
+            let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
+            let topic = required(self.owned_topic.get(entry), || entry_path("topic"))?;
+            let topic = builder.topic_id(topic);
+            let partitions = self.owned_partitions.get(entry);
+            for (p, at) in required(partitions, || entry_path("partitions"))?.enumerate() {
+                let path = || format!("{}[{p}]", entry_path("partitions"));
+                let partition = required(self.owned_partition.get(at), path)?;
+                builder.own(topic, count(partition, "partition", path)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn required<T>(value: Option<T>, path: impl FnOnce() -> String) -> Result<T, GroupError> {
+    value.ok_or_else(|| GroupError::new(path(), "missing"))
+}
+
+fn count(number: i64, noun: &str, path: impl FnOnce() -> String) -> Result<u32, GroupError> {
+    let fits = (0..=i64::from(i32::MAX)).contains(&number);
+    fits.then_some(number as u32).ok_or_else(|| {
+        GroupError::new(
+            path(),
+            format!("{number} is not a {noun} from 0 to {}", i32::MAX),
+        )
+    })
+}

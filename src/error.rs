@@ -1,0 +1,42 @@
+//! What can go wrong with one group: `contract`, `group` and `batch` say which field is bad, the
+//! assignors where Kafka's own class throws.
+
+use std::fmt;
+
+/// A group that cannot be assigned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupError {
+    /// Path of the field, as `members[3].topics[0]`.
+    pub path: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// Kafka's class throws: the group is well-formed.
+    pub throws: bool,
+}
+
+impl GroupError {
+    pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            problem: problem.into(),
+            throws: false,
+        }
+    }
+
+    /// Where Kafka's class throws, so that a live leader would fail its rebalance.
+    pub fn assignor_throws(assignor: &str, exception: &str, reason: &str) -> Self {
+        Self {
+            path: "assignor".into(),
+            problem: format!("Kafka's {assignor} assignor throws {exception} here: {reason}"),
+            throws: true,
+        }
+    }
+}
+
+impl fmt::Display for GroupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.problem)
+    }
+}
+
+impl std::error::Error for GroupError {}

@@ -1,0 +1,285 @@
+//! What an assignor is asked, on numbers: members, topics and racks are indices, names come back
+//! only at the exit. Names are borrowed from wherever the group was read.
+
+use rustc_hash::FxHashMap;
+
+use crate::error::GroupError;
+
+pub const MAX_PARTITIONS: u64 = 10_000_000;
+
+/// Index into `GroupSpec::members`: join order.
+pub type MemberId = u32;
+/// Index into `GroupSpec::topics`: declared ones, then names that are only subscribed or owned.
+pub type TopicId = u32;
+/// Interned rack name.
+pub type RackId = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TopicPartition {
+    pub topic: TopicId,
+    pub partition: u32,
+}
+
+pub struct Topic<'a> {
+    pub name: &'a str,
+    /// 0 for a topic without metadata: assignors see neither.
+    pub partitions: u32,
+    /// Where its entries of `GroupSpec::replica_racks` start, if it has any.
+    racks: Option<u32>,
+}
+
+pub struct Member<'a> {
+    pub member_id: &'a str,
+    pub group_instance_id: Option<&'a str>,
+    /// None also for an empty `rack_id` (KIP-881).
+    pub rack: Option<RackId>,
+    /// In which generation it owned what it owned.
+    pub generation_id: Option<i32>,
+    topics: (u32, u32),
+    owned: (u32, u32),
+}
+
+/// One group; immutable, validated once, by `GroupBuilder::finish`.
+pub struct GroupSpec<'a> {
+    pub group_id: &'a str,
+    pub assignor: Option<&'a str>,
+    pub topics: Vec<Topic<'a>>,
+    pub members: Vec<Member<'a>>,
+    subscriptions: Vec<TopicId>,
+    owned: Vec<TopicPartition>,
+    /// `replica_racks[i]..replica_racks[i + 1]` of `rack_ids` are the racks of one partition.
+    replica_racks: Vec<u32>,
+    rack_ids: Vec<RackId>,
+}
+
+impl<'a> GroupSpec<'a> {
+    /// Subscribed topics in the order of the member's list, repeats kept.
+    pub fn subscription(&self, member: MemberId) -> &[TopicId] {
+        let (start, end) = self.members[member as usize].topics;
+        &self.subscriptions[start as usize..end as usize]
+    }
+
+    /// Owned partitions in the order given; they need not exist.
+    pub fn owned(&self, member: MemberId) -> &[TopicPartition] {
+        let (start, end) = self.members[member as usize].owned;
+        &self.owned[start as usize..end as usize]
+    }
+
+    /// Racks of a partition's replicas, repeats kept; empty when nothing is known.
+    pub fn replica_racks(&self, tp: TopicPartition) -> &[RackId] {
+        let Some(start) = self.topics[tp.topic as usize].racks else {
+            return &[];
+        };
+        let at = (start + tp.partition) as usize;
+        &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
+    }
+
+    pub fn topic_names(&self) -> Vec<&'a str> {
+        self.topics.iter().map(|topic| topic.name).collect()
+    }
+
+    pub fn member_ids(&self) -> Vec<&'a str> {
+        self.members.iter().map(|member| member.member_id).collect()
+    }
+
+    /// Ranks of the topics' names: `ranks[topic]` is its place in the order of `String.compareTo`.
+    pub fn topic_ranks(&self) -> Vec<u32> {
+        crate::order::name_ranks(&self.topic_names())
+    }
+}
+
+/// Takes a group in, field by field: first its topics, then its members.
+pub struct GroupBuilder<'a> {
+    group: GroupSpec<'a>,
+    declared: usize,
+    racks_given: Vec<Option<u32>>,
+    topic_ids: FxHashMap<&'a str, TopicId>,
+    rack_names: FxHashMap<&'a str, RackId>,
+}
+
+/// The fields of a member that are not lists.
+pub struct MemberFields<'a> {
+    pub member_id: &'a str,
+    pub group_instance_id: Option<&'a str>,
+    pub rack_id: Option<&'a str>,
+    pub generation_id: Option<i32>,
+}
+
+impl<'a> GroupBuilder<'a> {
+    pub fn new(group_id: &'a str, assignor: Option<&'a str>) -> Self {
+        Self {
+            group: GroupSpec {
+                group_id,
+                assignor,
+                topics: Vec::new(),
+                members: Vec::new(),
+                subscriptions: Vec::new(),
+                owned: Vec::new(),
+                replica_racks: vec![0],
+                rack_ids: Vec::new(),
+            },
+            declared: 0,
+            racks_given: Vec::new(),
+            topic_ids: FxHashMap::default(),
+            rack_names: FxHashMap::default(),
+        }
+    }
+
+    pub fn topic(&mut self, name: &'a str, partitions: u32) {
+        let id = self.group.topics.len() as TopicId;
+        self.topic_ids.entry(name).or_insert(id);
+        self.group.topics.push(Topic {
+            name,
+            partitions,
+            racks: None,
+        });
+        self.racks_given.push(None);
+        self.declared += 1;
+    }
+
+    /// Says that the last topic tells its racks; then one `replica_racks` for each partition.
+    pub fn topic_racks(&mut self) {
+        let start = self.group.replica_racks.len() as u32 - 1;
+        if let (Some(topic), Some(given)) =
+            (self.group.topics.last_mut(), self.racks_given.last_mut())
+        {
+            topic.racks = Some(start);
+            *given = Some(0);
+        }
+    }
+
+    pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
+        for rack in racks {
+            let id = self.rack_id(rack);
+            self.group.rack_ids.push(id);
+        }
+        self.group
+            .replica_racks
+            .push(self.group.rack_ids.len() as u32);
+        if let Some(Some(given)) = self.racks_given.last_mut() {
+            *given += 1;
+        }
+    }
+
+    pub fn member(&mut self, fields: MemberFields<'a>) {
+        let rack = fields.rack_id.filter(|rack| !rack.is_empty());
+        let rack = rack.map(|rack| self.rack_id(rack));
+        let topics = self.group.subscriptions.len() as u32;
+        let owned = self.group.owned.len() as u32;
+        self.group.members.push(Member {
+            member_id: fields.member_id,
+            group_instance_id: fields.group_instance_id,
+            rack,
+            generation_id: fields.generation_id,
+            topics: (topics, topics),
+            owned: (owned, owned),
+        });
+    }
+
+    /// One more topic that the last member subscribes to.
+    pub fn subscribe(&mut self, topic: &'a str) {
+        let topic = self.topic_id(topic);
+        self.group.subscriptions.push(topic);
+        if let Some(member) = self.group.members.last_mut() {
+            member.topics.1 += 1;
+        }
+    }
+
+    /// One more partition that the last member owns.
+    pub fn own(&mut self, topic: TopicId, partition: u32) {
+        self.group.owned.push(TopicPartition { topic, partition });
+        if let Some(member) = self.group.members.last_mut() {
+            member.owned.1 += 1;
+        }
+    }
+
+    pub fn topic_id(&mut self, name: &'a str) -> TopicId {
+        let topics = &mut self.group.topics;
+        *self.topic_ids.entry(name).or_insert_with(|| {
+            topics.push(Topic {
+                name,
+                partitions: 0,
+                racks: None,
+            });
+            topics.len() as TopicId - 1
+        })
+    }
+
+    fn rack_id(&mut self, name: &'a str) -> RackId {
+        let next = self.rack_names.len() as RackId;
+        *self.rack_names.entry(name).or_insert(next)
+    }
+
+    /// Validates, as `model._validate` does: same order, same words.
+    pub fn finish(self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        let group = &self.group;
+        let mut total = 0u64;
+        for (i, topic) in group.topics[..self.declared].iter().enumerate() {
+            let first = self.topic_ids[topic.name] as usize;
+            if first != i {
+                return Err(GroupError::new(
+                    format!("topics[{i}].name"),
+                    format!(
+                        "{} is already the name of topics[{first}]",
+                        quoted(topic.name)
+                    ),
+                ));
+            }
+            if let Some(given) = self.racks_given[i]
+                && given != topic.partitions
+            {
+                return Err(GroupError::new(
+                    format!("topics[{i}].racks"),
+                    format!(
+                        "{given} entries for {} partitions; \
+                         give one list of replica racks for each partition, or none at all",
+                        topic.partitions
+                    ),
+                ));
+            }
+            total += u64::from(topic.partitions);
+        }
+        if total > max_partitions {
+            return Err(GroupError::new(
+                "topics",
+                format!(
+                    "{total} partitions in all, more than the limit of {max_partitions}; \
+                     raise max_partitions if that is meant"
+                ),
+            ));
+        }
+        if group.members.is_empty() {
+            let problem = "empty; a leader is always a member itself";
+            return Err(GroupError::new("members", problem));
+        }
+        let mut ids = FxHashMap::default();
+        let mut instances = FxHashMap::default();
+        for (i, member) in group.members.iter().enumerate() {
+            let first = *ids.entry(member.member_id).or_insert(i);
+            if first != i {
+                return Err(GroupError::new(
+                    format!("members[{i}].member_id"),
+                    format!(
+                        "{} is already the id of members[{first}]",
+                        quoted(member.member_id)
+                    ),
+                ));
+            }
+            if let Some(instance) = member.group_instance_id {
+                let first = *instances.entry(instance).or_insert(i);
+                if first != i {
+                    return Err(GroupError::new(
+                        format!("members[{i}].group_instance_id"),
+                        format!("{} is already that of members[{first}]", quoted(instance)),
+                    ));
+                }
+            }
+        }
+        Ok(self.group)
+    }
+}
+
+/// A name as it stands in messages.
+pub fn quoted(name: &str) -> String {
+    serde_json::Value::from(name).to_string()
+}

@@ -1,0 +1,108 @@
+//! Record batches over the Arrow C data interface (PyCapsule protocol): from any library that
+//! speaks it, without importing one.
+
+use std::ffi::CStr;
+use std::ptr::NonNull;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
+use arrow_array::{Array, RecordBatch, StructArray};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use super::by_name;
+use crate::batch;
+use crate::lines::Options;
+
+const SCHEMA: &CStr = c"arrow_schema";
+const ARRAY: &CStr = c"arrow_array";
+
+/// A record batch that any Arrow library can take over.
+#[pyclass(frozen, module = "kafka_rebalance._core")]
+pub struct ArrowBatch(RecordBatch);
+
+#[pymethods]
+impl ArrowBatch {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(&*self.0.schema()).map_err(arrow_error)?;
+        PyCapsule::new_with_value(py, schema, SCHEMA)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        // The protocol lets a producer ignore what is requested when it cannot cast.
+        let _ = requested_schema;
+        let data = StructArray::from(self.0.clone()).into_data();
+        let (array, schema) = to_ffi(&data).map_err(arrow_error)?;
+        Ok((
+            PyCapsule::new_with_value(py, schema, SCHEMA)?,
+            PyCapsule::new_with_value(py, array, ARRAY)?,
+        ))
+    }
+}
+
+#[pyfunction]
+pub fn assign_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<(ArrowBatch, usize)> {
+    let options = Options {
+        assignor: by_name(py, assignor)?,
+        max_partitions,
+        threads,
+    };
+    let batch = read(batch)?;
+    let answered = py.detach(|| batch::assign_batch(&batch, options));
+    let (answers, bad) = answered.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+    Ok((ArrowBatch(answers), bad))
+}
+
+fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+    if !batch.hasattr("__arrow_c_array__")? {
+        let found = batch.get_type().name()?;
+        let problem = format!("{found} is not an Arrow record batch: it has no __arrow_c_array__");
+        return Err(PyTypeError::new_err(problem));
+    }
+    let capsules = batch
+        .call_method0("__arrow_c_array__")?
+        .cast_into::<PyTuple>()?;
+    let schema = pointer::<FFI_ArrowSchema>(&capsules.get_item(0)?, SCHEMA)?;
+    let array = pointer::<FFI_ArrowArray>(&capsules.get_item(1)?, ARRAY)?;
+    // SAFETY: capsules of these names hold such structures, and are alive here. `from_raw` takes
+    // over what they hold and leaves them released, so that their destructors do nothing more.
+    let (schema, array) = unsafe {
+        (
+            FFI_ArrowSchema::from_raw(schema.as_ptr()),
+            FFI_ArrowArray::from_raw(array.as_ptr()),
+        )
+    };
+    // SAFETY: the two belong together, as the protocol says; the import checks lengths.
+    let data = unsafe { from_ffi(array, &schema) }.map_err(arrow_error)?;
+    if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) {
+        let problem = format!("{} is not a record batch", data.data_type());
+        return Err(PyTypeError::new_err(problem));
+    }
+    let rows = StructArray::from(data);
+    if rows.null_count() > 0 {
+        return Err(PyValueError::new_err(
+            "rows of a record batch cannot be null",
+        ));
+    }
+    Ok(RecordBatch::from(rows))
+}
+
+fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<T>> {
+    let capsule = capsule.cast::<PyCapsule>()?;
+    Ok(capsule.pointer_checked(Some(name))?.cast())
+}
+
+fn arrow_error(error: arrow_schema::ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

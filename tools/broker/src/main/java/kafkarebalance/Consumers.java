@@ -1,0 +1,266 @@
+package kafkarebalance;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ConsumerGroupDescription;
+import org.apache.kafka.clients.admin.MemberDescription;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.GroupState;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * Real Kafka consumers, many in one JVM, told what to do by JSON lines on standard input.
+ *
+ * <pre>
+ * Consumers BOOTSTRAP_SERVER
+ * {"add": [{"client_id": "c1", "group_id": "g", "assignors": ["range"], "topics": ["t"],
+ *           "client_rack": "a", "group_instance_id": "i1", "configs": {"max.poll.interval.ms": "60000"}}]}
+ * {"close": ["c1"]}     the consumers of these client ids leave
+ * {"stall": ["c1"]}     they stop polling and stay members: the next rebalance waits for them
+ * </pre>
+ *
+ * In configs, null takes a setting away. Each line is answered by one when every group without a stalled member is stable:
+ * {"groups": {"g": {"c1": {"member_id": ..., "generation_id": ..., "assignment": [["t", 0], ...]}}}},
+ * or by {"error": ...}. The end of the input closes all of them and ends the program.
+ * Client ids have to be unique.
+ */
+public final class Consumers {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Duration POLL = Duration.ofMillis(100);
+    private static final long LOOK_AGAIN_MS = 200;
+    private static final long STABLE_TIMEOUT_MS = 60_000;
+    private static final long CLOSE_TIMEOUT_MS = 3_000;
+    /** Looks in a row that have to be the same: a cooperative group is stable between its two rounds, too. */
+    private static final int SAME_LOOKS = 3;
+
+    private static final Map<String, String> ASSIGNORS = Map.of(
+        "range", "org.apache.kafka.clients.consumer.RangeAssignor",
+        "roundrobin", "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+        "sticky", "org.apache.kafka.clients.consumer.StickyAssignor",
+        "cooperative-sticky", "org.apache.kafka.clients.consumer.CooperativeStickyAssignor");
+
+    private final String bootstrapServer;
+    private final Map<String, Member> members = new LinkedHashMap<>();
+
+    private Consumers(String bootstrapServer) {
+        this.bootstrapServer = bootstrapServer;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length != 1) {
+            System.err.println("usage: Consumers BOOTSTRAP_SERVER < lines of JSON");
+            System.exit(2);
+        }
+        new Consumers(arguments[0]).run();
+    }
+
+    private void run() throws Exception {
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", (Object) bootstrapServer))) {
+            for (String line = input.readLine(); line != null; line = input.readLine()) {
+                System.out.println(JSON.writeValueAsString(answer(admin, line)));
+                System.out.flush();
+            }
+        }
+        members.values().forEach(Member::finish);
+        long deadline = System.currentTimeMillis() + CLOSE_TIMEOUT_MS;
+        for (Member member : members.values()) {
+            member.join(Math.max(1, deadline - System.currentTimeMillis()));
+        }
+        System.exit(0);
+    }
+
+    private Map<String, Object> answer(Admin admin, String line) throws InterruptedException {
+        try {
+            obey(JSON.readTree(line));
+            return Map.of("groups", awaitStable(admin));
+        } catch (InterruptedException interrupted) {
+            throw interrupted;
+        } catch (Exception wrong) {
+            return Map.of("error", String.valueOf(wrong));
+        }
+    }
+
+    private void obey(JsonNode command) throws InterruptedException {
+        for (JsonNode description : command.path("add")) {
+            Member member = new Member(bootstrapServer, description);
+            if (members.putIfAbsent(member.clientId, member) != null) {
+                throw new IllegalArgumentException("client_id: " + member.clientId + " is there already");
+            }
+            member.start();
+        }
+        for (JsonNode clientId : command.path("stall")) {
+            find(clientId.asText()).stalled = true;
+        }
+        for (JsonNode clientId : command.path("close")) {
+            Member member = find(clientId.asText());
+            member.finish();
+            member.join(CLOSE_TIMEOUT_MS);
+            members.remove(member.clientId);
+        }
+    }
+
+    private Member find(String clientId) {
+        Member member = members.get(clientId);
+        if (member == null) {
+            throw new IllegalArgumentException("client_id: no consumer " + clientId);
+        }
+        return member;
+    }
+
+    private Map<String, Map<String, Object>> awaitStable(Admin admin) throws Exception {
+        long deadline = System.currentTimeMillis() + STABLE_TIMEOUT_MS;
+        Map<String, Map<String, Object>> last = null;
+        for (int same = 0; System.currentTimeMillis() < deadline; Thread.sleep(LOOK_AGAIN_MS)) {
+            for (Member member : members.values()) {
+                if (member.failure != null) {
+                    throw new IllegalStateException(member.clientId + ": " + member.failure, member.failure);
+                }
+            }
+            Map<String, Map<String, Object>> now = look(admin);
+            same = now != null && now.equals(last) ? same + 1 : 1;
+            last = now;
+            if (now != null && same >= SAME_LOOKS) {
+                return now;
+            }
+        }
+        throw new IllegalStateException("groups are not stable after " + STABLE_TIMEOUT_MS + " ms");
+    }
+
+    /** What every consumer owns, or null while a group or a consumer of it is not there yet. */
+    private Map<String, Map<String, Object>> look(Admin admin) throws Exception {
+        Map<String, List<Member>> byGroup = new TreeMap<>();
+        members.values().forEach(m -> byGroup.computeIfAbsent(m.groupId, g -> new ArrayList<>()).add(m));
+        byGroup.values().removeIf(group -> group.stream().anyMatch(m -> m.stalled));
+        Map<String, ConsumerGroupDescription> described;
+        try {
+            described = admin.describeConsumerGroups(byGroup.keySet()).all().get();
+        } catch (ExecutionException notYet) {
+            return null;
+        }
+        Map<String, Map<String, Object>> groups = new TreeMap<>();
+        for (Map.Entry<String, List<Member>> entry : byGroup.entrySet()) {
+            ConsumerGroupDescription group = described.get(entry.getKey());
+            if (group.groupState() != GroupState.STABLE) {
+                return null;
+            }
+            Map<String, Set<TopicPartition>> owned = new LinkedHashMap<>();
+            for (MemberDescription member : group.members()) {
+                owned.put(member.consumerId(), member.assignment().topicPartitions());
+            }
+            Map<String, Object> consumers = new TreeMap<>();
+            for (Member member : entry.getValue()) {
+                Look look = member.look;
+                if (look == null || !look.assignment.equals(owned.get(look.memberId))) {
+                    return null;
+                }
+                consumers.put(member.clientId, look.toJson());
+            }
+            groups.put(entry.getKey(), consumers);
+        }
+        return groups;
+    }
+
+    /** What a consumer last knew of itself; made by its own thread, which alone may ask it. */
+    private record Look(String memberId, int generationId, Set<TopicPartition> assignment) {
+        Map<String, Object> toJson() {
+            TreeSet<TopicPartition> sorted = new TreeSet<>(
+                (a, b) -> a.topic().equals(b.topic()) ? a.partition() - b.partition() : a.topic().compareTo(b.topic()));
+            sorted.addAll(assignment);
+            List<List<Object>> partitions = new ArrayList<>();
+            sorted.forEach(p -> partitions.add(List.of(p.topic(), p.partition())));
+            return Map.of("member_id", memberId, "generation_id", generationId, "assignment", partitions);
+        }
+    }
+
+    private static final class Member extends Thread {
+        final String clientId;
+        final String groupId;
+        volatile boolean stalled;
+        volatile Look look;
+        volatile Throwable failure;
+        private volatile boolean stopped;
+        private final List<String> topics;
+        private final Properties properties;
+
+        Member(String bootstrapServer, JsonNode description) {
+            super("consumer-" + description.path("client_id").asText());
+            setDaemon(true);
+            clientId = description.path("client_id").asText();
+            groupId = description.path("group_id").asText();
+            topics = strings(description.path("topics"));
+            properties = new Properties();
+            properties.put(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrapServer);
+            properties.put(ConsumerConfig.GROUP_ID_CONFIG, groupId);
+            properties.put(ConsumerConfig.CLIENT_ID_CONFIG, clientId);
+            properties.put(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG, "300");
+            properties.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
+            properties.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+            properties.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+            List<String> assignors = strings(description.path("assignors"));
+            if (!assignors.isEmpty()) {
+                properties.put(
+                    ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG,
+                    assignors.stream().map(name -> ASSIGNORS.getOrDefault(name, name)).toList());
+            }
+            put(ConsumerConfig.CLIENT_RACK_CONFIG, description.path("client_rack"));
+            put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, description.path("group_instance_id"));
+            for (Map.Entry<String, JsonNode> config : description.path("configs").properties()) {
+                properties.remove(config.getKey());
+                put(config.getKey(), config.getValue());
+            }
+        }
+
+        private void put(String key, JsonNode value) {
+            if (value.isValueNode() && !value.isNull()) {
+                properties.put(key, value.asText());
+            }
+        }
+
+        void finish() {
+            stopped = true;
+        }
+
+        @Override
+        public void run() {
+            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties)) {
+                consumer.subscribe(topics);
+                while (!stopped) {
+                    if (stalled) {
+                        Thread.sleep(POLL.toMillis());
+                        continue;
+                    }
+                    consumer.poll(POLL);
+                    look = new Look(
+                        consumer.groupMetadata().memberId(),
+                        consumer.groupMetadata().generationId(),
+                        Set.copyOf(consumer.assignment()));
+                }
+            } catch (Throwable wrong) {
+                failure = wrong;
+            }
+        }
+
+        private static List<String> strings(JsonNode array) {
+            List<String> list = new ArrayList<>();
+            array.forEach(item -> list.add(item.asText()));
+            return list;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+"""Checks vectors on standard input against an engine, order included.
+
+    zcat tests/vectors/range.jsonl.gz | python tools/check_vectors.py --engine reference
+
+A line is {"case": <contract line>, "expected": {"assignment": …} | {"error": …}}. Where Kafka's
+class throws, ours has to raise, in its own words. Exit code 1 when anything differs.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import kafka_rebalance as kr
+from kafka_rebalance.assignors.registry import Engine
+
+
+def answer(case: dict[str, Any], engine: Engine) -> dict[str, Any]:
+    """Ours, in the form of `expected`."""
+    try:
+        return {"assignment": kr.assign(kr.GroupSpec.from_dict(case), engine=engine).to_dict()}
+    except kr.GroupError as error:
+        return {"error": str(error)}
+
+
+def agrees(expected: dict[str, Any], ours: dict[str, Any]) -> bool:
+    """Whether both assign the same, in the same order, or both refuse."""
+    if "error" in expected or "error" in ours:
+        return "error" in expected and "error" in ours
+    return bool(expected == ours)
+
+
+def check(lines: Iterable[str], engine: Engine) -> tuple[int, list[str]]:
+    """How many lines there were, and what differed."""
+    count, differences = 0, []
+    for count, line in enumerate(lines, 1):
+        vector = json.loads(line)
+        ours = answer(vector["case"], engine)
+        if not agrees(vector["expected"], ours):
+            differences.append(f"{vector['case']['group_id']}: {vector['expected']} != {ours}")
+    return count, differences
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
+    engine = parser.parse_args().engine
+    count, differences = check(sys.stdin, engine)
+    for difference in differences[:10]:
+        print(difference[:2000], file=sys.stderr)
+    print(f"{count} cases, {len(differences)} differences ({engine})")
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

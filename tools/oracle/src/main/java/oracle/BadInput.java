@@ -1,0 +1,10 @@
+package oracle;
+
+/** A line that is JSON but not a question. */
+final class BadInput extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    BadInput(String message) {
+        super(message);
+    }
+}

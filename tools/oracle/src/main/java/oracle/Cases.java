@@ -1,0 +1,172 @@
+package oracle;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
+import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
+import org.apache.kafka.clients.consumer.RangeAssignor;
+import org.apache.kafka.clients.consumer.RoundRobinAssignor;
+import org.apache.kafka.clients.consumer.StickyAssignor;
+import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+
+/** A contract line to the group's assignment, on the way a live group's leader takes. */
+final class Cases {
+    private static final int NO_GENERATION = -1;
+
+    private Cases() {}
+
+    /** {@code assignment} with every member's partitions in Java's order, or {@code error} when the assignor throws. */
+    static ObjectNode answer(JsonNode group) {
+        String name = Fields.text(group, "assignor");
+        ConsumerPartitionAssignor assignor = assignor(name);
+        Cluster cluster = cluster(group);
+        // A default HashMap filled in join order, as in the leader: its order decides ties.
+        Map<String, Subscription> subscriptions = new HashMap<>();
+        var memberIds = new ArrayList<String>();
+        for (JsonNode member : Fields.array(group, "members")) {
+            String memberId = Fields.text(member, "member_id");
+            memberIds.add(memberId);
+            if (subscriptions.put(memberId, subscription(name, member)) != null) {
+                throw new BadInput("member_id " + memberId + " stands twice");
+            }
+        }
+
+        var answer = Fields.NODES.objectNode();
+        Map<String, Assignment> assigned;
+        try {
+            assigned = assignor.assign(cluster, new GroupSubscription(subscriptions)).groupAssignment();
+        } catch (Exception | StackOverflowError e) {
+            return answer.put("error", Oracle.describe(e));
+        }
+        var assignment = answer.putObject("assignment");
+        for (String memberId : memberIds) {
+            Assignment own = assigned.remove(memberId);
+            if (own != null) {
+                Fields.put(assignment, memberId, own.partitions());
+            }
+        }
+        // Never seen: an assignor that leaves a member out or invents one. Show it rather than hide it.
+        assigned.forEach((memberId, own) -> Fields.put(assignment, memberId, own.partitions()));
+        return answer;
+    }
+
+    /** A fresh assignor: Kafka's remember generations between calls. */
+    private static ConsumerPartitionAssignor assignor(String name) {
+        return switch (name) {
+            case "range" -> new RangeAssignor();
+            case "roundrobin" -> new RoundRobinAssignor();
+            case "sticky" -> new StickyAssignor();
+            case "cooperative-sticky" -> new CooperativeStickyAssignor();
+            default -> throw new BadInput("assignor " + name + " is not one of Kafka's classic ones");
+        };
+    }
+
+    /** The cluster's metadata, one broker a rack; a topic without partitions has none. */
+    private static Cluster cluster(JsonNode group) {
+        Map<Optional<String>, Node> brokers = new HashMap<>();
+        var partitions = new ArrayList<PartitionInfo>();
+        Set<String> topics = new HashSet<>();
+        for (JsonNode topic : Fields.array(group, "topics")) {
+            String name = Fields.text(topic, "name");
+            int count = Fields.integer(topic, "partitions");
+            JsonNode racks = Fields.array(topic, "racks");
+            if (!topics.add(name)) {
+                throw new BadInput("topic " + name + " stands twice");
+            }
+            if (count < 0 || Fields.value(topic, "racks") != null && racks.size() != count) {
+                throw new BadInput("topic " + name + ": partitions is negative or not the length of racks");
+            }
+            for (int p = 0; p < count; p++) {
+                Node[] replicas = replicas(racks.get(p), brokers);
+                Node leader = replicas.length == 0 ? Node.noNode() : replicas[0];
+                partitions.add(new PartitionInfo(name, p, leader, replicas, replicas));
+            }
+        }
+        return new Cluster("oracle", List.copyOf(brokers.values()), partitions, Set.of(), Set.of());
+    }
+
+    /** One partition's replicas, made from their racks; null is a broker without rack. */
+    private static Node[] replicas(JsonNode racks, Map<Optional<String>, Node> brokers) {
+        var replicas = new ArrayList<Node>();
+        if (racks != null && !racks.isNull()) {
+            if (!racks.isArray()) {
+                throw new BadInput("racks is not an array of arrays");
+            }
+            for (JsonNode value : racks) {
+                String rack = value.isNull() ? null : Fields.textOf(value, "rack");
+                int id = brokers.size();
+                replicas.add(brokers.computeIfAbsent(
+                        Optional.ofNullable(rack), key -> new Node(id, "b" + id, 9092, rack)));
+            }
+        }
+        return replicas.toArray(Node[]::new);
+    }
+
+    /** A member's subscription as the leader reads it: through the wire format, instance id added after. */
+    private static Subscription subscription(String assignor, JsonNode member) {
+        List<String> topics = Fields.texts(member, "topics");
+        List<TopicPartition> owned = owned(member);
+        int generation = Fields.integer(member, "generation_id", NO_GENERATION);
+        Optional<String> rack = Optional.ofNullable(Fields.textOrNull(member, "rack_id"));
+        Subscription sent = switch (assignor) {
+            // Eager: everything is revoked before joining, and only the user data remembers it.
+            case "sticky" -> new Subscription(
+                    topics, stickyUserData(topics, owned, generation), List.of(), generation, rack);
+            case "cooperative-sticky" -> new Subscription(
+                    topics, cooperativeUserData(topics, generation), owned, generation, rack);
+            default -> new Subscription(topics, null, List.of(), NO_GENERATION, rack);
+        };
+        Subscription read = ConsumerProtocol.deserializeSubscription(ConsumerProtocol.serializeSubscription(sent));
+        read.setGroupInstanceId(Optional.ofNullable(Fields.textOrNull(member, "group_instance_id")));
+        return read;
+    }
+
+    /** What a member's own StickyAssignor sends; null before its first assignment. */
+    private static ByteBuffer stickyUserData(List<String> topics, List<TopicPartition> owned, int generation) {
+        var assignor = new StickyAssignor();
+        if (!owned.isEmpty() || generation != NO_GENERATION) {
+            assignor.onAssignment(new Assignment(owned), generation(generation));
+        }
+        return assignor.subscriptionUserData(Set.copyOf(topics));
+    }
+
+    /** What a member's own CooperativeStickyAssignor sends. */
+    private static ByteBuffer cooperativeUserData(List<String> topics, int generation) {
+        var assignor = new CooperativeStickyAssignor();
+        assignor.onAssignment(new Assignment(List.of()), generation(generation));
+        return assignor.subscriptionUserData(Set.copyOf(topics));
+    }
+
+    /** Group metadata of which the assignors read the generation only. */
+    static ConsumerGroupMetadata generation(int generation) {
+        return new ConsumerGroupMetadata("group", generation, "member", Optional.empty());
+    }
+
+    /** A member's {@code owned_partitions}, topic by topic, in the order given. */
+    private static List<TopicPartition> owned(JsonNode member) {
+        var owned = new ArrayList<TopicPartition>();
+        for (JsonNode topic : Fields.array(member, "owned_partitions")) {
+            String name = Fields.text(topic, "topic");
+            for (JsonNode partition : Fields.array(topic, "partitions")) {
+                owned.add(new TopicPartition(name, Fields.integerOf(partition, "owned partition")));
+            }
+        }
+        return owned;
+    }
+}

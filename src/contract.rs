@@ -22,6 +22,7 @@ pub fn parse(line: &[u8]) -> Result<Value> {
 /// Reads a contract line that is already parsed.
 pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     let fields = object(value, "line")?;
+    refuse_error_line(fields)?;
     let group_id = string(fields, "group_id", "")?;
     generation(fields, "")?;
     let assignor = optional_string(fields, "assignor", "")?;
@@ -33,6 +34,17 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
         member(&mut builder, value, at)
     })?;
     builder.finish(max_partitions)
+}
+
+/// A line that tells why a group could not be read is that error, not a group without fields.
+fn refuse_error_line(fields: &Fields) -> Result<()> {
+    match fields.get("error").and_then(Value::as_str) {
+        Some(error) if !fields.contains_key("topics") => Err(match error.split_once(": ") {
+            Some((path, problem)) => GroupError::new(path, problem),
+            None => GroupError::new("error", error),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn topic<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Result<()> {

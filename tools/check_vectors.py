@@ -34,7 +34,8 @@ def agrees(expected: dict[str, Any], ours: dict[str, Any]) -> bool:
 def check(lines: Iterable[str], engine: Engine) -> tuple[int, list[str]]:
     """How many lines there were, and what differed."""
     count, differences = 0, []
-    for count, line in enumerate(lines, 1):
+    for line in lines:
+        count += 1
         vector = json.loads(line)
         ours = answer(vector["case"], engine)
         if not agrees(vector["expected"], ours):

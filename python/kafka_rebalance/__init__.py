@@ -1,7 +1,7 @@
 """Predict, plan and run Kafka rebalances: what Apache Kafka computes, partition for partition.
 
-    group = GroupSpec.from_json(line)
-    result = assign(group, "cooperative-sticky")
+group = GroupSpec.from_json(line)
+result = assign(group, "cooperative-sticky")
 """
 
 from kafka_rebalance.errors import (

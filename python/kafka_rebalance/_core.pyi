@@ -6,6 +6,20 @@ from typing import final
 from kafka_rebalance.model import GroupSpec
 from kafka_rebalance.ownership import AnomalyKind
 
+__all__ = [
+    "ArrowBatch",
+    "assign",
+    "assign_batch",
+    "assign_lines",
+    "decode_assignment",
+    "decode_cooperative_user_data",
+    "decode_sticky_user_data",
+    "decode_subscription",
+    "encode_assignment",
+    "encode_sticky_user_data",
+    "encode_subscription",
+]
+
 @final
 class ArrowBatch:
     def __arrow_c_array__(
@@ -48,7 +62,5 @@ def encode_assignment(
     version: int, partitions: Sequence[tuple[str, int]], user_data: bytes | None
 ) -> bytes: ...
 def decode_sticky_user_data(data: bytes) -> tuple[list[tuple[str, int]], int | None]: ...
-def encode_sticky_user_data(
-    partitions: Sequence[tuple[str, int]], generation_id: int
-) -> bytes: ...
+def encode_sticky_user_data(partitions: Sequence[tuple[str, int]], generation_id: int) -> bytes: ...
 def decode_cooperative_user_data(data: bytes) -> int: ...

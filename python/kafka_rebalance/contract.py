@@ -42,12 +42,21 @@ def _no_constant(name: str) -> NoReturn:
 def from_dict(value: Any, *, max_partitions: int) -> GroupSpec:
     """Reads a contract line that is already parsed."""
     fields = _object(value, "line")
+    _refuse_error_line(fields)
     group_id = _string(fields, "group_id", "")
     generation_id = _optional_generation(fields, "")
     assignor = _optional_string(fields, "assignor", "")
     topics = _list(fields, "topics", "", _topic)
     members = _list(fields, "members", "", _member)
     return GroupSpec(group_id, topics, members, assignor, generation_id, max_partitions)
+
+
+def _refuse_error_line(fields: dict[str, Any]) -> None:
+    """A line that tells why a group could not be read is that error, not a group without fields."""
+    error = fields.get("error")
+    if isinstance(error, str) and "topics" not in fields:
+        path, separator, problem = error.partition(": ")
+        raise GroupError(path, problem) if separator else GroupError("error", error)
 
 
 def _topic(value: Any, at: str) -> Topic:

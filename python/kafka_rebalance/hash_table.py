@@ -234,7 +234,8 @@ def _delete(root: _Node[K], node: _Node[K]) -> _Node[K]:
 def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
     """The next node in order takes the place and colour of `node`, and the other way round."""
     left, right = node.left, node.right
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     successor = right
     while successor.left is not None:
         successor = successor.left

@@ -125,7 +125,8 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
     for i, topic in enumerate(group.topics):
         at = f"topics[{i}]"
         if (first := names.setdefault(topic.name, i)) != i:
-            raise GroupError(f"{at}.name", f"{quoted(topic.name)} is already the name of topics[{first}]")
+            problem = f"{quoted(topic.name)} is already the name of topics[{first}]"
+            raise GroupError(f"{at}.name", problem)
         if not 0 <= topic.partitions <= MAX_INT32:
             raise GroupError(
                 f"{at}.partitions", f"{topic.partitions} is not a count from 0 to {MAX_INT32}"
@@ -150,11 +151,9 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
     for i, member in enumerate(group.members):
         at = f"members[{i}]"
         if (first := ids.setdefault(member.member_id, i)) != i:
-            raise GroupError(
-                f"{at}.member_id", f"{quoted(member.member_id)} is already the id of members[{first}]"
-            )
+            problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
+            raise GroupError(f"{at}.member_id", problem)
         instance = member.group_instance_id
         if instance is not None and (first := instances.setdefault(instance, i)) != i:
-            raise GroupError(
-                f"{at}.group_instance_id", f"{quoted(instance)} is already that of members[{first}]"
-            )
+            problem = f"{quoted(instance)} is already that of members[{first}]"
+            raise GroupError(f"{at}.group_instance_id", problem)

@@ -16,6 +16,7 @@ from kafka_rebalance.hash_table import HashTable
 if TYPE_CHECKING:
     from kafka_rebalance.model import Member
 
+
 def name_key(name: str) -> bytes:
     """Sort key of `String.compareTo`: by UTF-16 unit, then length.
 

@@ -1,9 +1,9 @@
 """Who owns what: assignments as values that print, compare and subtract.
 
-    retained     = owned ∩ target
-    revoked      = owned - target
-    assigned     = target - owned
-    transferring = revoked from one ∩ assigned to another
+retained     = owned ∩ target
+revoked      = owned - target
+assigned     = target - owned
+transferring = revoked from one ∩ assigned to another
 """
 
 import math

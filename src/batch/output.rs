@@ -1,8 +1,10 @@
 //! The answer's columns: utf8, list and int32, all nullable, which is what Spark's Arrow reader
 //! takes, by position.
 //!
-//!     group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]
-//!     | anomalies: [{kind, topic, partition, member_id}] | error
+//! ```text
+//! group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]
+//! | anomalies: [{kind, topic, partition, member_id}] | error
+//! ```
 
 use std::sync::Arc;
 

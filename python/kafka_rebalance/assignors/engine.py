@@ -57,6 +57,8 @@ def _from_columns(
     return Assignment(
         tuple(member.member_id for member in group.members),
         tuple(topics),
-        *(memoryview(column).cast("I") for column in (offsets, topic_ids, partitions)),
-        anomalies=tuple(Anomaly(*anomaly) for anomaly in anomalies),
+        memoryview(offsets).cast("I"),
+        memoryview(topic_ids).cast("I"),
+        memoryview(partitions).cast("I"),
+        tuple(Anomaly(*anomaly) for anomaly in anomalies),
     )

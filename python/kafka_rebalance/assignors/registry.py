@@ -59,3 +59,8 @@ def custom(name: str) -> "Assignor":
 def unknown(name: str) -> str:
     """What is wrong with a name that nothing is known by."""
     return f"{quoted(name)} is not known; known are {', '.join(assignor_names())}"
+
+
+def has_custom() -> bool:
+    """Whether any custom assignor is registered: the compiled core does not know those."""
+    return bool(_custom)

@@ -63,6 +63,4 @@ def decode_assignment(data: bytes) -> AssignmentData:
 
 def encode_assignment(assignment: AssignmentData) -> bytes:
     """Writes an assignment, grouped by topic in order of first appearance."""
-    return _core.encode_assignment(
-        assignment.version, assignment.partitions, assignment.user_data
-    )
+    return _core.encode_assignment(assignment.version, assignment.partitions, assignment.user_data)

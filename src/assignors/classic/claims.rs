@@ -42,7 +42,7 @@ impl<'g, 'a> Claims<'g, 'a> {
     }
 
     /// Existing ones and ghosts.
-    pub fn len(&self) -> usize {
+    pub fn numbered(&self) -> usize {
         self.partitions.len()
     }
 
@@ -89,7 +89,7 @@ impl<'g, 'a> Claims<'g, 'a> {
 pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
     let members = members_in_order(group);
     let mut claims = number_partitions(group, members);
-    let mut claimant = vec![NOBODY; claims.len()];
+    let mut claimant = vec![NOBODY; claims.numbered()];
     let mut reference: Vec<TopicId> = Vec::new();
     let mut in_reference = vec![false; group.topics.len()];
     for i in 0..claims.members.len() {

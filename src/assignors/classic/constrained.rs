@@ -61,8 +61,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             short: Vec::new(),
             at_least: VecDeque::new(),
             assignment: vec![Vec::new(); members],
-            revoked_from: vec![NOBODY; claims.len()],
-            transferring: vec![NOBODY; claims.len()],
+            revoked_from: vec![NOBODY; claims.numbered()],
+            transferring: vec![NOBODY; claims.numbered()],
         }
     }
 
@@ -209,7 +209,7 @@ pub fn without_kept(
     topics: &[TopicId],
     kept: &[Vec<PartitionId>],
 ) -> Vec<PartitionId> {
-    let mut is_kept = vec![false; claims.len()];
+    let mut is_kept = vec![false; claims.numbered()];
     let mut has_ghost = vec![false; claims.group.topics.len()];
     for &id in kept.iter().flatten() {
         is_kept[id as usize] = true;

@@ -41,11 +41,11 @@ fn transferring(
     assignment: &[Vec<PartitionId>],
     order: &[MemberId],
 ) -> Vec<MemberId> {
-    let mut added = vec![NOBODY; claims.len()];
-    let mut revoked = vec![false; claims.len()];
+    let mut added = vec![NOBODY; claims.numbered()];
+    let mut revoked = vec![false; claims.numbered()];
     // Which member a partition was last seen with: sets that need no clearing.
-    let mut owned_by = vec![NOBODY; claims.len()];
-    let mut assigned_to = vec![NOBODY; claims.len()];
+    let mut owned_by = vec![NOBODY; claims.numbered()];
+    let mut assigned_to = vec![NOBODY; claims.numbered()];
     for &member in order {
         for id in claims.sent(member) {
             owned_by[id as usize] = member;

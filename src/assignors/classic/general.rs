@@ -70,7 +70,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let group = claims.group;
         let members = group.members.len();
         let mut current = claims.owned.clone();
-        let mut owner = vec![NOBODY; claims.len()];
+        let mut owner = vec![NOBODY; claims.numbered()];
         for (m, list) in current.iter_mut().enumerate() {
             sent(claims, list, m as MemberId);
             for &id in list.iter() {
@@ -164,8 +164,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             self.subscribes(member, topic) && !(racks && self.racks.mismatch(member, id))
         });
         if let Some(member) = found {
-            self.resize(member, |list| list.push(id));
-            self.owner[id as usize] = member;
+            self.add(member, id);
         }
         found.is_some()
     }
@@ -313,13 +312,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let source = self.owner[id as usize];
         let topic_hash = string_hash(self.claims.group.topics[tp.topic as usize].name);
         self.movements.record(tp, topic_hash, source, destination);
-        self.resize(source, |list| {
-            if let Some(at) = list.iter().position(|&other| other == id) {
-                list.remove(at);
-            }
-        });
-        self.resize(destination, |list| list.push(id));
-        self.owner[id as usize] = destination;
+        self.take(source, id);
+        self.add(destination, id);
     }
 
     /// Whether no member could take a partition of its topics from one with two or more more.
@@ -331,7 +325,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             return Ok(true);
         }
         // Owners in hash order: where a partition is owned twice, the last one counts.
-        let mut holder = vec![NOBODY; self.claims.len()];
+        let mut holder = vec![NOBODY; self.claims.numbered()];
         for &m in self
             .claims
             .owners
@@ -407,10 +401,22 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(self.current[member as usize].len())
     }
 
-    fn resize(&mut self, member: MemberId, change: impl FnOnce(&mut Vec<PartitionId>)) {
+    fn add(&mut self, member: MemberId, id: PartitionId) {
         let place = self.place(member);
         self.by_size.remove(&place);
-        change(&mut self.current[member as usize]);
+        self.current[member as usize].push(id);
+        self.owner[id as usize] = member;
+        let place = self.place(member);
+        self.by_size.insert(place);
+    }
+
+    fn take(&mut self, member: MemberId, id: PartitionId) {
+        let place = self.place(member);
+        self.by_size.remove(&place);
+        let list = &mut self.current[member as usize];
+        if let Some(at) = list.iter().position(|&other| other == id) {
+            list.remove(at);
+        }
         let place = self.place(member);
         self.by_size.insert(place);
     }

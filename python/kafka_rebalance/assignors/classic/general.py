@@ -25,7 +25,7 @@ Differs  nowhere.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.model import GroupSpec, TopicPartition
@@ -110,8 +110,7 @@ class _Build:
             if tp.topic in self.topics_of[member_id] and not (
                 racks and racks.mismatch(member_id, tp)
             ):
-                self._resize(member_id, lambda: self.current[member_id].append(tp))
-                self.owner[tp] = member_id
+                self._add(member_id, tp)
                 return True
         return False
 
@@ -187,9 +186,8 @@ class _Build:
         tp = self.movements.actual(tp, self.owner[tp], destination)
         source = self.owner[tp]
         self.movements.move(tp, source, destination)
-        self._resize(source, lambda: self.current[source].remove(tp))
-        self._resize(destination, lambda: self.current[destination].append(tp))
-        self.owner[tp] = destination
+        self._take(source, tp)
+        self._add(destination, tp)
 
     def _is_balanced(self) -> bool:
         """Whether no member could take a partition of its topics from one with two or more more."""
@@ -216,9 +214,15 @@ class _Build:
             )
         return len(self.current[member_id])
 
-    def _resize(self, member_id: str, change: Callable[[], None]) -> None:
+    def _add(self, member_id: str, tp: TopicPartition) -> None:
         self._leave_order(member_id)
-        change()
+        self.current[member_id].append(tp)
+        self.owner[tp] = member_id
+        insort(self.by_size, self._place(member_id))
+
+    def _take(self, member_id: str, tp: TopicPartition) -> None:
+        self._leave_order(member_id)
+        self.current[member_id].remove(tp)
         insort(self.by_size, self._place(member_id))
 
     def _leave_order(self, member_id: str) -> None:

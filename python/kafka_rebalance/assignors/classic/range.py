@@ -33,7 +33,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kafka_rebalance.model import GroupSpec, Member, TopicPartition
-from kafka_rebalance.order import by_name, name_key, static_first
+from kafka_rebalance.order import name_key, static_first
 
 from .subscriptions import topics_in_order
 
@@ -48,7 +48,7 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
         _assign_with_racks(topics, assignment)
     # 3.
     for topic in topics:
-        _assign_ranges(topic, lambda member, partition: True, assignment)
+        _assign_ranges(topic, lambda _member, _partition: True, assignment)
     # 4.
     if rack_pass:
         for partitions in assignment.values():

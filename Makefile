@@ -1,0 +1,94 @@
+# Two commands for a newcomer: `make demo` and `make test`. `make help` lists the others.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format oracle broker-jars broker differential sample clean \
+        need-python need-cargo need-java need-maven
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
+JAVA_OF = $(shell find tools/$(1) -name '*.java') tools/pom.xml tools/$(1)/pom.xml
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+demo: $(VENV)/built need-java ## build, install into .venv, run the main job on a captured sample
+	$(BIN)/kafka-rebalance demo
+
+test: $(VENV)/built need-java ## all tests; those against Kafka's own classes need Maven as well
+	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle broker-jars || \
+	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
+	       "Get it with 'apt-get install maven' or your system's like." >&2
+	cargo test --quiet
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/built ## formatters, linters, type checker
+	cargo fmt --check
+	cargo clippy --quiet --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest kafka_rebalance._core
+
+format: $(VENV)/built ## rewrite the code as the formatters want it
+	cargo fmt
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+oracle: tools/oracle/target/oracle.jar ## the real Java assignors as a JSON-lines filter
+tools/oracle/target/oracle.jar: $(call JAVA_OF,oracle) | need-maven
+	mvn -q -B -f tools/oracle/pom.xml package
+	@touch $@
+
+broker-jars: tools/broker/target/built ## the real broker and consumers, for the live tests
+tools/broker/target/built: $(call JAVA_OF,broker) | need-maven
+	mvn -q -B -f tools/broker/pom.xml package
+	@touch $@
+
+broker: broker-jars $(VENV)/built ## start a real single-node broker by hand; Ctrl-C stops it
+	$(BIN)/python tests/broker.py
+
+CASES ?= 100000
+SEED ?= 1
+ASSIGNORS ?= range,roundrobin,sticky,cooperative-sticky
+differential: oracle $(VENV)/built ## oracle = reference = Rust on CASES generated groups
+	$(BIN)/python tools/differential.py --cases $(CASES) --assignors $(ASSIGNORS) --seed $(SEED)
+
+sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups anew
+	$(BIN)/python tools/broker/capture.py
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) target build tools/*/target
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find python -name '*.so' -delete
+
+# The environment: installed when pyproject.toml changes, built when Rust changes.
+$(VENV)/installed: pyproject.toml | need-python
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
+	$(BIN)/maturin develop --quiet --release --extras all >/dev/null
+	@touch $@
+
+need-python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or newer is needed ('$(PYTHON)' is not): 'apt-get install python3 python3-venv'," \
+	       "or name one with 'make PYTHON=python3.12 …'." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "Python's venv is needed: 'apt-get install python3-venv'." >&2; exit 1; }
+
+need-cargo:
+	@command -v cargo >/dev/null || { \
+	  echo "Rust's cargo is needed (1.88 or newer): 'apt-get install rustup && rustup default stable'." >&2; exit 1; }
+
+need-java:
+	@java -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || { \
+	  echo "Java 17 or newer is needed, for Spark: 'apt-get install openjdk-17-jre-headless'." >&2; exit 1; }
+
+need-maven: need-java
+	@command -v mvn >/dev/null || { \
+	  echo "Maven is needed to fetch Kafka's own classes: 'apt-get install maven'." >&2; exit 1; }

@@ -1,0 +1,7 @@
+"""`python -m kafka_rebalance`: the command."""
+
+import sys
+
+from kafka_rebalance.cli import main
+
+sys.exit(main())

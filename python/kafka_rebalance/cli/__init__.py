@@ -1,0 +1,45 @@
+"""The command. Data goes to standard output, everything else to standard error.
+
+Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 1 anything else, 130 interrupted.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from kafka_rebalance import __version__
+from kafka_rebalance.errors import GroupError, KafkaRebalanceError
+
+from . import assign, demo, fleet, snapshot
+
+DONE, FAILED, USAGE, SOME_ERRORS, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; gives its exit code."""
+    args = _parser().parse_args(arguments)
+    try:
+        return int(args.run(args))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough; nothing more can be said to it, also not while closing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except (KafkaRebalanceError, OSError) as error:
+        print(f"kafka-rebalance: {error}", file=sys.stderr)
+        return USAGE if isinstance(error, GroupError | FileNotFoundError) else FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kafka-rebalance",
+        description="Computes Kafka rebalances exactly as Apache Kafka does.",
+        epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 1 anything else.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in (assign, snapshot, fleet, demo):
+        command.add_parser(commands)
+    return parser

@@ -1,0 +1,116 @@
+"""`kafka-rebalance assign`: contract lines in, result lines out."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from kafka_rebalance.assignors.registry import assignor_names, custom
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.lines import LineAnswer, assign_lines, error_line
+from kafka_rebalance.model import MAX_PARTITIONS
+from kafka_rebalance.report.progress import byte_progress
+
+MAX_LINE_BYTES = 32 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "assign",
+        help="compute who gets which partitions",
+        description="Reads groups as JSON lines and writes one result line for each, in order. "
+        'A group that cannot be assigned gives {"group_id": …, "error": "<field>: <problem>"}.',
+    )
+    parser.add_argument("file", metavar="FILE", help="contract lines; - for standard input")
+    parser.add_argument(
+        "--assignor",
+        metavar="NAME",
+        help=f"in place of each group's own: {', '.join(assignor_names())}",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("rust", "reference"),
+        default="rust",
+        help="the compiled core, or the readable pure-Python twin (default: rust)",
+    )
+    parser.add_argument(
+        "--max-partitions",
+        type=int,
+        default=MAX_PARTITIONS,
+        metavar="N",
+        help="refuse groups with more partitions in all (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-line-bytes",
+        type=int,
+        default=MAX_LINE_BYTES,
+        metavar="N",
+        help="refuse longer lines unread (default: %(default)s)",
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.assignor is not None and args.assignor not in assignor_names():
+        custom(args.assignor)  # raises, naming those that are known
+    groups = bad = 0
+    with _open(args.file) as source, byte_progress(source) as advance:
+        for answer in _answers(source, args):
+            sys.stdout.buffer.write(answer.line + b"\n")
+            groups += 1
+            bad += answer.is_error
+            advance(source)
+    sys.stdout.buffer.flush()
+    if bad:
+        print(f"kafka-rebalance: {bad} of {groups} groups had errors", file=sys.stderr)
+    return 3 if bad else 0
+
+
+def _open(file: str) -> BinaryIO:
+    return sys.stdin.buffer if file == "-" else Path(file).open("rb")
+
+
+def _answers(source: BinaryIO, args: argparse.Namespace) -> Iterator[LineAnswer]:
+    lines: list[bytes] = []
+    first, size = 1, 0
+    for number, line in enumerate(_lines(source, args.max_line_bytes), 1):
+        # Blank lines are no groups; a line that is too long has been passed over, unread.
+        if line is not None and line.strip():
+            lines.append(line)
+            size += len(line)
+            if size < _CHUNK_BYTES:
+                continue
+        yield from _chunk(lines, first, args)
+        first, size = number + 1, 0
+        if line is None:
+            problem = f"more than {args.max_line_bytes} bytes; raise --max-line-bytes to read it"
+            yield error_line(None, GroupError("line", problem), number)
+    yield from _chunk(lines, first, args)
+
+
+def _chunk(lines: list[bytes], first: int, args: argparse.Namespace) -> list[LineAnswer]:
+    answers = assign_lines(
+        lines,
+        args.assignor,
+        first=first,
+        engine=args.engine,
+        max_partitions=args.max_partitions,
+        threads=args.threads,
+    )
+    lines.clear()
+    return answers
+
+
+def _lines(source: BinaryIO, most: int) -> Iterator[bytes | None]:
+    """Lines without their ends; None for one of more than `most` bytes."""
+    while line := source.readline(most + 1):
+        if len(line) > most and not line.endswith(b"\n"):
+            while rest := source.readline(_CHUNK_BYTES):
+                if rest.endswith(b"\n"):
+                    break
+            yield None
+        else:
+            yield line.rstrip(b"\r\n")

@@ -1,0 +1,70 @@
+"""`kafka-rebalance snapshot`: a live cluster's groups as contract lines."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from kafka_rebalance import contract
+from kafka_rebalance.sources import snapshot
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "snapshot",
+        help="read a live cluster's groups",
+        description="Reads the classic consumer groups of a live cluster and writes one contract "
+        "line for each: the input of the other commands. Reads only; nothing joins or changes.",
+    )
+    parser.add_argument(
+        "--bootstrap-server", required=True, metavar="H:P", help="one broker, or several by commas"
+    )
+    parser.add_argument(
+        "--group",
+        action="append",
+        metavar="G",
+        help="only this group (may be repeated); default: every group that has members",
+    )
+    parser.add_argument(
+        "--config",
+        action="append",
+        type=_setting,
+        default=[],
+        metavar="KEY=VALUE",
+        help="setting of kafka-python's admin client, as security_protocol=SASL_SSL (repeatable)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    left_out = groups = bad = 0
+
+    def on_left_out(group_id: str, why: str) -> None:
+        nonlocal left_out
+        left_out += 1
+        print(f"kafka-rebalance: {group_id} left out: {why}", file=sys.stderr)
+
+    lines = snapshot(
+        args.bootstrap_server,
+        args.group,
+        configs=dict(args.config),
+        on_left_out=on_left_out,
+    )
+    for line in lines:
+        print(contract.dumps(line), flush=True)
+        groups += 1
+        bad += "error" in line
+    print(
+        f"kafka-rebalance: {groups} groups, {bad} with errors, {left_out} left out", file=sys.stderr
+    )
+    return 3 if bad else 0
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{text} is not KEY=VALUE")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value

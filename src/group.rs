@@ -239,6 +239,8 @@ impl<'a> GroupBuilder<'a> {
             }
             total += u64::from(topic.partitions);
         }
+        // Partitions are numbered in 32 bits, ghosts among them.
+        let max_partitions = max_partitions.min(i32::MAX as u64);
         if total > max_partitions {
             return Err(GroupError::new(
                 "topics",

@@ -12,5 +12,6 @@ pub mod hash_table;
 pub mod lines;
 pub mod order;
 pub mod ownership;
+#[cfg(feature = "python")]
 mod python;
 pub mod wire;

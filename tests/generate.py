@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import itertools
 import random
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
+
+from generated_names import CROWDED, FAMILIES, names, pick
 
 Case = dict[str, Any]
 Assign = Callable[[Case], dict[str, Any]]
 Owned = list[tuple[str, int]]
-Names = Iterator[str]
-T = TypeVar("T")
 
 # Kafka's general sticky algorithm is worse than quadratic: far beyond this, one case costs seconds.
 MOST_MEMBERS_TIMES_PARTITIONS = 20_000
@@ -54,80 +53,8 @@ def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
             if "assignment" not in answer:
                 break
             story.own(answer["assignment"])
-            for _ in range(_pick(rng, {0: 1, 1: 6, 2: 3, 3: 1})):
+            for _ in range(pick(rng, {0: 1, 1: 6, 2: 3, 3: 1})):
                 rng.choice(EVENTS)(story)
-
-
-# Names --------------------------------------------------------------------------------------------
-
-# U+1F600 and U+10000 are surrogate pairs: before U+E000 by UTF-16 unit, after U+FFFF by code point.
-UNICODE = ["é", "ß", "主", "题", "\ue000", "\uf8ff", "\uff5e", "\ufffd", "\U0001f600", "\U00010000"]
-
-
-def _plain(rng: random.Random) -> Names:
-    prefix = rng.choice(["m", "C", "t", "topic-", "app.events.", "a.b_", "consumer"])
-    return (f"{prefix}{n}" for n in itertools.count(rng.choice([0, 1, 8, 98])))
-
-
-def _words(rng: random.Random) -> Names:
-    words = ["payments", "orders", "refunds", "users", "clicks", "a", "aa", "a.b", "b", "B", "z"]
-    rng.shuffle(words)
-    return itertools.chain(words, (f"{word}-{n}" for n in itertools.count() for word in words))
-
-
-def _consumers(rng: random.Random) -> Names:
-    """The ids that Kafka's group coordinator gives."""
-    group = rng.choice(["payments", "orders", "click-stream"])
-    for n in itertools.count(1):
-        yield f"consumer-{group}-{n}-{uuid.UUID(int=rng.getrandbits(128), version=4)}"
-
-
-def _unicode(rng: random.Random) -> Names:
-    prefix = rng.choice(["", "", "m", "主题"])
-    while True:
-        yield prefix + "".join(rng.choices(UNICODE, k=rng.randint(1, 3)))
-
-
-def _colliding(rng: random.Random) -> Names:
-    """Names of one hash: "Aa" and "BB" weigh the same. More than eight make a bucket a tree."""
-    prefix = rng.choice(["", "", "m-", "x"])
-    for pairs in itertools.count(6):
-        names = ["".join(name) for name in itertools.product(["Aa", "BB"], repeat=pairs)]
-        rng.shuffle(names)
-        yield from (prefix + name for name in names)
-
-
-def _one_bucket(rng: random.Random) -> Names:
-    """Names of different hashes that share a bucket of 16 (or 64) and part in bigger tables."""
-    prefix = rng.choice(["m", "member-", "t"])
-    buckets = rng.choice([16, 16, 64])
-    bucket = rng.randrange(buckets)
-    for n in itertools.count(rng.randrange(1_000)):
-        if _spread(f"{prefix}{n}") % buckets == bucket:
-            yield f"{prefix}{n}"
-
-
-def _spread(name: str) -> int:
-    """java.util.HashMap's hash of a string of one UTF-16 unit a character."""
-    h = 0
-    for character in name:
-        h = (31 * h + ord(character)) & 0xFFFFFFFF
-    return h ^ (h >> 16)
-
-
-FAMILIES = {_plain: 4, _words: 2, _consumers: 4, _unicode: 2, _colliding: 3, _one_bucket: 2}
-CROWDED = (_colliding, _one_bucket)
-
-
-def _names(rng: random.Random, families: Sequence[Callable[[random.Random], Names]]) -> Names:
-    """Different names without end, from the families at random."""
-    seen: set[str] = set()
-    streams = [family(rng) for family in families]
-    while True:
-        name = next(rng.choice(streams))
-        if name not in seen:
-            seen.add(name)
-            yield name
 
 
 # A group ------------------------------------------------------------------------------------------
@@ -157,12 +84,12 @@ class _Story:
         self.rng = rng
         self.assignor = assignor
         self.generation = rng.choice([0, 0, 0, 1, 7, 41])
-        families = [_pick(rng, FAMILIES)]
+        families = [pick(rng, FAMILIES)]
         if rng.random() < 0.15:
-            families.append(_pick(rng, FAMILIES))
-        self.member_names = _names(rng, families)
-        self.topic_names = _names(rng, [_pick(rng, FAMILIES)])
-        self.instance_names = _names(rng, [_pick(rng, FAMILIES)])
+            families.append(pick(rng, FAMILIES))
+        self.member_names = names(rng, families)
+        self.topic_names = names(rng, [pick(rng, FAMILIES)])
+        self.instance_names = names(rng, [pick(rng, FAMILIES)])
         self.static = rng.choice([0, 0, 0, 0.3, 0.7, 1])
         self.member_racks = rng.choice([0, 0, 0, 0.5, 0.8, 1])
         self.topic_racks = (
@@ -173,7 +100,7 @@ class _Story:
         members = self._member_count(crowded=any(family in CROWDED for family in families))
         self.topics: list[_Topic] = []
         sizes = {rng.randint(1, 4): 60, rng.randint(5, 12): 30, rng.randint(13, 30): 9, 0: 1}
-        for _ in range(_pick(rng, sizes)):
+        for _ in range(pick(rng, sizes)):
             self.topics.append(self._topic(members))
         if rng.random() < 0.3:  # equal counts: topics that range assigns together
             count = rng.choice(self.topics).partitions if self.topics else 0
@@ -229,7 +156,7 @@ class _Story:
         if crowded and rng.random() < 0.7:
             return rng.randint(9, 40)
         sizes = {rng.randint(1, 4): 40, rng.randint(5, 13): 40, rng.randint(14, 50): 16}
-        return _pick(rng, sizes | {rng.randint(51, MOST_MEMBERS): 4})
+        return pick(rng, sizes | {rng.randint(51, MOST_MEMBERS): 4})
 
     def _topic(self, members: int) -> _Topic:
         rng = self.rng
@@ -241,7 +168,7 @@ class _Story:
             rng.randint(17, 64): 10,
         }
         # A third of the room, so that some is left for the topics to come.
-        return _Topic(next(self.topic_names), min(_pick(rng, counts), 1 + self._room(members) // 3))
+        return _Topic(next(self.topic_names), min(pick(rng, counts), 1 + self._room(members) // 3))
 
     def _room(self, members: int) -> int:
         """How many partitions more keep an answer cheap."""
@@ -308,9 +235,7 @@ class _Story:
 
     def _generation(self) -> int | None:
         g = self.generation
-        return _pick(
-            self.rng, {g: 12, max(g - 1, 0): 4, max(g - 2, 0): 2, None: 2, -1: 1, g + 1: 1}
-        )
+        return pick(self.rng, {g: 12, max(g - 1, 0): 4, max(g - 2, 0): 2, None: 2, -1: 1, g + 1: 1})
 
     # How it is said.
 
@@ -526,8 +451,3 @@ EVENTS: tuple[Callable[[_Story], None], ...] = (
 def _some(story: _Story) -> list[_Member]:
     """One to three members."""
     return story.rng.sample(story.members, min(len(story.members), story.rng.randint(1, 3)))
-
-
-def _pick(rng: random.Random, weights: dict[T, int]) -> T:
-    """A key by its weight."""
-    return rng.choices(list(weights), list(weights.values()))[0]

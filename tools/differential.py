@@ -30,8 +30,10 @@ from oracle import Oracle, OracleError  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kafka_rebalance.assignors.registry import Engine
+
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
-ENGINES = ("reference", "rust")
+ENGINES: tuple[Engine, ...] = ("reference", "rust")
 # Divides by 1 to 4 assignors, so that every block holds as many cases of each.
 BLOCK = 240
 
@@ -101,7 +103,7 @@ def _oracle() -> Oracle:
     return Oracle()
 
 
-def _ours(case: Case, engine: str) -> Answer:
+def _ours(case: Case, engine: Engine) -> Answer:
     import kafka_rebalance as kr
 
     try:

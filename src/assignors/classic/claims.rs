@@ -5,10 +5,12 @@ use rustc_hash::FxHashMap;
 
 use super::subscriptions::members_in_order;
 use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition};
-use crate::order::{java_hash_order, name_ranks};
+use crate::order::{java_grouping_order, java_hash_order, name_ranks};
 
 /// Number of a partition within one group.
 pub type PartitionId = u32;
+/// Puts a member's believed claims into the order in which they were sent.
+pub type Sent = fn(&Claims, &mut [PartitionId], MemberId);
 pub const NO_GENERATION: i32 = -1;
 /// In arrays of owners.
 pub const NOBODY: MemberId = MemberId::MAX;
@@ -208,4 +210,33 @@ pub fn user_generation(member: &Member) -> i32 {
 /// The generation in the subscription's own field, where a negative one is none.
 fn field_generation(member: &Member) -> i32 {
     user_generation(member).max(NO_GENERATION)
+}
+
+/// The order of StickyAssignor's user data: grouped by topic through a hash map.
+pub fn sent_by_sticky(claims: &Claims, list: &mut [PartitionId], member: MemberId) {
+    let topics = &claims.group.topics;
+    let owned = claims.group.owned(member);
+    let mut names: Vec<&str> = Vec::new();
+    let mut places = vec![u32::MAX; topics.len()];
+    for tp in owned {
+        let place = &mut places[tp.topic as usize];
+        if *place == u32::MAX {
+            *place = names.len() as u32;
+            names.push(topics[tp.topic as usize].name);
+        }
+    }
+    let entries = owned.iter().map(|tp| places[tp.topic as usize]);
+    let mut ranks = vec![0; names.len()];
+    for (rank, i) in java_grouping_order(&names, entries).into_iter().enumerate() {
+        ranks[i as usize] = rank;
+    }
+    list.sort_by_key(|&id| ranks[places[claims.topic(id) as usize] as usize]);
+}
+
+/// The order of the subscription's own field: by topic and partition.
+pub fn sent_by_cooperative(claims: &Claims, list: &mut [PartitionId], _: MemberId) {
+    list.sort_by_key(|&id| {
+        let tp = claims.partition(id);
+        (claims.topic_ranks[tp.topic as usize], tp.partition)
+    });
 }

@@ -1,6 +1,6 @@
 //! Mirror of `cooperative_sticky.py`.
 
-use super::claims::{Claims, NOBODY, PartitionId, settle};
+use super::claims::{Claims, NOBODY, PartitionId, sent_by_cooperative, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::{GroupSpec, MemberId, TopicPartition};
@@ -16,7 +16,7 @@ pub fn assign(group: &GroupSpec) -> Result<Vec<Vec<TopicPartition>>, GroupError>
         (target.assignment, target.transferring)
     // 3.
     } else {
-        let (assignment, order) = general::assign(NAME, &claims, general::sent_by_cooperative)?;
+        let (assignment, order) = general::assign(NAME, &claims, sent_by_cooperative)?;
         let transferring = transferring(&claims, &assignment, &order);
         (assignment, transferring)
     };

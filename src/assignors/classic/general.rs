@@ -9,19 +9,16 @@
 
 use std::collections::BTreeSet;
 
-use super::claims::{Claims, NOBODY, PartitionId, user_generation};
+use super::claims::{Claims, NOBODY, PartitionId, Sent, user_generation};
 use super::constrained::without_kept;
 use super::movements::Movements;
 use super::racks::Racks;
 use super::subscriptions::Subscribers;
 use crate::error::GroupError;
 use crate::group::{MemberId, TopicId};
-use crate::order::{java_grouping_order, java_hash_order, string_hash};
+use crate::order::{java_hash_order, string_hash};
 
 type Lists = Vec<Vec<PartitionId>>;
-
-/// Puts a member's believed claims into the order in which they were sent.
-pub type Sent = fn(&Claims, &mut [PartitionId], MemberId);
 
 /// The answer, and the members in the order of its map.
 pub fn assign(
@@ -454,33 +451,4 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         again.extend(hash_order(&fixed));
         hash_order(&again)
     }
-}
-
-/// The order of StickyAssignor's user data: grouped by topic through a hash map.
-pub fn sent_by_sticky(claims: &Claims, list: &mut [PartitionId], member: MemberId) {
-    let topics = &claims.group.topics;
-    let owned = claims.group.owned(member);
-    let mut names: Vec<&str> = Vec::new();
-    let mut places = vec![u32::MAX; topics.len()];
-    for tp in owned {
-        let place = &mut places[tp.topic as usize];
-        if *place == u32::MAX {
-            *place = names.len() as u32;
-            names.push(topics[tp.topic as usize].name);
-        }
-    }
-    let entries = owned.iter().map(|tp| places[tp.topic as usize]);
-    let mut ranks = vec![0; names.len()];
-    for (rank, i) in java_grouping_order(&names, entries).into_iter().enumerate() {
-        ranks[i as usize] = rank;
-    }
-    list.sort_by_key(|&id| ranks[places[claims.topic(id) as usize] as usize]);
-}
-
-/// The order of the subscription's own field: by topic and partition.
-pub fn sent_by_cooperative(claims: &Claims, list: &mut [PartitionId], _: MemberId) {
-    list.sort_by_key(|&id| {
-        let tp = claims.partition(id);
-        (claims.topic_ranks[tp.topic as usize], tp.partition)
-    });
 }

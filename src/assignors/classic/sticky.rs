@@ -1,6 +1,6 @@
 //! Mirror of `sticky.py`.
 
-use super::claims::settle;
+use super::claims::{sent_by_sticky, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::{GroupSpec, TopicPartition};
@@ -15,7 +15,7 @@ pub fn assign(group: &GroupSpec) -> Result<Vec<Vec<TopicPartition>>, GroupError>
         constrained::assign(NAME, &claims)?.assignment
     // 3.
     } else {
-        general::assign(NAME, &claims, general::sent_by_sticky)?.0
+        general::assign(NAME, &claims, sent_by_sticky)?.0
     };
     Ok(claims.lists(&assignment))
 }

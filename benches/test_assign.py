@@ -1,0 +1,35 @@
+"""How long one assignment takes: `pytest benches`. Ratios within one run, never figures by themselves.
+
+A group of 200 members and 2,000 partitions that one member joins, as Python objects.
+"""
+
+import pytest
+
+import kafka_rebalance as kr
+
+NAMES = ["range", "roundrobin", "sticky", "cooperative-sticky"]
+
+
+def _group(assignor: str) -> kr.GroupSpec:
+    topics = tuple(kr.Topic(f"topic-{t}", 20) for t in range(100))
+    names = tuple(topic.name for topic in topics)
+    members = [kr.Member(f"member-{m}", names) for m in range(200)]
+    before = kr.assign(kr.GroupSpec("bench", topics, tuple(members[1:])), assignor)
+    owning = [
+        kr.Member(
+            member.member_id,
+            names,
+            owned_partitions=tuple(before.get(member.member_id, ())),
+            generation_id=1 if member.member_id in before else None,
+        )
+        for member in members
+    ]
+    return kr.GroupSpec("bench", topics, tuple(owning), assignor)
+
+
+@pytest.mark.parametrize("engine", ["rust", "reference"])
+@pytest.mark.parametrize("assignor", NAMES)
+def test_one_member_joins(benchmark, assignor, engine):
+    benchmark.group = assignor
+    result = benchmark(kr.assign, _group(assignor), engine=engine)
+    assert len(result) == 200

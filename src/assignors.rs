@@ -1,6 +1,7 @@
 //! assign: GroupSpec -> Assignment, by the assignor's name.
 
 pub mod classic;
+pub mod connect;
 
 use crate::error::GroupError;
 use crate::group::{GroupSpec, TopicPartition, quoted};

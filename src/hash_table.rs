@@ -40,15 +40,20 @@ struct Node {
 
 impl Default for HashTable {
     fn default() -> Self {
-        Self {
-            slots: (0..DEFAULT_TABLE).map(|_| Slot::default()).collect(),
-            tree: Tree { nodes: Vec::new() },
-            node_of: FxHashMap::default(),
-        }
+        Self::with_slots(DEFAULT_TABLE)
     }
 }
 
 impl HashTable {
+    /// `slots` is a power of two.
+    pub fn with_slots(slots: usize) -> Self {
+        Self {
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            tree: Tree { nodes: Vec::new() },
+            node_of: FxHashMap::default(),
+        }
+    }
+
     /// Adds a key that is not in the table.
     pub fn put(&mut self, key: u32, hash: u32, tie: Tie) {
         let node = self.node(key, hash);

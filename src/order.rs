@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::group::{GroupSpec, MemberId};
-use crate::hash_table::HashTable;
+use crate::hash_table::{HashTable, Tie};
 
 /// `String.compareTo`: by UTF-16 unit, then length.
 ///
@@ -80,6 +80,34 @@ pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -
         }
         table.keys()
     })
+}
+
+/// The order of `new HashSet(collection)`: indices into distinct keys, given their hashes.
+///
+/// Its table is large enough from the start; `tie` orders keys of the same hash.
+pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
+    let slots = copied_slots(hashes.len());
+    let mut counts = vec![0u8; slots];
+    let crowded = hashes.iter().any(|&hash| {
+        let count = &mut counts[slot_of(hash, slots)];
+        *count += 1;
+        *count > 8
+    });
+    if crowded {
+        let mut table = HashTable::with_slots(slots);
+        for (i, &hash) in hashes.iter().enumerate() {
+            table.put(i as u32, hash, tie);
+        }
+        return table.keys();
+    }
+    let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
+    order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
+    order
+}
+
+/// How many slots `new HashSet(collection)` has: enough that it never doubles, 16 at least.
+fn copied_slots(size: usize) -> usize {
+    ((size as f64 / 0.75) as usize + 1).max(16).next_power_of_two()
 }
 
 /// How many slots the table has in the end, if every slot is a chain all the way.

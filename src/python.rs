@@ -1,6 +1,7 @@
 //! The compiled module `kafka_rebalance._core`: the only place that knows PyO3.
 
 mod arrow;
+mod connect;
 mod group;
 mod wire;
 
@@ -43,6 +44,8 @@ fn by_name(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Assignor>> {
 mod _core {
     #[pymodule_export]
     use super::arrow::{ArrowBatch, assign_batch};
+    #[pymodule_export]
+    use super::connect::{connect_eager, connect_incremental};
     #[pymodule_export]
     use super::group::{assign, assign_lines};
     #[pymodule_export]

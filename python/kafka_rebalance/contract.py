@@ -6,15 +6,30 @@ order of checks, same words.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import MAX_INT32, GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.fields import (
+    array,
+    each,
+    integer,
+    object_,
+    optional_string,
+    path,
+    required,
+    string,
+    text,
+)
+from kafka_rebalance.model import GroupSpec, Member, Topic, TopicPartition
 
 MIN_INT32 = -(2**31)
+MIN_INT64, MAX_UINT64 = -(2**63), 2**64 - 1
 
-_T = TypeVar("_T")
+_PAIR = "u[dD][89abAB]..\\\\u[dD][c-fC-F].."
+_ESCAPE = re.compile(rf"\\(?:{_PAIR}|(u[dD][89a-fA-F]..)|.)")
 
 
 def from_json(line: str | bytes, *, max_partitions: int) -> GroupSpec:
@@ -26,8 +41,12 @@ def parse(line: str | bytes) -> Any:
     """One JSON value; a line that is not UTF-8 or not JSON is a GroupError at `line`."""
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
-        value = json.loads(text, parse_constant=_no_constant)
         text.encode("utf-8")
+        value = json.loads(
+            text, parse_int=_whole, parse_float=_fraction, parse_constant=_no_constant
+        )
+        if "\\u" in text:
+            _no_half_pairs(text)
     except UnicodeError as error:
         raise GroupError("line", f"not UTF-8: {error}") from None
     except (ValueError, RecursionError) as error:
@@ -35,19 +54,45 @@ def parse(line: str | bytes) -> Any:
     return value
 
 
+# Numbers and text as the Rust core's parser has them.
+
+
+def _whole(text: str) -> int | float:
+    """An integer; a float when it fits neither 64 bits with a sign nor without, and for -0."""
+    if len(text) < 19:
+        return int(text) if text != "-0" else -0.0
+    if len(text) > 20 or not MIN_INT64 <= int(text) <= MAX_UINT64:
+        return _fraction(text)
+    return int(text)
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:20]}… is too large a number")
+    return value
+
+
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def _no_half_pairs(text: str) -> None:
+    """Refuses escapes of half a surrogate pair; in JSON a backslash always begins an escape."""
+    for escape in _ESCAPE.finditer(text):
+        if escape[1]:
+            raise ValueError(f"{escape[0]} is half of a surrogate pair")
+
+
 def from_dict(value: Any, *, max_partitions: int) -> GroupSpec:
     """Reads a contract line that is already parsed."""
-    fields = _object(value, "line")
+    fields = object_(value, "line")
     _refuse_error_line(fields)
-    group_id = _string(fields, "group_id", "")
-    generation_id = _optional_generation(fields, "")
-    assignor = _optional_string(fields, "assignor", "")
-    topics = _list(fields, "topics", "", _topic)
-    members = _list(fields, "members", "", _member)
+    group_id = string(fields, "group_id", "")
+    generation_id = _generation(fields, "")
+    assignor = optional_string(fields, "assignor", "")
+    topics = each(fields, "topics", "", _topic)
+    members = each(fields, "members", "", _member)
     return GroupSpec(group_id, topics, members, assignor, generation_id, max_partitions)
 
 
@@ -55,41 +100,41 @@ def _refuse_error_line(fields: dict[str, Any]) -> None:
     """A line that tells why a group could not be read is that error, not a group without fields."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
-        path, separator, problem = error.partition(": ")
-        raise GroupError(path, problem) if separator else GroupError("error", error)
+        place, separator, problem = error.partition(": ")
+        raise GroupError(place, problem) if separator else GroupError("error", error)
 
 
 def _topic(value: Any, at: str) -> Topic:
-    fields = _object(value, at)
-    name = _string(fields, "name", at)
-    count = _integer(_required(fields, "partitions", at), f"{at}.partitions", "count", 0)
+    fields = object_(value, at)
+    name = string(fields, "name", at)
+    count = integer(required(fields, "partitions", at), f"{at}.partitions", "count")
     if fields.get("racks") is None:
         return Topic(name, count)
-    return Topic(name, count, _list(fields, "racks", at, _racks))
+    return Topic(name, count, each(fields, "racks", at, _racks))
 
 
 def _racks(value: Any, at: str) -> tuple[str | None, ...]:
     if value is None:
         return ()
     return tuple(
-        None if rack is None else _text(rack, f"{at}[{i}]")
-        for i, rack in enumerate(_array(value, at))
+        None if rack is None else text(rack, f"{at}[{i}]")
+        for i, rack in enumerate(array(value, at))
     )
 
 
 def _member(value: Any, at: str) -> Member:
-    fields = _object(value, at)
-    member_id = _string(fields, "member_id", at)
-    group_instance_id = _optional_string(fields, "group_instance_id", at)
-    client_id = _optional_string(fields, "client_id", at)
-    client_host = _optional_string(fields, "client_host", at)
-    topics = _list(fields, "topics", at, _text)
+    fields = object_(value, at)
+    member_id = string(fields, "member_id", at)
+    group_instance_id = optional_string(fields, "group_instance_id", at)
+    client_id = optional_string(fields, "client_id", at)
+    client_host = optional_string(fields, "client_host", at)
+    topics = each(fields, "topics", at, text)
     owned: list[TopicPartition] = []
     if fields.get("owned_partitions") is not None:
-        for partitions in _list(fields, "owned_partitions", at, _owned):
+        for partitions in each(fields, "owned_partitions", at, _owned):
             owned.extend(partitions)
-    generation_id = _optional_generation(fields, at)
-    rack_id = _optional_string(fields, "rack_id", at)
+    generation_id = _generation(fields, at)
+    rack_id = optional_string(fields, "rack_id", at)
     return Member(
         member_id,
         topics,
@@ -103,97 +148,20 @@ def _member(value: Any, at: str) -> Member:
 
 
 def _owned(value: Any, at: str) -> list[TopicPartition]:
-    fields = _object(value, at)
-    topic = _string(fields, "topic", at)
-    return [TopicPartition(topic, p) for p in _list(fields, "partitions", at, _partition)]
+    fields = object_(value, at)
+    topic = string(fields, "topic", at)
+    return [TopicPartition(topic, p) for p in each(fields, "partitions", at, _partition)]
 
 
 def _partition(value: Any, at: str) -> int:
-    return _integer(value, at, "partition", 0)
+    return integer(value, at, "partition")
 
 
-# Fields and types
-
-
-def _path(at: str, name: str) -> str:
-    return f"{at}.{name}" if at else name
-
-
-def _required(fields: dict[str, Any], name: str, at: str) -> Any:
-    value = fields.get(name)
-    if value is None:
-        raise GroupError(_path(at, name), "missing")
-    return value
-
-
-def _string(fields: dict[str, Any], name: str, at: str) -> str:
-    return _text(_required(fields, name, at), _path(at, name))
-
-
-def _optional_string(fields: dict[str, Any], name: str, at: str) -> str | None:
-    value = fields.get(name)
-    return None if value is None else _text(value, _path(at, name))
-
-
-def _optional_generation(fields: dict[str, Any], at: str) -> int | None:
+def _generation(fields: dict[str, Any], at: str) -> int | None:
     value = fields.get("generation_id")
-    path = _path(at, "generation_id")
-    return None if value is None else _integer(value, path, "generation", MIN_INT32)
-
-
-def _list(
-    fields: dict[str, Any], name: str, at: str, item: Callable[[Any, str], _T]
-) -> tuple[_T, ...]:
-    path = _path(at, name)
-    values = _array(_required(fields, name, at), path)
-    return tuple(item(value, f"{path}[{i}]") for i, value in enumerate(values))
-
-
-def _object(value: Any, path: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise GroupError(path, f"{_kind(value)} is not an object")
-    return dict(value)
-
-
-def _array(value: Any, path: str) -> list[Any] | tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise GroupError(path, f"{_kind(value)} is not a list")
-    return value
-
-
-def _text(value: Any, path: str) -> str:
-    if not isinstance(value, str):
-        raise GroupError(path, f"{_kind(value)} is not a string")
-    if not value.isascii():
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            raise GroupError(path, "half of a surrogate pair is not text") from None
-    return value
-
-
-def _integer(value: Any, path: str, noun: str, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise GroupError(path, f"{_kind(value)} is not a {noun}")
-    if not least <= value <= MAX_INT32:
-        raise GroupError(path, f"{value} is not a {noun} from {least} to {MAX_INT32}")
-    return value
-
-
-def _kind(value: Any) -> str:
     if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, str):
-        return "a string"
-    if isinstance(value, int):
-        return "a number"
-    if isinstance(value, float):
-        return "a number that is not whole"
-    if isinstance(value, Mapping):
-        return "an object"
-    return "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
+        return None
+    return integer(value, path(at, "generation_id"), "generation", MIN_INT32)
 
 
 # Out

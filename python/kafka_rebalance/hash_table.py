@@ -43,10 +43,10 @@ def _node(key: K, key_hash: int, tie: Any) -> _Node[K]:
 
 
 class HashTable(Generic[K]):
-    """A default-built HashMap or HashSet, as far as the order of its keys goes."""
+    """A HashMap or HashSet, as far as the order of its keys goes; `slots` is a power of two."""
 
-    def __init__(self) -> None:
-        self._slots: list[_Slot[K]] = [_Slot([]) for _ in range(_DEFAULT_TABLE)]
+    def __init__(self, slots: int = _DEFAULT_TABLE) -> None:
+        self._slots: list[_Slot[K]] = [_Slot([]) for _ in range(slots)]
         self._nodes: dict[K, _Node[K]] = {}
 
     def put(self, key: K, key_hash: int, tie: Any) -> None:

@@ -51,7 +51,7 @@ def _assign_line(
         group = contract.from_dict(fields, max_partitions=max_partitions)
         result = assign(group, assignor, engine=engine)
     except GroupError as error:
-        return error_line(_group_id(fields), error, number)
+        return error_line(group_id_of(fields), error, number)
     answer: dict[str, Any] = {
         "group_id": group.group_id,
         "assignor": assignor or group.assignor,
@@ -62,13 +62,16 @@ def _assign_line(
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)
 
 
-def error_line(group_id: str | None, error: GroupError, number: int) -> LineAnswer:
+def error_line(
+    group_id: str | None, error: GroupError, number: int, *, key: str = "group_id"
+) -> LineAnswer:
     """The answer to a bad line; one that is no JSON at all is named by its number."""
     path = f"line {number}" if error.path == "line" else error.path
-    answer = {"group_id": group_id, "error": f"{path}: {error.problem}"}
+    answer = {key: group_id, "error": f"{path}: {error.problem}"}
     return LineAnswer(contract.dumps(answer).encode(), is_error=True)
 
 
-def _group_id(fields: Any) -> str | None:
-    group_id = fields.get("group_id") if isinstance(fields, dict) else None
+def group_id_of(fields: Any, key: str = "group_id") -> str | None:
+    """The id of what a line is about, as far as a bad line tells it."""
+    group_id = fields.get(key) if isinstance(fields, dict) else None
     return group_id if isinstance(group_id, str) else None

@@ -12,8 +12,8 @@ from dataclasses import InitVar, dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.fields import MAX_INT32
 
-MAX_INT32 = 2**31 - 1
 MAX_PARTITIONS = 10_000_000
 """How many partitions the topics of one group may have in all, unless set otherwise."""
 

@@ -79,6 +79,16 @@ def java_hash_order(names: Sequence[str]) -> list[str]:
     return table.keys()
 
 
+def copied_slots(size: int) -> int:
+    """How many slots `new HashSet(collection)` has: enough that it never doubles, 16 at least.
+
+    >>> [copied_slots(size) for size in (0, 11, 12, 24)]
+    [16, 16, 32, 64]
+    """
+    capacity = max(int(size / 0.75) + 1, 16)
+    return 1 << (capacity - 1).bit_length()
+
+
 def java_grouping_order(names: Sequence[str]) -> list[str]:
     """The order of a default `HashMap` that groups by name, each entry through `computeIfAbsent`.
 

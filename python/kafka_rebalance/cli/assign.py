@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from kafka_rebalance.assignors.registry import assignor_names, custom
@@ -12,7 +11,8 @@ from kafka_rebalance.lines import LineAnswer, assign_lines, error_line
 from kafka_rebalance.model import MAX_PARTITIONS
 from kafka_rebalance.report.progress import byte_progress
 
-MAX_LINE_BYTES = 32 * 1024 * 1024
+from .lines import MAX_LINE_BYTES, open_input, read_lines
+
 _CHUNK_BYTES = 1024 * 1024
 
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and args.assignor not in assignor_names():
         custom(args.assignor)  # raises, naming those that are known
     groups = bad = 0
-    with _open(args.file) as source, byte_progress(source) as advance:
+    with open_input(args.file) as source, byte_progress(source) as advance:
         for answer in _answers(source, args):
             sys.stdout.buffer.write(answer.line + b"\n")
             groups += 1
@@ -69,14 +69,10 @@ def run(args: argparse.Namespace) -> int:
     return 3 if bad else 0
 
 
-def _open(file: str) -> BinaryIO:
-    return sys.stdin.buffer if file == "-" else Path(file).open("rb")
-
-
 def _answers(source: BinaryIO, args: argparse.Namespace) -> Iterator[LineAnswer]:
     lines: list[bytes] = []
     first, size = 1, 0
-    for number, line in enumerate(_lines(source, args.max_line_bytes), 1):
+    for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):
         # Blank lines are no groups; a line that is too long has been passed over, unread.
         if line is not None and line.strip():
             lines.append(line)
@@ -102,15 +98,3 @@ def _chunk(lines: list[bytes], first: int, args: argparse.Namespace) -> list[Lin
     )
     lines.clear()
     return answers
-
-
-def _lines(source: BinaryIO, most: int) -> Iterator[bytes | None]:
-    """Lines without their ends; None for one of more than `most` bytes."""
-    while line := source.readline(most + 1):
-        if len(line) > most and not line.endswith(b"\n"):
-            while rest := source.readline(_CHUNK_BYTES):
-                if rest.endswith(b"\n"):
-                    break
-            yield None
-        else:
-            yield line.rstrip(b"\r\n")

@@ -1,0 +1,299 @@
+"""Connect incremental cooperative: nothing stops but what has to move.
+
+One round of the leader: what the workers say that they run comes in, what each should start and
+stop goes out. The leader remembers between rounds; here that memory is a value.
+
+    handle: (Memory, ConnectSpec, now_ms) -> (Memory, Result)        no clock, no I/O
+
+1. A lost sync (the last completed generation is not the one remembered): what was assigned is
+   forgotten. Something revoked last time that still runs: what runs is taken for assigned.
+2. deleted = assigned - configured;  lost = assigned - running - deleted;
+   created = configured - assigned - running.
+3. What is deleted, or runs on more than one worker, is revoked.
+4. Lost work waits for its worker (`max_delay_ms`), unless no worker is missing; when the wait is
+   over it goes to workers that came back empty-handed, or else to all, as new.
+5. With nothing to wait for, workers above the ceiling of an even share give up what exceeds it; a
+   second such round in a row backs off first.
+6. Created and lost work goes to the workers with the least, ties by id.
+
+Order    workers in the hash order of their ids; what a worker gives up from the front of what it
+         reported; what is new by name.
+Cost     O(W + C + T) and sorting.
+Errors   AssignorThrows without workers.
+Source   IncrementalCooperativeAssignor (Connect 4.3.1); KIP-415, KIP-810 (back-off).
+Differs  nowhere.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.order import java_hash_order, name_key
+
+from .memory import Memory
+from .spec import ConnectSpec, Result
+from .work import Task, Work, configured
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    """A worker's work as the round goes on."""
+
+    worker: str
+    connectors: list[str]
+    tasks: list[Task]
+
+    def give(self, work: Work) -> None:
+        self.connectors += work.connectors
+        self.tasks += work.tasks
+
+    def drop(self, work: Work) -> None:
+        left = Work(tuple(self.connectors), tuple(self.tasks)) - work
+        self.connectors, self.tasks = list(left.connectors), list(left.tasks)
+
+    def work(self) -> Work:
+        return Work(tuple(self.connectors), tuple(self.tasks))
+
+
+@dataclass(eq=False, slots=True)
+class _Leader:
+    """A round on its way: the memory in pieces, and who runs what next."""
+
+    now_ms: int
+    max_delay_ms: int
+    memory: Memory
+    workers: list[_Worker]
+    candidates: list[str]
+    delay_ms: int
+    scheduled_ms: int
+    revoked_in_previous: bool
+    revoking_rounds: int
+    revoked: dict[str, Work] = field(default_factory=dict)
+
+    def revoke(self, work: Mapping[str, Work]) -> None:
+        for worker in self.workers:
+            gone = work.get(worker.worker, Work())
+            self.revoked[worker.worker] = self.revoked.get(worker.worker, Work()) + gone
+            worker.drop(gone)
+
+
+def handle(memory: Memory, spec: ConnectSpec, now_ms: int) -> tuple[Memory, Result]:
+    if not spec.running:
+        raise AssignorThrows.of(
+            "connect/incremental", "IndexOutOfBoundsException", "there is no worker"
+        )
+    running = {worker: spec.running[worker] for worker in _hash_order(spec.running)}
+    target = configured(spec.config)
+    active = Work.of(
+        [c for work in running.values() for c in work.connectors],
+        [t for work in running.values() for t in work.tasks],
+    )
+    # 1.
+    previous = memory.assigned
+    if memory.generation_id != spec.last_completed_generation_id:
+        previous = Work()
+    if _overlap(memory.revoked, active):
+        previous = active
+    # 2.
+    deleted = (previous - target).sorted()
+    lost = (previous - active - deleted).sorted()
+    created = (target - previous - active).sorted()
+    leader = _Leader(
+        now_ms,
+        spec.max_delay_ms,
+        memory,
+        [_Worker(w, list(work.connectors), list(work.tasks)) for w, work in running.items()],
+        list(memory.candidates),
+        memory.delay_ms,
+        memory.scheduled_rebalance_ms,
+        memory.revoked_in_previous,
+        memory.revoking_rounds,
+    )
+    # 3.
+    for gone in (deleted, _duplicated(running.values())):
+        leader.revoke({worker: _running_of(work, gone) for worker, work in running.items()})
+    # 4.
+    lost_as_new = _handle_lost(leader, lost)
+    # 5.
+    if leader.delay_ms == 0:
+        _balance_load(leader, target)
+    else:
+        leader.revoked_in_previous = False
+    # 6.
+    new = created + lost_as_new
+    _deal(leader.workers, new.connectors, lambda worker: worker.connectors)
+    _deal(leader.workers, new.tasks, lambda worker: worker.tasks)
+    return _remember(leader, spec, lost), _result(leader, running, deleted)
+
+
+def _hash_order(workers: Iterable[str]) -> list[str]:
+    """Workers in a HashMap filled in member order, copied into another one."""
+    return java_hash_order(java_hash_order(list(workers)))
+
+
+def _overlap(some: Work, others: Work) -> bool:
+    return not (
+        set(some.connectors).isdisjoint(others.connectors)
+        and set(some.tasks).isdisjoint(others.tasks)
+    )
+
+
+def _duplicated(running: Iterable[Work]) -> Work:
+    works = list(running)
+    connectors = Counter(c for work in works for c in work.connectors)
+    tasks = Counter(t for work in works for t in work.tasks)
+    return Work(
+        tuple(c for c, count in connectors.items() if count > 1),
+        tuple(t for t, count in tasks.items() if count > 1),
+    )
+
+
+def _running_of(running: Work, gone: Work) -> Work:
+    """What of `gone` a worker runs, in the order of a hash set of what it runs."""
+    order = running.in_hash_order()
+    return order - (order - gone)
+
+
+def _handle_lost(leader: _Leader, lost: Work) -> Work:
+    """Deals with lost work, as far as it is time; gives what is to be assigned as if new."""
+    if not lost and not leader.revoked_in_previous:
+        _end_wait(leader)
+        return Work()
+    present = {worker.worker for worker in leader.workers}
+    if leader.scheduled_ms <= 0 and present.issuperset(leader.memory.members):
+        return lost  # nobody is missing: some did not get what they were assigned
+    if leader.max_delay_ms == 0:
+        return lost
+    if 0 < leader.scheduled_ms <= leader.now_ms:
+        by_id = {worker.worker: worker for worker in leader.workers}
+        takers = [by_id[candidate] for candidate in leader.candidates if candidate in by_id]
+        for i, connector in enumerate(lost.connectors if takers else ()):
+            takers[i % len(takers)].connectors.append(connector)
+        for i, task in enumerate(lost.tasks if takers else ()):
+            takers[i % len(takers)].tasks.append(task)
+        _end_wait(leader)
+        leader.revoked_in_previous = False
+        return Work() if takers else lost
+    empty = java_hash_order([w.worker for w in leader.workers if not w.work()])
+    leader.candidates = list(dict.fromkeys(leader.candidates + empty))
+    left_ms = leader.scheduled_ms - leader.now_ms
+    leader.delay_ms = min(left_ms, leader.max_delay_ms) if left_ms > 0 else leader.max_delay_ms
+    leader.scheduled_ms = leader.now_ms + leader.delay_ms
+    return Work()
+
+
+def _end_wait(leader: _Leader) -> None:
+    leader.candidates = []
+    leader.scheduled_ms = 0
+    leader.delay_ms = 0
+
+
+def _balance_load(leader: _Leader, target: Work) -> None:
+    surplus = _surplus(leader.workers, target)
+    if surplus and leader.revoked_in_previous:
+        leader.revoking_rounds += 1
+        leader.delay_ms = backoff_ms(leader.revoking_rounds, leader.max_delay_ms)
+        if leader.delay_ms != 0:
+            leader.scheduled_ms = leader.now_ms + leader.delay_ms
+        else:
+            leader.revoke(surplus)
+    elif surplus:
+        leader.revoke(surplus)
+        leader.revoked_in_previous = True
+    elif leader.revoked_in_previous:
+        leader.revoked_in_previous = False
+        leader.revoking_rounds = 0
+
+
+def _surplus(workers: Sequence[_Worker], target: Work) -> dict[str, Work]:
+    """What workers above their share give up."""
+    if not target or not any(worker.work() for worker in workers):
+        return {}
+    connectors = _above_share(workers, len(target.connectors), lambda worker: worker.connectors)
+    tasks = _above_share(workers, len(target.tasks), lambda worker: worker.tasks)
+    return {
+        w.worker: Work(tuple(connectors.get(w.worker, ())), tuple(tasks.get(w.worker, ())))
+        for w in workers
+        if w.worker in connectors or w.worker in tasks
+    }
+
+
+def _above_share(
+    workers: Sequence[_Worker], total: int, held: Callable[[_Worker], list[T]]
+) -> dict[str, list[T]]:
+    share, extras = divmod(total, len(workers))
+    sizes = Counter(len(held(worker)) for worker in workers)
+    if sizes[share + 1] == extras and sizes[share] + sizes[share + 1] == len(workers):
+        return {}
+    surplus = {}
+    for worker in workers:
+        size = len(held(worker))
+        if size <= share:
+            continue
+        keep = share
+        if extras > 0:
+            extras -= 1
+            keep = share + 1
+            if size == keep:
+                continue
+        surplus[worker.worker] = held(worker)[: size - keep]
+    return surplus
+
+
+def _deal(workers: list[_Worker], new: Sequence[T], held: Callable[[_Worker], list[T]]) -> None:
+    """One each to those with the least, from the first on, until all have as much; and again."""
+    workers.sort(key=lambda worker: (len(held(worker)), name_key(worker.worker)))
+    left = list(reversed(new))
+    while left:
+        level = len(held(workers[0]))
+        for worker in workers:
+            if not left or len(held(worker)) > level:
+                break
+            held(worker).append(left.pop())
+
+
+def _remember(leader: _Leader, spec: ConnectSpec, lost: Work) -> Memory:
+    revoked = Work.of(
+        [c for work in leader.revoked.values() for c in work.connectors],
+        [t for work in leader.revoked.values() for t in work.tasks],
+    )
+    assigned = Work.of(
+        [c for worker in leader.workers for c in worker.connectors],
+        [t for worker in leader.workers for t in worker.tasks],
+    )
+    return Memory(
+        assigned=(assigned - revoked + lost).sorted(),
+        revoked=revoked.sorted(),
+        generation_id=spec.generation_id,
+        members=tuple(spec.running),
+        candidates=tuple(leader.candidates),
+        scheduled_rebalance_ms=leader.scheduled_ms,
+        delay_ms=leader.delay_ms,
+        revoked_in_previous=leader.revoked_in_previous,
+        revoking_rounds=leader.revoking_rounds,
+    )
+
+
+def _result(leader: _Leader, running: Mapping[str, Work], deleted: Work) -> Result:
+    assigned = {w.worker: w.work() - (running[w.worker] - deleted) for w in leader.workers}
+    return Result(assigned, leader.revoked, leader.delay_ms, leader.scheduled_ms)
+
+
+def backoff_ms(rounds: int, max_delay_ms: int) -> int:
+    """How long the n-th revoking round in a row waits: 40, 1600, 64000, …, at most the maximum.
+
+    Computed in doubles and cut off, so that the maximum may come out as one less.
+
+    >>> [backoff_ms(n, 1000) for n in (1, 2, 3)]
+    [40, 999, 999]
+    """
+    first = min(1, max_delay_ms)
+    if max_delay_ms <= first:
+        return first
+    exponent = min(rounds, math.log(max_delay_ms / max(first, 1)) / math.log(40))
+    return min(int(first * 40**exponent), max_delay_ms)

@@ -1,0 +1,90 @@
+"""What Connect's workers run: connectors and tasks, and the orders in which they are met.
+
+Source   ConnectorTaskId, ConnectProtocol.Assignment.asMap, IncrementalCooperativeConnectProtocol.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_rebalance.hash_table import HashTable
+from kafka_rebalance.order import copied_slots, name_key, string_hash
+
+
+class Task(NamedTuple):
+    """One task of a connector, numbered from 0."""
+
+    connector: str
+    task: int
+
+
+def task_key(task: Task) -> tuple[bytes, int]:
+    """Sort key of `ConnectorTaskId.compareTo`."""
+    return name_key(task.connector), task.task
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Connectors and tasks, each in order and once."""
+
+    connectors: tuple[str, ...] = ()
+    tasks: tuple[Task, ...] = ()
+
+    @classmethod
+    def of(cls, connectors: Iterable[str], tasks: Iterable[Task]) -> "Work":
+        return cls(tuple(dict.fromkeys(connectors)), tuple(dict.fromkeys(tasks)))
+
+    def __bool__(self) -> bool:
+        return bool(self.connectors or self.tasks)
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work.of(self.connectors + other.connectors, self.tasks + other.tasks)
+
+    def __sub__(self, other: "Work") -> "Work":
+        connectors, tasks = set(other.connectors), set(other.tasks)
+        return Work(
+            tuple(c for c in self.connectors if c not in connectors),
+            tuple(t for t in self.tasks if t not in tasks),
+        )
+
+    def sorted(self) -> "Work":
+        """By name, tasks by connector and number."""
+        return Work(
+            tuple(sorted(self.connectors, key=name_key)), tuple(sorted(self.tasks, key=task_key))
+        )
+
+    def in_hash_order(self) -> "Work":
+        """As `new HashSet(…)` of each gives them back."""
+        connectors = HashTable[str](copied_slots(len(self.connectors)))
+        for connector in self.connectors:
+            connectors.put(connector, string_hash(connector), name_key(connector))
+        tasks = HashTable[Task](copied_slots(len(self.tasks)))
+        for task in self.tasks:
+            task_hash = 31 * string_hash(task.connector) + task.task & 0xFFFFFFFF
+            tasks.put(task, task_hash, task_key(task))
+        return Work(tuple(connectors), tuple(tasks))
+
+    def after_wire(self) -> "Work":
+        """As it is read after it was written: by connector, those that run themselves first."""
+        first = self.in_hash_order().connectors
+        by_connector: dict[str, list[Task]] = {connector: [] for connector in first}
+        for task in self.tasks:
+            by_connector.setdefault(task.connector, []).append(task)
+        return Work(first, tuple(task for tasks in by_connector.values() for task in tasks))
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Work":
+        return cls(tuple(fields["connectors"]), tuple(Task(*task) for task in fields["tasks"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"connectors": list(self.connectors), "tasks": [list(task) for task in self.tasks]}
+
+
+NOTHING = Work()
+
+
+def configured(config: Mapping[str, int]) -> Work:
+    """All connectors and tasks that there should be, sorted; `config` is connector -> tasks."""
+    return Work(
+        tuple(config), tuple(Task(name, n) for name, count in config.items() for n in range(count))
+    ).sorted()

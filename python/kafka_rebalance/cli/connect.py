@@ -1,0 +1,111 @@
+"""`kafka-rebalance connect`: a Connect cluster's rebalances, round by round."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafka_rebalance import contract
+from kafka_rebalance.assignors.connect import RoundAnswer, Script, Work, play, run_script
+from kafka_rebalance.assignors.connect.events import play_events
+from kafka_rebalance.assignors.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.fields import object_
+from kafka_rebalance.lines import error_line, group_id_of
+from kafka_rebalance.report.connect import round_text
+
+from .lines import MAX_LINE_BYTES, open_input, read_lines
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "connect",
+        help="play a Connect cluster's rebalances",
+        description="Plays scripts of rounds, or a live cluster and what happens to it next: what "
+        "each worker starts and stops, what runs nowhere, until when, and why.",
+        epilog='Events: "worker W leaves|returns|joins", "connector C tasks=N|deleted", "60s".',
+    )
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="scripts, one a line; - for standard input"
+    )
+    parser.add_argument("--url", help="a live cluster's REST interface, in place of FILE")
+    parser.add_argument(
+        "--then", action="append", default=[], metavar="EVENT", help="with --url; repeatable"
+    )
+    parser.add_argument(
+        "--max-delay-ms",
+        type=int,
+        default=DEFAULT_MAX_DELAY_MS,
+        metavar="N",
+        help="with --url: scheduled.rebalance.max.delay.ms (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="one answer a line, for programs")
+    parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if (args.file is None) == (args.url is None):
+        args.parser.error("give either FILE or --url")
+    return _run_file(args) if args.url is None else _run_url(args)
+
+
+def _run_file(args: argparse.Namespace) -> int:
+    scripts = bad = 0
+    with open_input(args.file) as source:
+        for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
+            if line is not None and not line.strip():
+                continue
+            scripts += 1
+            value: Any = None
+            try:
+                if line is None:
+                    raise GroupError("line", f"more than {MAX_LINE_BYTES} bytes")
+                value = contract.parse(line)
+                _show(value, args)
+            except GroupError as error:
+                bad += 1
+                answer = error_line(group_id_of(value, "id"), error, number, key="id")
+                print(answer.line.decode(), file=sys.stdout if args.json else sys.stderr)
+    if bad:
+        print(f"kafka-rebalance: {bad} of {scripts} scripts had errors", file=sys.stderr)
+    return 3 if bad else 0
+
+
+def _show(value: Any, args: argparse.Namespace) -> None:
+    if args.json:
+        print(contract.dumps(run_script(value, engine=args.engine)), flush=True)
+        return
+    script = Script.from_dict(object_(value, "line"))
+    answers = play(script, engine=args.engine)
+    _print(script.id or "script", (("", answer) for answer in answers))
+
+
+def _run_url(args: argparse.Namespace) -> int:
+    from kafka_rebalance.sources.connect import read_cluster
+
+    cluster = read_cluster(args.url)
+    running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
+    rounds = play_events(
+        running, cluster["config"], args.then, max_delay_ms=args.max_delay_ms, engine=args.engine
+    )
+    if args.json:
+        answers = [{"cause": cause, **to_dict(answer)} for cause, answer in rounds]
+        print(contract.dumps({"id": args.url, "rounds": answers}))
+    else:
+        _print(args.url, rounds)
+    return 0
+
+
+def _print(title: str, rounds: Iterable[tuple[str, RoundAnswer]]) -> None:
+    print(title)
+    for text in _texts(rounds):
+        print()
+        print(text, flush=True)
+
+
+def _texts(rounds: Iterable[tuple[str, RoundAnswer]]) -> Iterator[str]:
+    before: RoundAnswer | None = None
+    for number, (cause, answer) in enumerate(rounds, 1):
+        yield round_text(number, cause, answer, before)
+        before = answer

@@ -1,0 +1,98 @@
+"""Reading parsed JSON: each function checks one type and names the path of what is wrong."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kafka_rebalance.errors import GroupError
+
+MAX_INT32 = 2**31 - 1
+
+_T = TypeVar("_T")
+
+
+def path(at: str, name: str) -> str:
+    """The path of a field of what is at `at`; "" is the top."""
+    return f"{at}.{name}" if at else name
+
+
+def required(fields: Mapping[str, Any], name: str, at: str) -> Any:
+    """A field that has to be there; null is as good as absent."""
+    value = fields.get(name)
+    if value is None:
+        raise GroupError(path(at, name), "missing")
+    return value
+
+
+def string(fields: Mapping[str, Any], name: str, at: str) -> str:
+    return text(required(fields, name, at), path(at, name))
+
+
+def optional_string(fields: Mapping[str, Any], name: str, at: str) -> str | None:
+    value = fields.get(name)
+    return None if value is None else text(value, path(at, name))
+
+
+def flag(fields: Mapping[str, Any], name: str, at: str) -> bool:
+    """True or false; absent is false."""
+    value = fields.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise GroupError(path(at, name), f"{kind(value)} is not true or false")
+    return bool(value)
+
+
+def each(
+    fields: Mapping[str, Any], name: str, at: str, item: Callable[[Any, str], _T]
+) -> tuple[_T, ...]:
+    """The entries of a list that has to be there, each read by `item(value, path)`."""
+    place = path(at, name)
+    values = array(required(fields, name, at), place)
+    return tuple(item(value, f"{place}[{i}]") for i, value in enumerate(values))
+
+
+def object_(value: Any, at: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise GroupError(at, f"{kind(value)} is not an object")
+    return dict(value)
+
+
+def array(value: Any, at: str) -> list[Any] | tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise GroupError(at, f"{kind(value)} is not a list")
+    return value
+
+
+def text(value: Any, at: str) -> str:
+    if not isinstance(value, str):
+        raise GroupError(at, f"{kind(value)} is not a string")
+    if not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise GroupError(at, "half of a surrogate pair is not text") from None
+    return value
+
+
+def integer(value: Any, at: str, noun: str, least: int = 0, most: int = MAX_INT32) -> int:
+    """A whole number of what `noun` says, both bounds included."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise GroupError(at, f"{kind(value)} is not a {noun}")
+    if not least <= value <= most:
+        raise GroupError(at, f"{value} is not a {noun} from {least} to {most}")
+    return value
+
+
+def kind(value: Any) -> str:
+    """What a value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, int):
+        return "a number"
+    if isinstance(value, float):
+        return "a number that is not whole"
+    if isinstance(value, Mapping):
+        return "an object"
+    return "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"

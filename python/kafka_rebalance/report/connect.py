@@ -1,0 +1,101 @@
+"""A Connect round as text of at most 100 columns."""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from kafka_rebalance.assignors.connect import RoundAnswer, Work
+from kafka_rebalance.assignors.connect.idle import backing_off, idle
+
+_WIDTH = 100
+
+
+def round_text(number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None) -> str:
+    """What moved, what stood still, what runs nowhere and why."""
+    now_ms = answer.round.time_ms
+    start_ms = 0 if before is None else before.round.time_ms
+    heading = f"round {number}  {_seconds(now_ms)}"
+    if before is not None:
+        heading += f" (+{_seconds(now_ms - start_ms)})"
+    changes = [cause] if cause else _changes(answer, before)
+    lines = ["  ".join([heading, *changes])]
+    width = max(len("worker"), *(len(worker) for worker in answer.running))
+    width = min(width, _WIDTH - 44)
+    columns = f"{'runs':>9} {'starts':>9} {'stops':>9} {'keeps':>9}"
+    lines.append(f"  {'worker':{width}} {columns}   connectors+tasks")
+    for worker in answer.running:
+        started = answer.result.assigned[worker]
+        stopped = answer.result.revoked.get(worker, Work())
+        after = answer.after[worker]
+        kept = after - started
+        cells = " ".join(f"{_count(work):>9}" for work in (after, started, stopped, kept))
+        lines.append(f"  {_fold(worker, width):{width}} {cells}")
+    lines.append(f"  balance: {_balance(answer)}")
+    if why := backing_off(answer):
+        lines.append(f"  {why}")
+    for one in idle(answer):
+        until = (
+            "" if one.until_ms is None or one.until_ms == now_ms else _until(one.until_ms, now_ms)
+        )
+        lines.append(f"  nowhere: {_summary(one.work)}")
+        lines.append(f"           {one.why}{until}")
+    return "\n".join(lines)
+
+
+def _changes(answer: RoundAnswer, before: RoundAnswer | None) -> list[str]:
+    if before is None:
+        return []
+    old, new = list(before.running), list(answer.running)
+    changes = [f"{worker} gone" for worker in old if worker not in new]
+    changes += [f"{worker} new" for worker in new if worker not in old]
+    if before.round.config != answer.round.config:
+        changes.append("configuration changed")
+    if answer.round.new_leader:
+        changes.append("new leader")
+    return changes
+
+
+def _balance(answer: RoundAnswer) -> str:
+    works = answer.after.values()
+    connectors = [len(work.connectors) for work in works]
+    tasks = [len(work.tasks) for work in works]
+    return (
+        f"connectors {min(connectors)} to {max(connectors)}, "
+        f"tasks {min(tasks)} to {max(tasks)} a worker"
+    )
+
+
+def _summary(work: Work) -> str:
+    parts = [*work.connectors]
+    for connector, tasks in groupby(work.tasks, key=lambda task: task.connector):
+        parts.append(f"{connector}[{_runs([task.task for task in tasks])}]")
+    text = ", ".join(parts)
+    counts = f"{len(work.connectors)} connectors, {len(work.tasks)} tasks"
+    room = _WIDTH - len(counts) - 14
+    return f"{counts}: {text if len(text) <= room else text[: room - 1] + '…'}"
+
+
+def _runs(numbers: Iterable[int]) -> str:
+    """0, 1, 2, 5 as `0-2, 5`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def _count(work: Work) -> str:
+    return f"{len(work.connectors)}+{len(work.tasks)}"
+
+
+def _until(until_ms: int, now_ms: int) -> str:
+    return f", until {_seconds(until_ms)} ({_seconds(until_ms - now_ms)} from now)"
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + "s"
+
+
+def _fold(name: str, width: int) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"

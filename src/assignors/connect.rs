@@ -1,0 +1,7 @@
+//! Connect's assignors; each file mirrors the Python one of the same name.
+
+pub mod eager;
+pub mod incremental;
+pub mod memory;
+pub mod spec;
+pub mod work;

@@ -1,0 +1,21 @@
+//! Mirror of `eager.py`.
+
+use super::work::{Names, WorkerId, Work};
+
+/// What each worker gets; `workers` in member order, answers too.
+pub fn assign(names: &Names, workers: &[WorkerId], target: &Work) -> Vec<Work> {
+    let mut works = vec![Work::default(); workers.len()];
+    // 1.
+    let mut circle: Vec<usize> = (0..workers.len()).collect();
+    circle.sort_unstable_by_key(|&w| workers[w]);
+    let mut circle = circle.into_iter().cycle();
+    // 2.
+    for (&connector, worker) in target.connectors.iter().zip(circle.by_ref()) {
+        works[worker].connectors.push(connector);
+    }
+    // 3.
+    for (&task, worker) in target.tasks.iter().zip(circle.by_ref()) {
+        works[worker].tasks.push(task);
+    }
+    works.iter().map(|work| names.after_wire(work)).collect()
+}

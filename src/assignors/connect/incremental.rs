@@ -1,0 +1,392 @@
+//! Mirror of `incremental.py`, which explains the steps. Sets are sorted lists of integers.
+
+use super::memory::Memory;
+use super::spec::{Answer, ConnectSpec};
+use super::work::{Names, Work, WorkerId};
+use crate::error::GroupError;
+use crate::order::java_hash_order;
+
+/// A worker's work as the round goes on.
+struct Worker {
+    id: WorkerId,
+    work: Work,
+    /// How many connectors and tasks it had before anything new was given to it.
+    kept: (usize, usize),
+    revoked: Work,
+}
+
+/// A round on its way.
+struct Leader<'a> {
+    now_ms: i64,
+    max_delay_ms: i64,
+    members: Vec<WorkerId>,
+    /// In the hash order of their ids.
+    workers: Vec<Worker>,
+    names: &'a Names<'a>,
+    candidates: Vec<WorkerId>,
+    delay_ms: i64,
+    scheduled_ms: i64,
+    revoked_in_previous: bool,
+    revoking_rounds: i64,
+}
+
+pub fn handle(
+    memory: &Memory,
+    spec: &ConnectSpec,
+    now_ms: i64,
+) -> Result<(Memory, Answer), GroupError> {
+    if spec.running.is_empty() {
+        return Err(GroupError::assignor_throws(
+            "connect/incremental",
+            "IndexOutOfBoundsException",
+            "there is no worker",
+        ));
+    }
+    let (connectors, workers) = names(memory, spec);
+    let running = running_in_hash_order(&connectors, &workers, spec);
+    let target = connectors.configured(&spec.config);
+    let all = combined(running.iter().map(|(_, work)| work));
+    let duplicated = duplicated(&all);
+    let active = all.sorted();
+    // 1.
+    let mut previous = Work::default();
+    if memory.generation_id == spec.last_completed_generation_id {
+        previous = connectors.work(&memory.assigned).sorted();
+    }
+    let last_revoked = connectors.work(&memory.revoked);
+    if !last_revoked.within(&active).is_empty() {
+        previous = active.clone();
+    }
+    // 2.
+    let deleted = previous.without(&target);
+    let lost = previous.without(&active).without(&deleted);
+    let created = target.without(&previous).without(&active);
+    let rank = |id: &String| workers.rank(id);
+    let mut leader = Leader {
+        now_ms,
+        max_delay_ms: spec.max_delay_ms,
+        members: memory.members.iter().map(rank).collect(),
+        workers: Vec::new(),
+        names: &workers,
+        candidates: memory.candidates.iter().map(rank).collect(),
+        delay_ms: memory.delay_ms,
+        scheduled_ms: memory.scheduled_rebalance_ms,
+        revoked_in_previous: memory.revoked_in_previous,
+        revoking_rounds: memory.revoking_rounds,
+    };
+    // 3.
+    for (id, work) in running {
+        let mut worker = Worker {
+            id,
+            revoked: Work::default(),
+            kept: (0, 0),
+            work,
+        };
+        let reported = worker.work.clone();
+        for gone in [&deleted, &duplicated] {
+            worker.revoke(&running_of(&connectors, &reported, gone));
+        }
+        leader.workers.push(worker);
+    }
+    // 4.
+    let kept = |worker: &Worker| (worker.work.connectors.len(), worker.work.tasks.len());
+    for worker in &mut leader.workers {
+        worker.kept = kept(worker);
+    }
+    let lost_as_new = leader.handle_lost(&lost);
+    // 5.
+    if leader.delay_ms == 0 {
+        leader.balance_load(&target);
+    } else {
+        leader.revoked_in_previous = false;
+    }
+    // 6. What is deleted or created or lost is never in two of these: nothing is dealt twice.
+    let mut new = created;
+    new.extend(&lost_as_new);
+    deal(&mut leader.workers, &new.connectors, |worker| &mut worker.work.connectors);
+    deal(&mut leader.workers, &new.tasks, |worker| &mut worker.work.tasks);
+    let remembered = leader.remember(spec, &connectors, &lost);
+    let answer = leader.answer(spec, &connectors);
+    Ok((remembered, answer))
+}
+
+fn names<'a>(memory: &'a Memory, spec: &'a ConnectSpec) -> (Names<'a>, Names<'a>) {
+    let reported = spec.running.iter().map(|(_, work)| work);
+    let works = reported.chain([&memory.assigned, &memory.revoked]);
+    let connectors = works.flat_map(|work| {
+        let of_tasks = work.tasks.iter().map(|(connector, _)| connector);
+        // Tasks stand together by connector: most repeats go before they are sorted.
+        let mut last = None;
+        let of_tasks = of_tasks.filter(move |&name| last.replace(name) != Some(name));
+        work.connectors.iter().chain(of_tasks).map(String::as_str)
+    });
+    let workers = spec.running.iter().map(|(id, _)| id);
+    let known = memory.members.iter().chain(&memory.candidates);
+    (
+        Names::of(connectors.chain(spec.config.keys().map(String::as_str))),
+        Names::of(workers.chain(known).map(String::as_str)),
+    )
+}
+
+/// Workers in a HashMap filled in member order, copied into another one.
+fn running_in_hash_order(
+    connectors: &Names,
+    workers: &Names,
+    spec: &ConnectSpec,
+) -> Vec<(WorkerId, Work)> {
+    let ids: Vec<&str> = spec.running.iter().map(|(id, _)| id.as_str()).collect();
+    let once = java_hash_order(&ids);
+    let ids: Vec<&str> = once.iter().map(|&i| ids[i as usize]).collect();
+    let twice = java_hash_order(&ids).into_iter().map(|i| once[i as usize]);
+    twice
+        .map(|i| {
+            let (id, work) = &spec.running[i as usize];
+            (workers.rank(id), connectors.work(work))
+        })
+        .collect()
+}
+
+fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
+    let mut all = Work::default();
+    for work in works {
+        all.extend(work);
+    }
+    all
+}
+
+/// What more than one worker runs, sorted; each worker reports a thing once.
+fn duplicated(all: &Work) -> Work {
+    fn repeated<T: Ord + Copy>(all: &[T]) -> Vec<T> {
+        let mut sorted = all.to_vec();
+        sorted.sort_unstable();
+        let runs = sorted.chunk_by(|a, b| a == b).filter(|run| run.len() > 1);
+        runs.map(|run| run[0]).collect()
+    }
+    Work {
+        connectors: repeated(&all.connectors),
+        tasks: repeated(&all.tasks),
+    }
+}
+
+/// What of `gone` a worker runs, in the order of a hash set of what it runs.
+fn running_of(names: &Names, running: &Work, gone: &Work) -> Work {
+    if running.within(gone).is_empty() {
+        return Work::default(); // in whatever order
+    }
+    names.in_hash_order(running).within(gone)
+}
+
+impl Worker {
+    fn revoke(&mut self, gone: &Work) {
+        if gone.is_empty() {
+            return;
+        }
+        let new = gone.without(&self.revoked.clone().sorted());
+        self.revoked.extend(&new);
+        self.work = self.work.without(&gone.clone().sorted());
+    }
+}
+
+impl Leader<'_> {
+    /// Deals with lost work, as far as it is time; gives what is to be assigned as if it were new.
+    fn handle_lost(&mut self, lost: &Work) -> Work {
+        if lost.is_empty() && !self.revoked_in_previous {
+            self.end_wait();
+            return Work::default();
+        }
+        let place = |id: &WorkerId| self.workers.iter().position(|worker| worker.id == *id);
+        if self.scheduled_ms <= 0 && self.members.iter().all(|id| place(id).is_some()) {
+            return lost.clone(); // nobody is missing: some did not get what they were assigned
+        }
+        if self.max_delay_ms == 0 {
+            return lost.clone();
+        }
+        if 0 < self.scheduled_ms && self.scheduled_ms <= self.now_ms {
+            let takers: Vec<usize> = self.candidates.iter().filter_map(place).collect();
+            if !takers.is_empty() {
+                for (&connector, &w) in lost.connectors.iter().zip(takers.iter().cycle()) {
+                    self.workers[w].work.connectors.push(connector);
+                }
+                for (&task, &w) in lost.tasks.iter().zip(takers.iter().cycle()) {
+                    self.workers[w].work.tasks.push(task);
+                }
+            }
+            self.end_wait();
+            self.revoked_in_previous = false;
+            return if takers.is_empty() { lost.clone() } else { Work::default() };
+        }
+        let empty = self.workers.iter().filter(|worker| worker.work.is_empty());
+        let empty: Vec<WorkerId> = empty.map(|worker| worker.id).collect();
+        let ids: Vec<&str> = empty.iter().map(|&id| self.names.name(id)).collect();
+        for i in java_hash_order(&ids) {
+            if !self.candidates.contains(&empty[i as usize]) {
+                self.candidates.push(empty[i as usize]);
+            }
+        }
+        let left_ms = self.scheduled_ms - self.now_ms;
+        self.delay_ms = if left_ms > 0 {
+            left_ms.min(self.max_delay_ms)
+        } else {
+            self.max_delay_ms
+        };
+        self.scheduled_ms = self.now_ms + self.delay_ms;
+        Work::default()
+    }
+
+    fn end_wait(&mut self) {
+        self.candidates.clear();
+        self.scheduled_ms = 0;
+        self.delay_ms = 0;
+    }
+
+    fn balance_load(&mut self, target: &Work) {
+        let surplus = self.surplus(target);
+        let any = surplus.iter().any(|work| !work.is_empty());
+        if any && self.revoked_in_previous {
+            self.revoking_rounds += 1;
+            self.delay_ms = backoff_ms(self.revoking_rounds, self.max_delay_ms);
+            if self.delay_ms != 0 {
+                self.scheduled_ms = self.now_ms + self.delay_ms;
+            } else {
+                self.revoke(&surplus);
+            }
+        } else if any {
+            self.revoke(&surplus);
+            self.revoked_in_previous = true;
+        } else if self.revoked_in_previous {
+            self.revoked_in_previous = false;
+            self.revoking_rounds = 0;
+        }
+    }
+
+    fn revoke(&mut self, surplus: &[Work]) {
+        for (worker, gone) in self.workers.iter_mut().zip(surplus) {
+            let given = (
+                worker.work.connectors.len() - worker.kept.0,
+                worker.work.tasks.len() - worker.kept.1,
+            );
+            worker.revoke(gone);
+            // What goes, goes from the front, so that what is new stays behind what is kept.
+            worker.kept.0 = worker.work.connectors.len().saturating_sub(given.0);
+            worker.kept.1 = worker.work.tasks.len().saturating_sub(given.1);
+        }
+    }
+
+    /// What workers above their share give up, worker by worker.
+    fn surplus(&self, target: &Work) -> Vec<Work> {
+        let mut surplus = vec![Work::default(); self.workers.len()];
+        if target.is_empty() || self.workers.iter().all(|worker| worker.work.is_empty()) {
+            return surplus;
+        }
+        let sizes = |size: fn(&Work) -> usize| -> Vec<usize> {
+            self.workers.iter().map(|worker| size(&worker.work)).collect()
+        };
+        let connectors = above_share(&sizes(|work| work.connectors.len()), target.connectors.len());
+        let tasks = above_share(&sizes(|work| work.tasks.len()), target.tasks.len());
+        for (w, worker) in self.workers.iter().enumerate() {
+            surplus[w].connectors = worker.work.connectors[..connectors[w]].to_vec();
+            surplus[w].tasks = worker.work.tasks[..tasks[w]].to_vec();
+        }
+        surplus
+    }
+
+    fn remember(&self, spec: &ConnectSpec, connectors: &Names, lost: &Work) -> Memory {
+        let revoked = combined(self.workers.iter().map(|worker| &worker.revoked)).sorted();
+        let held = combined(self.workers.iter().map(|worker| &worker.work));
+        let mut assigned = held.without(&revoked);
+        assigned.extend(lost);
+        let named = |ids: &[WorkerId]| ids.iter().map(|&id| self.names.name(id).into()).collect();
+        Memory {
+            assigned: connectors.named(&assigned.sorted()),
+            revoked: connectors.named(&revoked),
+            generation_id: spec.generation_id,
+            members: spec.running.iter().map(|(id, _)| id.clone()).collect(),
+            candidates: named(&self.candidates),
+            scheduled_rebalance_ms: self.scheduled_ms,
+            delay_ms: self.delay_ms,
+            revoked_in_previous: self.revoked_in_previous,
+            revoking_rounds: self.revoking_rounds,
+        }
+    }
+
+    fn answer(mut self, spec: &ConnectSpec, connectors: &Names) -> Answer {
+        let mut place = vec![0; spec.running.len() + self.members.len() + self.candidates.len()];
+        for (i, (id, _)) in spec.running.iter().enumerate() {
+            place[self.names.rank(id) as usize] = i;
+        }
+        self.workers.sort_unstable_by_key(|worker| place[worker.id as usize]);
+        // What is new stands behind what was kept.
+        let assigned = |worker: &Worker| Work {
+            connectors: worker.work.connectors[worker.kept.0..].to_vec(),
+            tasks: worker.work.tasks[worker.kept.1..].to_vec(),
+        };
+        let each = |work: &dyn Fn(&Worker) -> Work| {
+            let workers = self.workers.iter();
+            workers
+                .map(|w| (self.names.name(w.id).into(), connectors.named(&work(w))))
+                .collect()
+        };
+        Answer {
+            assigned: each(&assigned),
+            revoked: each(&|worker| worker.revoked.clone()),
+            delay_ms: self.delay_ms,
+            scheduled_rebalance_ms: self.scheduled_ms,
+        }
+    }
+}
+
+/// How many each gives up, given what each holds.
+fn above_share(held: &[usize], total: usize) -> Vec<usize> {
+    let share = total / held.len();
+    let mut extras = total % held.len();
+    let exactly = |size| held.iter().filter(|&&held| held == size).count();
+    let mut surplus = vec![0; held.len()];
+    let above = exactly(share + 1);
+    if above == extras && exactly(share) + above == held.len() {
+        return surplus;
+    }
+    for (surplus, &held) in surplus.iter_mut().zip(held) {
+        if held <= share {
+            continue;
+        }
+        let mut keep = share;
+        if extras > 0 {
+            extras -= 1;
+            keep += 1;
+        }
+        *surplus = held - keep;
+    }
+    surplus
+}
+
+/// One each to those with the least, from the first on, until all have as much; and again.
+fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
+    let mut order: Vec<(usize, WorkerId, usize)> = workers
+        .iter_mut()
+        .enumerate()
+        .map(|(w, worker)| (held(worker).len(), worker.id, w))
+        .collect();
+    order.sort_unstable();
+    let mut left = new.iter();
+    while left.len() > 0 {
+        let level = order[0].0;
+        for (size, _, w) in &mut order {
+            if *size > level {
+                break;
+            }
+            let Some(&one) = left.next() else { break };
+            held(&mut workers[*w]).push(one);
+            *size += 1;
+        }
+    }
+}
+
+/// How long the n-th revoking round in a row waits, at most the maximum.
+pub fn backoff_ms(rounds: i64, max_delay_ms: i64) -> i64 {
+    let first = max_delay_ms.min(1);
+    if max_delay_ms <= first {
+        return first;
+    }
+    let exponent = (rounds as f64).min((max_delay_ms as f64 / first.max(1) as f64).ln() / 40f64.ln());
+    ((first as f64 * 40f64.powf(exponent)) as i64).min(max_delay_ms)
+}

@@ -1,0 +1,181 @@
+//! Mirror of `work.py`. Connectors and workers are ranks of their names, a task is its connector's
+//! rank and its number in one integer, so that sorting by name is sorting integers.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::order::{compare_names, copied_hash_order, string_hash};
+
+/// Rank of a connector's name.
+pub type ConnectorId = u32;
+/// Rank of a worker's id.
+pub type WorkerId = u32;
+/// `connector << 32 | number`.
+pub type TaskId = u64;
+
+/// Work as it is written down: names.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct NamedWork {
+    pub connectors: Vec<String>,
+    pub tasks: Vec<(String, u32)>,
+}
+
+/// Connectors and tasks, each in order and once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Work {
+    pub connectors: Vec<ConnectorId>,
+    pub tasks: Vec<TaskId>,
+}
+
+/// Names behind the ranks.
+pub struct Names<'a> {
+    names: Vec<&'a str>,
+    ranks: FxHashMap<&'a str, u32>,
+    hashes: Vec<u32>,
+}
+
+impl<'a> Names<'a> {
+    pub fn of(names: impl Iterator<Item = &'a str>) -> Self {
+        let mut names: Vec<&str> = names.collect();
+        names.sort_by(|a, b| compare_names(a, b));
+        names.dedup();
+        Self {
+            ranks: names.iter().copied().zip(0..).collect(),
+            hashes: names.iter().map(|name| string_hash(name)).collect(),
+            names,
+        }
+    }
+
+    /// Rank of a name that `of` was given.
+    pub fn rank(&self, name: &str) -> u32 {
+        self.ranks[name]
+    }
+
+    pub fn name(&self, rank: u32) -> &'a str {
+        self.names[rank as usize]
+    }
+
+    pub fn work(&self, named: &NamedWork) -> Work {
+        let tasks = named.tasks.iter();
+        Work {
+            connectors: named.connectors.iter().map(|name| self.rank(name)).collect(),
+            tasks: tasks.map(|(name, number)| task(self.rank(name), *number)).collect(),
+        }
+    }
+
+    pub fn named(&self, work: &Work) -> NamedWork {
+        let name = |connector: u32| self.name(connector).to_owned();
+        let tasks = work.tasks.iter();
+        NamedWork {
+            connectors: work.connectors.iter().map(|&connector| name(connector)).collect(),
+            tasks: tasks.map(|&id| (name(connector_of(id)), id as u32)).collect(),
+        }
+    }
+
+    /// All connectors and tasks that there should be, sorted.
+    pub fn configured(&self, config: &BTreeMap<String, u32>) -> Work {
+        let mut work = Work::default();
+        for (name, &count) in config {
+            let connector = self.rank(name);
+            work.connectors.push(connector);
+            work.tasks.extend((0..count).map(|number| task(connector, number)));
+        }
+        work.sorted()
+    }
+
+    /// As `new HashSet(…)` of each gives them back.
+    pub fn in_hash_order(&self, work: &Work) -> Work {
+        let hash = |connector: u32| self.hashes[connector as usize];
+        let hashes: Vec<u32> = work.connectors.iter().map(|&c| hash(c)).collect();
+        let task_hashes: Vec<u32> = work
+            .tasks
+            .iter()
+            .map(|&id| hash(connector_of(id)).wrapping_mul(31).wrapping_add(id as u32))
+            .collect();
+        // Ranks and tasks compare as their names do.
+        let connectors = copied_hash_order(&hashes, &|a, b| {
+            work.connectors[a as usize].cmp(&work.connectors[b as usize])
+        });
+        let tasks = copied_hash_order(&task_hashes, &|a, b| {
+            work.tasks[a as usize].cmp(&work.tasks[b as usize])
+        });
+        Work {
+            connectors: connectors.iter().map(|&i| work.connectors[i as usize]).collect(),
+            tasks: tasks.iter().map(|&i| work.tasks[i as usize]).collect(),
+        }
+    }
+
+    /// As it is read after it was written: by connector, those that run themselves first.
+    pub fn after_wire(&self, work: &Work) -> Work {
+        let without_tasks = Work {
+            connectors: work.connectors.clone(),
+            tasks: Vec::new(),
+        };
+        let connectors = self.in_hash_order(&without_tasks).connectors;
+        let mut places: FxHashMap<ConnectorId, usize> = FxHashMap::default();
+        let with_tasks = work.tasks.iter().map(|&id| connector_of(id));
+        for connector in connectors.iter().copied().chain(with_tasks) {
+            let next = places.len();
+            places.entry(connector).or_insert(next);
+        }
+        let mut tasks = work.tasks.clone();
+        tasks.sort_by_key(|&id| places[&connector_of(id)]);
+        Work { connectors, tasks }
+    }
+}
+
+pub fn task(connector: ConnectorId, number: u32) -> TaskId {
+    u64::from(connector) << 32 | u64::from(number)
+}
+
+pub fn connector_of(id: TaskId) -> ConnectorId {
+    (id >> 32) as ConnectorId
+}
+
+impl Work {
+    pub fn is_empty(&self) -> bool {
+        self.connectors.is_empty() && self.tasks.is_empty()
+    }
+
+    /// By name, each once.
+    pub fn sorted(mut self) -> Self {
+        self.connectors.sort_unstable();
+        self.connectors.dedup();
+        self.tasks.sort_unstable();
+        self.tasks.dedup();
+        self
+    }
+
+    /// What is not in `other`, which is sorted.
+    pub fn without(&self, other: &Self) -> Self {
+        Self {
+            connectors: without(&self.connectors, &other.connectors),
+            tasks: without(&self.tasks, &other.tasks),
+        }
+    }
+
+    /// What is in `other`, which is sorted.
+    pub fn within(&self, other: &Self) -> Self {
+        Self {
+            connectors: within(&self.connectors, &other.connectors),
+            tasks: within(&self.tasks, &other.tasks),
+        }
+    }
+
+    pub fn extend(&mut self, other: &Self) {
+        self.connectors.extend_from_slice(&other.connectors);
+        self.tasks.extend_from_slice(&other.tasks);
+    }
+}
+
+fn without<T: Ord + Copy>(some: &[T], sorted: &[T]) -> Vec<T> {
+    let stays = |one: &&T| sorted.binary_search(one).is_err();
+    some.iter().filter(stays).copied().collect()
+}
+
+fn within<T: Ord + Copy>(some: &[T], sorted: &[T]) -> Vec<T> {
+    let stays = |one: &&T| sorted.binary_search(one).is_ok();
+    some.iter().filter(stays).copied().collect()
+}

@@ -1,0 +1,124 @@
+//! The hash table against the real JVM's orders, frozen in `vectors/hash_orders.jsonl`.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use _core::hash_table::HashTable;
+use _core::order::{
+    compare_names, java_grouping_order, java_hash_order, partition_hash, string_hash,
+};
+use serde_json::Value;
+
+const FROZEN: &str = include_str!("vectors/hash_orders.jsonl");
+
+struct Case {
+    id: String,
+    /// `+` put, `?` computeIfAbsent, `-` remove, `=` put in a copy; and which name.
+    operations: Vec<(char, u32)>,
+    /// Distinct, in order of first appearance.
+    names: Vec<String>,
+    order: Vec<String>,
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let texts = value.as_array().expect("a list").iter();
+    texts
+        .map(|text| text.as_str().expect("a string").to_owned())
+        .collect()
+}
+
+fn cases() -> Vec<Case> {
+    let lines = FROZEN.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("a case is JSON");
+        let mut ids = HashMap::new();
+        let mut names = Vec::new();
+        let operations = texts(&line["operations"]);
+        let operations = operations.iter().map(|operation| {
+            let (kind, name) = operation.split_at(1);
+            let id = *ids.entry(name.to_owned()).or_insert_with(|| {
+                names.push(name.to_owned());
+                names.len() as u32 - 1
+            });
+            (kind.chars().next().expect("one character"), id)
+        });
+        Case {
+            operations: operations.collect(),
+            id: line["id"].as_str().expect("an id").to_owned(),
+            order: texts(&line["order"]),
+            names,
+        }
+    });
+    lines.collect()
+}
+
+impl Case {
+    fn hash(&self, name: &str) -> u32 {
+        if !self.id.ends_with("partitions") {
+            return string_hash(name);
+        }
+        let (topic, partition) = name.rsplit_once('-').expect("topic-partition");
+        partition_hash(string_hash(topic), partition.parse().expect("a number"))
+    }
+
+    fn is_only(&self, kind: char) -> bool {
+        !self.id.ends_with("partitions") && self.operations.iter().all(|&(k, _)| k == kind)
+    }
+
+    fn named(&self, order: &[u32]) -> Vec<&str> {
+        let names = order.iter().map(|&i| self.names[i as usize].as_str());
+        names.collect()
+    }
+
+    fn borrowed(&self) -> Vec<&str> {
+        self.names.iter().map(String::as_str).collect()
+    }
+}
+
+#[test]
+fn the_table_is_the_jvms() {
+    let mut checked = 0;
+    for case in cases().iter().filter(|case| !case.is_only('=')) {
+        let tie = |a: u32, b: u32| -> Ordering {
+            compare_names(&case.names[a as usize], &case.names[b as usize])
+        };
+        let hashes: Vec<u32> = case.names.iter().map(|name| case.hash(name)).collect();
+        let mut table = HashTable::default();
+        let mut inside = vec![false; hashes.len()];
+        for &(kind, key) in &case.operations {
+            let there = std::mem::replace(&mut inside[key as usize], kind != '-');
+            match kind {
+                '-' => table.remove(key),
+                '?' => table.compute_if_absent(key, hashes[key as usize], &tie),
+                // `put` wants keys that are not in the table; in Java a repeat changes nothing.
+                _ if there => {}
+                _ => table.put(key, hashes[key as usize], &tie),
+            }
+        }
+        assert_eq!(case.named(&table.keys()), case.order, "{}", case.id);
+        checked += 1;
+    }
+    assert!(checked > 300, "{checked} cases");
+}
+
+#[test]
+fn put_order_is_the_jvms() {
+    let mut checked = 0;
+    for case in cases().iter().filter(|case| case.is_only('+')) {
+        let order = java_hash_order(&case.borrowed());
+        assert_eq!(case.named(&order), case.order, "{}", case.id);
+        checked += 1;
+    }
+    assert!(checked > 50, "{checked} cases");
+}
+
+#[test]
+fn grouping_order_is_the_jvms() {
+    let mut checked = 0;
+    for case in cases().iter().filter(|case| case.is_only('?')) {
+        let entries = case.operations.iter().map(|&(_, key)| key);
+        let order = java_grouping_order(&case.borrowed(), entries);
+        assert_eq!(case.named(&order), case.order, "{}", case.id);
+        checked += 1;
+    }
+    assert!(checked > 50, "{checked} cases");
+}

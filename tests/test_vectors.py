@@ -1,0 +1,74 @@
+"""Frozen answers of Kafka's own classes, member by member, partition by partition, in order."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from check_vectors import check
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+VECTORS = Path(__file__).resolve().parent / "vectors"
+FILES = sorted(path.name for path in VECTORS.glob("*.jsonl.gz"))
+# A row of the README's table: file, number of cases, checksum.
+ROW = re.compile(r"^\| `([\w.-]+)` \| ([\d,]+) \| `([0-9a-f]{64})` \|$", re.MULTILINE)
+
+
+def _lines(file: str) -> list[str]:
+    with gzip.open(VECTORS / file, "rt", encoding="utf-8") as lines:
+        return list(lines)
+
+
+def _stated() -> dict[str, tuple[int, str]]:
+    readme = (VECTORS / "README.md").read_text(encoding="utf-8")
+    rows = ROW.findall(readme)
+    return {file: (int(count.replace(",", "")), checksum) for file, count, checksum in rows}
+
+
+def test_every_assignor_has_its_vectors() -> None:
+    assert {file.partition(".")[0].removesuffix("-treeified") for file in FILES} == {
+        "range",
+        "roundrobin",
+        "sticky",
+        "cooperative-sticky",
+    }
+
+
+def test_the_readme_tells_of_every_file() -> None:
+    assert set(_stated()) == {*FILES, "hash_orders.jsonl", "wire.jsonl"}
+
+
+@pytest.mark.parametrize("file", [*FILES, "hash_orders.jsonl", "wire.jsonl"])
+def test_files_are_as_the_readme_says(file: str) -> None:
+    count, checksum = _stated()[file]
+    data = (VECTORS / file).read_bytes()
+    assert hashlib.sha256(data).hexdigest() == checksum
+    text = gzip.decompress(data) if file.endswith(".gz") else data
+    assert text.count(b"\n") == count
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_ids_are_unique_and_the_assignor_is_the_files(file: str) -> None:
+    cases = [json.loads(line)["case"] for line in _lines(file)]
+    repeated = [name for name, n in Counter(c["group_id"] for c in cases).items() if n > 1]
+    assert repeated == []
+    assert {case["assignor"] for case in cases} == {
+        file.partition(".")[0].removesuffix("-treeified")
+    }
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_vectors(file: str, engine: Engine) -> None:
+    lines = _lines(file)
+    count, differences = check(lines, engine)
+    assert differences == []
+    assert count == len(lines) > 0

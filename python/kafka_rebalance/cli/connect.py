@@ -106,6 +106,8 @@ def _print(title: str, rounds: Iterable[tuple[str, RoundAnswer]]) -> None:
 
 def _texts(rounds: Iterable[tuple[str, RoundAnswer]]) -> Iterator[str]:
     before: RoundAnswer | None = None
+    start_ms = 0
     for number, (cause, answer) in enumerate(rounds, 1):
-        yield round_text(number, cause, answer, before)
+        start_ms = answer.round.time_ms if before is None else start_ms
+        yield round_text(number, cause, answer, before, start_ms)
         before = answer

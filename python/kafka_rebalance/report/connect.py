@@ -9,19 +9,18 @@ from kafka_rebalance.assignors.connect.idle import backing_off, idle
 _WIDTH = 100
 
 
-def round_text(number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None) -> str:
-    """What moved, what stood still, what runs nowhere and why."""
+def round_text(
+    number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
+) -> str:
+    """What moved, what stood still, what runs nowhere and why; times count from `start_ms`."""
     now_ms = answer.round.time_ms
-    start_ms = 0 if before is None else before.round.time_ms
-    heading = f"round {number}  {_seconds(now_ms)}"
-    if before is not None:
-        heading += f" (+{_seconds(now_ms - start_ms)})"
     changes = [cause] if cause else _changes(answer, before)
-    lines = ["  ".join([heading, *changes])]
-    width = max(len("worker"), *(len(worker) for worker in answer.running))
-    width = min(width, _WIDTH - 44)
-    columns = f"{'runs':>9} {'starts':>9} {'stops':>9} {'keeps':>9}"
-    lines.append(f"  {'worker':{width}} {columns}   connectors+tasks")
+    heading = "  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])
+    lines = [_fold(heading, _WIDTH)]
+    title = "connectors+tasks of"
+    width = max(len(title), *(len(worker) for worker in answer.running))
+    width = min(width, _WIDTH - 42)
+    lines.append(f"  {title:{width}} {'runs':>9} {'starts':>9} {'stops':>9} {'keeps':>9}")
     for worker in answer.running:
         started = answer.result.assigned[worker]
         stopped = answer.result.revoked.get(worker, Work())
@@ -33,9 +32,10 @@ def round_text(number: int, cause: str, answer: RoundAnswer, before: RoundAnswer
     if why := backing_off(answer):
         lines.append(f"  {why}")
     for one in idle(answer):
-        until = (
-            "" if one.until_ms is None or one.until_ms == now_ms else _until(one.until_ms, now_ms)
-        )
+        until = ""
+        if one.until_ms is not None and one.until_ms > now_ms:
+            left_ms = one.until_ms - now_ms
+            until = f", until {_seconds(one.until_ms - start_ms)} ({_seconds(left_ms)} from now)"
         lines.append(f"  nowhere: {_summary(one.work)}")
         lines.append(f"           {one.why}{until}")
     return "\n".join(lines)
@@ -87,10 +87,6 @@ def _runs(numbers: Iterable[int]) -> str:
 
 def _count(work: Work) -> str:
     return f"{len(work.connectors)}+{len(work.tasks)}"
-
-
-def _until(until_ms: int, now_ms: int) -> str:
-    return f", until {_seconds(until_ms)} ({_seconds(until_ms - now_ms)} from now)"
 
 
 def _seconds(ms: int) -> str:

@@ -1,8 +1,9 @@
 """Kafka Connect's assignors: who runs which connectors and tasks."""
 
+from .cluster import RoundAnswer
 from .engine import assign_eager, handle
 from .memory import Memory
-from .script import RoundAnswer, Script, play, run_script
+from .script import Script, play, run_script
 from .spec import ConnectSpec, Result
 from .work import Task, Work
 

@@ -8,12 +8,13 @@ mod output;
 use arrow_array::RecordBatch;
 
 use crate::assignors::{Assignor, assign};
+use crate::contract;
 use crate::error::GroupError;
 use crate::group::{GroupBuilder, GroupSpec, MemberFields};
 use crate::lines::{Options, in_parallel};
 use crate::ownership::Assignment;
-use columns::{Integers, Lists, SchemaError, Strings, Structs};
-pub use output::schema as output_schema;
+pub use columns::SchemaError;
+use columns::{Integers, Lines, Lists, NotUtf8, Strings, Structs};
 
 /// An answer, and the names that it is written with.
 pub struct Answer<'a> {
@@ -39,6 +40,39 @@ pub fn assign_batch(
     });
     let bad = rows.iter().filter(|(_, answer)| answer.is_err()).count();
     Ok((output::write(&rows), bad))
+}
+
+/// Answers a batch of contract lines, its only column, with the same columns as `assign_batch`.
+pub fn assign_line_batch(
+    batch: &RecordBatch,
+    options: Options,
+) -> Result<(RecordBatch, usize), SchemaError> {
+    let lines = Lines::of(batch)?;
+    let values = in_parallel(batch.num_rows(), options.threads, |row| {
+        contract::parse(lines.get(row))
+    });
+    let rows = in_parallel(values.len(), options.threads, |row| {
+        let value = match &values[row] {
+            Ok(value) => value,
+            Err(error) => return (None, Err(error.clone())),
+        };
+        let group = contract::from_value(value, options.max_partitions);
+        (
+            contract::group_id(value),
+            group.and_then(|group| answer(group, options)),
+        )
+    });
+    let bad = rows.iter().filter(|(_, answer)| answer.is_err()).count();
+    Ok((output::write(&rows), bad))
+}
+
+fn answer(group: GroupSpec<'_>, options: Options) -> Result<Answer<'_>, GroupError> {
+    let (assignor, assignment) = assign(&group, options.assignor)?;
+    Ok(Answer {
+        group,
+        assignor,
+        assignment,
+    })
 }
 
 /// The input's columns.
@@ -101,20 +135,15 @@ impl<'a> Groups<'a> {
     }
 
     fn answer(&self, row: usize, options: Options) -> Row<'a> {
-        let answer = self.group(row, options.max_partitions).and_then(|group| {
-            let (assignor, assignment) = assign(&group, options.assignor)?;
-            Ok(Answer {
-                group,
-                assignor,
-                assignment,
-            })
-        });
-        (self.group_id.get(row), answer)
+        let group = self.group(row, options.max_partitions);
+        let group_id = self.group_id.get(row).ok().flatten();
+        (group_id, group.and_then(|group| answer(group, options)))
     }
 
     fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
-        let group_id = required(self.group_id.get(row), || "group_id".into())?;
-        let mut builder = GroupBuilder::new(group_id, self.assignor.get(row));
+        let group_id = text(&self.group_id, row, || "group_id".into())?;
+        let assignor = optional_text(&self.assignor, row, || "assignor".into())?;
+        let mut builder = GroupBuilder::new(group_id, assignor);
         for (i, at) in required(self.topics.get(row), || "topics".into())?.enumerate() {
             self.topic(&mut builder, i, at)?;
         }
@@ -125,15 +154,20 @@ impl<'a> Groups<'a> {
     }
 
     fn topic(&self, builder: &mut GroupBuilder<'a>, i: usize, at: usize) -> Result<(), GroupError> {
-        let name = required(self.topic_name.get(at), || format!("topics[{i}].name"))?;
+        let name = text(&self.topic_name, at, || format!("topics[{i}].name"))?;
         let path = || format!("topics[{i}].partitions");
         let partitions = required(self.topic_partitions.get(at), path)?;
         builder.topic(name, count(partitions, "count", path)?);
         if let Some(racks) = self.topic_racks.get(at) {
             builder.topic_racks();
-            for partition in racks {
+            for (p, partition) in racks.enumerate() {
                 let replicas = self.replicas.get(partition).unwrap_or(0..0);
-                builder.replica_racks(replicas.filter_map(|at| self.replica_rack.get(at)));
+                let rack = |at| {
+                    let path = || format!("topics[{i}].racks[{p}]");
+                    optional_text(&self.replica_rack, at, path).transpose()
+                };
+                let racks: Result<Vec<&str>, GroupError> = replicas.filter_map(rack).collect();
+                builder.replica_racks(racks?.into_iter());
             }
         }
         Ok(())
@@ -145,7 +179,11 @@ impl<'a> Groups<'a> {
         i: usize,
         at: usize,
     ) -> Result<(), GroupError> {
-        let member_id = required(self.member_id.get(at), || format!("members[{i}].member_id"))?;
+        let path = |field: &str| format!("members[{i}].{field}");
+        let member_id = text(&self.member_id, at, || path("member_id"))?;
+        let instance = &self.group_instance_id;
+        let group_instance_id = optional_text(instance, at, || path("group_instance_id"))?;
+        let rack_id = optional_text(&self.rack_id, at, || path("rack_id"))?;
         let generation_id = self.generation_id.get(at).map(|generation| {
             i32::try_from(generation).map_err(|_| {
                 let problem = format!(
@@ -158,8 +196,8 @@ impl<'a> Groups<'a> {
         });
         builder.member(MemberFields {
             member_id,
-            group_instance_id: self.group_instance_id.get(at),
-            rack_id: self.rack_id.get(at),
+            group_instance_id,
+            rack_id,
             generation_id: generation_id.transpose()?,
         });
         let topics = required(self.member_topics.get(at), || {
@@ -167,16 +205,17 @@ impl<'a> Groups<'a> {
         })?;
         for (t, at) in topics.enumerate() {
             let path = || format!("members[{i}].topics[{t}]");
-            builder.subscribe(required(self.member_topic.get(at), path)?);
+            let topic = optional_text(&self.member_topic, at, path)?;
+            builder.subscribe(element(topic, "string", path)?);
         }
         for (e, entry) in self.owned.get(at).unwrap_or(0..0).enumerate() {
             let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
-            let topic = required(self.owned_topic.get(entry), || entry_path("topic"))?;
+            let topic = text(&self.owned_topic, entry, || entry_path("topic"))?;
             let topic = builder.topic_id(topic);
             let partitions = self.owned_partitions.get(entry);
             for (p, at) in required(partitions, || entry_path("partitions"))?.enumerate() {
                 let path = || format!("{}[{p}]", entry_path("partitions"));
-                let partition = required(self.owned_partition.get(at), path)?;
+                let partition = element(self.owned_partition.get(at), "partition", path)?;
                 builder.own(topic, count(partition, "partition", path)?);
             }
         }
@@ -186,6 +225,31 @@ impl<'a> Groups<'a> {
 
 fn required<T>(value: Option<T>, path: impl FnOnce() -> String) -> Result<T, GroupError> {
     value.ok_or_else(|| GroupError::new(path(), "missing"))
+}
+
+fn element<T>(
+    value: Option<T>,
+    noun: &str,
+    path: impl FnOnce() -> String,
+) -> Result<T, GroupError> {
+    value.ok_or_else(|| GroupError::new(path(), format!("null is not a {noun}")))
+}
+
+fn optional_text<'a>(
+    column: &Strings<'a>,
+    at: usize,
+    path: impl FnOnce() -> String,
+) -> Result<Option<&'a str>, GroupError> {
+    let not_utf8 = |_: NotUtf8| GroupError::new(path(), "not UTF-8");
+    column.get(at).map_err(not_utf8)
+}
+
+fn text<'a>(
+    column: &Strings<'a>,
+    at: usize,
+    path: impl Fn() -> String,
+) -> Result<&'a str, GroupError> {
+    required(optional_text(column, at, &path)?, path)
 }
 
 fn count(number: i64, noun: &str, path: impl FnOnce() -> String) -> Result<u32, GroupError> {

@@ -107,7 +107,9 @@ pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
 
 /// How many slots `new HashSet(collection)` has: enough that it never doubles, 16 at least.
 fn copied_slots(size: usize) -> usize {
-    ((size as f64 / 0.75) as usize + 1).max(16).next_power_of_two()
+    ((size as f64 / 0.75) as usize + 1)
+        .max(16)
+        .next_power_of_two()
 }
 
 /// How many slots the table has in the end, if every slot is a chain all the way.

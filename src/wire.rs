@@ -5,6 +5,8 @@
 //! entries as a length field announces, so `check_lengths` first walks the bytes and refuses what
 //! announces more than they hold.
 
+use std::sync::Arc;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::consumer_protocol_assignment as assignment_message;
 use kafka_protocol::messages::consumer_protocol_subscription as subscription_message;
@@ -17,8 +19,8 @@ use rustc_hash::FxHashMap;
 use crate::order::{compare_names, java_grouping_order};
 
 pub type Result<T> = std::result::Result<T, String>;
-/// Topic name and partition.
-pub type NamedPartition = (String, i32);
+/// Topic name and partition. The name is shared: a long one before many partitions costs once.
+pub type NamedPartition = (Arc<str>, i32);
 
 const HIGHEST_VERSION: i16 = 3;
 
@@ -42,10 +44,11 @@ pub struct Assigned {
 }
 
 pub fn decode_subscription(data: &[u8]) -> Result<Subscription> {
-    let (version, mut body) = split_version(data, "subscription")?;
-    check_lengths(&body, &SUBSCRIPTION[..2 + version as usize])
+    let (version, body) = split_version(data, "subscription")?;
+    let mut body = body.to_vec();
+    check_lengths(&mut body, &SUBSCRIPTION[..2 + version as usize])
         .map_err(|problem| format!("subscription: {problem}"))?;
-    let message = ConsumerProtocolSubscription::decode(&mut body, version)
+    let message = ConsumerProtocolSubscription::decode(&mut Bytes::from(body), version)
         .map_err(|error| format!("subscription: {error}"))?;
     let owned = message.owned_partitions.iter();
     Ok(Subscription {
@@ -86,7 +89,8 @@ pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
         message = message.with_owned_partitions(runs.collect());
     }
     if subscription.version >= 2 {
-        message = message.with_generation_id(subscription.generation_id.unwrap_or(-1));
+        let generation_id = subscription.generation_id.filter(|&id| id >= 0);
+        message = message.with_generation_id(generation_id.unwrap_or(-1));
     }
     if subscription.version >= 3 {
         message = message.with_rack_id(subscription.rack_id.clone().map(StrBytes::from_string));
@@ -95,9 +99,10 @@ pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
 }
 
 pub fn decode_assignment(data: &[u8]) -> Result<Assigned> {
-    let (version, mut body) = split_version(data, "assignment")?;
-    check_lengths(&body, ASSIGNMENT).map_err(|problem| format!("assignment: {problem}"))?;
-    let message = ConsumerProtocolAssignment::decode(&mut body, version)
+    let (version, body) = split_version(data, "assignment")?;
+    let mut body = body.to_vec();
+    check_lengths(&mut body, ASSIGNMENT).map_err(|problem| format!("assignment: {problem}"))?;
+    let message = ConsumerProtocolAssignment::decode(&mut Bytes::from(body), version)
         .map_err(|error| format!("assignment: {error}"))?;
     let assigned = message.assigned_partitions.iter();
     Ok(Assigned {
@@ -143,9 +148,9 @@ fn read_sticky_partitions(data: &mut &[u8]) -> Option<Vec<NamedPartition>> {
         let length = usize::try_from(data.try_get_i16().ok()?).ok()?;
         let (topic, rest) = data.split_at_checked(length)?;
         *data = rest;
-        let topic = String::from_utf8_lossy(topic);
+        let topic: Arc<str> = String::from_utf8_lossy(topic).into();
         for _ in 0..read_count(data)? {
-            partitions.push((topic.to_string(), data.try_get_i32().ok()?));
+            partitions.push((topic.clone(), data.try_get_i32().ok()?));
         }
     }
     Some(partitions)
@@ -165,7 +170,7 @@ pub fn encode_sticky_user_data(
     let entries = by_topic(partitions);
     let names: Vec<&str> = entries.iter().map(|&(topic, _)| topic).collect();
     let places: FxHashMap<&str, u32> = names.iter().copied().zip(0..).collect();
-    let topics = partitions.iter().map(|(topic, _)| places[topic.as_str()]);
+    let topics = partitions.iter().map(|(topic, _)| places[&**topic]);
     let mut out = Vec::new();
     out.put_i32(entries.len() as i32);
     for i in java_grouping_order(&names, topics) {
@@ -188,16 +193,15 @@ pub fn decode_cooperative_user_data(mut data: &[u8]) -> i32 {
     data.try_get_i32().unwrap_or(-1)
 }
 
-fn split_version(data: &[u8], what: &str) -> Result<(i16, Bytes)> {
-    let mut body = Bytes::copy_from_slice(data);
-    let version = body
+fn split_version<'a>(mut data: &'a [u8], what: &str) -> Result<(i16, &'a [u8])> {
+    let version = data
         .try_get_i16()
         .map_err(|_| format!("{what}: {} bytes are too few for a version", data.len()))?;
     if version < 0 {
         return Err(format!("{what}: {version} is not a version"));
     }
     // A newer version begins like the newest known one.
-    Ok((version.min(HIGHEST_VERSION), body))
+    Ok((version.min(HIGHEST_VERSION), data))
 }
 
 fn encode(message: &impl Encodable, version: i16, what: &str) -> Result<Vec<u8>> {
@@ -214,14 +218,15 @@ fn topic_name(topic: &str) -> TopicName {
 }
 
 fn named(topic: &TopicName, partitions: &[i32]) -> Vec<NamedPartition> {
-    partitions.iter().map(|&p| (topic.to_string(), p)).collect()
+    let topic: Arc<str> = topic.as_str().into();
+    partitions.iter().map(|&p| (topic.clone(), p)).collect()
 }
 
 fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     let mut places = FxHashMap::default();
     let mut entries: Vec<(&str, Vec<i32>)> = Vec::new();
     for (topic, partition) in partitions {
-        let at = *places.entry(topic.as_str()).or_insert_with(|| {
+        let at = *places.entry(&**topic).or_insert_with(|| {
             entries.push((topic, Vec::new()));
             entries.len() - 1
         });
@@ -259,10 +264,10 @@ impl Shape {
     }
 }
 
-fn check_lengths(body: &[u8], shapes: &[Shape]) -> Result<()> {
-    let mut left = body;
-    skip(&mut left, shapes).ok_or_else(|| {
-        let at = body.len() - left.len();
+/// Also writes every negative length as -1: all are null to Kafka, only -1 is to the crate.
+fn check_lengths(body: &mut [u8], shapes: &[Shape]) -> Result<()> {
+    let mut at = 0;
+    skip(body, &mut at, shapes).ok_or_else(|| {
         format!(
             "at byte {at} of {} it announces more than is there",
             body.len()
@@ -270,24 +275,32 @@ fn check_lengths(body: &[u8], shapes: &[Shape]) -> Result<()> {
     })
 }
 
-fn skip(left: &mut &[u8], shapes: &[Shape]) -> Option<()> {
+fn skip(body: &mut [u8], at: &mut usize, shapes: &[Shape]) -> Option<()> {
     for shape in shapes {
-        let length = match shape {
-            Shape::Int32 => 4,
-            Shape::String => left.try_get_i16().ok()?.into(),
-            Shape::Bytes | Shape::Array(_) => left.try_get_i32().ok()?,
-        };
-        let length = usize::try_from(length).unwrap_or(0); // null, or refused by the decoder
+        let width = shape.least_bytes();
+        let field = body.get_mut(*at..*at + width)?;
+        *at += width;
+        if matches!(shape, Shape::Int32) {
+            continue;
+        }
+        if field[0] >= 0x80 {
+            field.fill(0xff); // the decoder refuses it where null is not allowed
+            continue;
+        }
+        let length = field.iter().fold(0, |n, &byte| n << 8 | usize::from(byte));
+        let left = body.len() - *at;
         if let Shape::Array(entry) = shape {
             let least: usize = entry.iter().map(Shape::least_bytes).sum();
-            if length > left.len() / least {
+            if length > left / least {
                 return None;
             }
             for _ in 0..length {
-                skip(left, entry)?;
+                skip(body, at, entry)?;
             }
+        } else if length > left {
+            return None;
         } else {
-            (_, *left) = left.split_at_checked(length)?;
+            *at += length;
         }
     }
     Some(())

@@ -120,5 +120,5 @@ fn grouping_order_is_the_jvms() {
         assert_eq!(case.named(&order), case.order, "{}", case.id);
         checked += 1;
     }
-    assert!(checked > 50, "{checked} cases");
+    assert!(checked > 30, "{checked} cases");
 }

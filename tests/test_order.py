@@ -72,7 +72,7 @@ def test_the_two_orders_are_the_jvms(kind: str, order: Any) -> None:
         if {op[0] for op in case["operations"]} == {kind} and "partitions" not in case["id"]:
             assert order([op[1:] for op in case["operations"]]) == case["order"], case["id"]
             checked += 1
-    assert checked > 50
+    assert checked > 30
 
 
 # java.lang.String.hashCode and TopicPartition.hashCode, from a JVM.
@@ -82,7 +82,7 @@ STRING_HASHES = {
     "AaAa": 2031744,
     "BBBB": 2031744,
     "polygenelubricants": 0x80000000,
-    "é主": 28142,
+    "é主": 27250,
     "😀": 1772899,
 }
 

@@ -10,6 +10,7 @@ __all__ = [
     "ArrowBatch",
     "assign",
     "assign_batch",
+    "assign_line_batch",
     "assign_lines",
     "connect_eager",
     "connect_incremental",
@@ -46,6 +47,9 @@ def assign_lines(
     threads: int,
 ) -> list[tuple[bytes, bool]]: ...
 def assign_batch(
+    batch: object, assignor: str | None, max_partitions: int, threads: int
+) -> tuple[ArrowBatch, int]: ...
+def assign_line_batch(
     batch: object, assignor: str | None, max_partitions: int, threads: int
 ) -> tuple[ArrowBatch, int]: ...
 def decode_subscription(

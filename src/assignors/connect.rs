@@ -3,5 +3,6 @@
 pub mod eager;
 pub mod incremental;
 pub mod memory;
+pub mod named;
 pub mod spec;
 pub mod work;

@@ -128,15 +128,61 @@ impl<'a> Strings<'a> {
         Ok(Self { presence, text })
     }
 
-    pub fn get(&self, i: usize) -> Option<&'a str> {
+    /// Errors: bytes that are no UTF-8. Arrow's importers do not look, and Spark keeps strings as
+    /// the bytes that it was given, so each is checked here, where it costs its row alone.
+    pub fn get(&self, i: usize) -> Result<Option<&'a str>, NotUtf8> {
         if !self.presence.at(i) {
-            return None;
+            return Ok(None);
         }
-        match self.text {
-            Text::Absent => None,
-            Text::Utf8(array) => Some(array.value(i)),
-            Text::Large(array) => Some(array.value(i)),
-            Text::View(array) => Some(array.value(i)),
+        let unchecked = match self.text {
+            Text::Absent => return Ok(None),
+            Text::Utf8(array) => array.value(i),
+            Text::Large(array) => array.value(i),
+            Text::View(array) => array.value(i),
+        };
+        let checked = std::str::from_utf8(unchecked.as_bytes());
+        checked.map(Some).map_err(|_| NotUtf8)
+    }
+}
+
+pub struct NotUtf8;
+
+/// Contract lines, as bytes or as text.
+pub enum Lines<'a> {
+    Binary(&'a arrow_array::BinaryArray),
+    LargeBinary(&'a arrow_array::LargeBinaryArray),
+    Utf8(&'a arrow_array::StringArray),
+    LargeUtf8(&'a arrow_array::LargeStringArray),
+}
+
+impl<'a> Lines<'a> {
+    /// The only column of a batch.
+    pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
+        let [column] = batch.columns() else {
+            let problem = format!("{} columns in place of one of lines", batch.num_columns());
+            let path = "batch".into();
+            return Err(SchemaError { path, problem });
+        };
+        match column.data_type() {
+            DataType::Binary => Ok(Self::Binary(column.as_binary())),
+            DataType::LargeBinary => Ok(Self::LargeBinary(column.as_binary())),
+            DataType::Utf8 => Ok(Self::Utf8(column.as_string())),
+            DataType::LargeUtf8 => Ok(Self::LargeUtf8(column.as_string())),
+            other => Err(wrong(
+                batch.schema_ref().field(0).name(),
+                "binary or a string",
+                other,
+            )),
+        }
+    }
+
+    /// Null is an empty line.
+    pub fn get(&self, i: usize) -> &'a [u8] {
+        match self {
+            Self::Binary(array) => array.value(i),
+            Self::LargeBinary(array) => array.value(i),
+            Self::Utf8(array) => array.value(i).as_bytes(),
+            Self::LargeUtf8(array) => array.value(i).as_bytes(),
         }
     }
 }

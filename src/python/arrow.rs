@@ -53,13 +53,51 @@ pub fn assign_batch(
     max_partitions: u64,
     threads: usize,
 ) -> PyResult<(ArrowBatch, usize)> {
+    answer(
+        py,
+        batch,
+        assignor,
+        max_partitions,
+        threads,
+        batch::assign_batch,
+    )
+}
+
+#[pyfunction]
+pub fn assign_line_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<(ArrowBatch, usize)> {
+    answer(
+        py,
+        batch,
+        assignor,
+        max_partitions,
+        threads,
+        batch::assign_line_batch,
+    )
+}
+
+type Answered = Result<(RecordBatch, usize), batch::SchemaError>;
+
+fn answer(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    threads: usize,
+    assign: fn(&RecordBatch, Options) -> Answered,
+) -> PyResult<(ArrowBatch, usize)> {
     let options = Options {
         assignor: by_name(py, assignor)?,
         max_partitions,
         threads,
     };
     let batch = read(batch)?;
-    let answered = py.detach(|| batch::assign_batch(&batch, options));
+    let answered = py.detach(|| assign(&batch, options));
     let (answers, bad) = answered.map_err(|error| PyTypeError::new_err(error.to_string()))?;
     Ok((ArrowBatch(answers), bad))
 }

@@ -6,22 +6,23 @@ use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{exception, raise};
-use crate::assignors::connect::memory::Memory;
-use crate::assignors::connect::spec::{Answer, ConnectSpec};
-use crate::assignors::connect::work::{NamedWork, Names, WorkerId};
+use crate::assignors::connect::named::{
+    NamedAnswer, NamedMemory, NamedSpec, NamedWork, configured, names,
+};
+use crate::assignors::connect::work::{Names, WorkerId};
 use crate::assignors::connect::{eager, incremental};
 
 #[derive(Deserialize)]
 struct Round {
-    memory: Memory,
-    spec: ConnectSpec,
+    memory: NamedMemory,
+    spec: NamedSpec,
     now_ms: i64,
 }
 
 #[derive(Serialize)]
 struct Answered {
-    memory: Memory,
-    result: Answer,
+    memory: NamedMemory,
+    result: NamedAnswer,
 }
 
 fn read<'t, T: Deserialize<'t>>(py: Python<'_>, text: &'t str) -> PyResult<T> {
@@ -37,9 +38,18 @@ fn write(py: Python<'_>, value: &impl Serialize) -> PyResult<String> {
 #[pyfunction]
 pub fn connect_incremental(py: Python<'_>, round: &str) -> PyResult<String> {
     let round: Round = read(py, round)?;
-    let answered = py.detach(|| incremental::handle(&round.memory, &round.spec, round.now_ms));
-    let (memory, result) = answered.map_err(|error| raise(py, &error))?;
-    write(py, &Answered { memory, result })
+    let answered = py.detach(|| {
+        let (connectors, workers) = names(&round.memory, &round.spec);
+        let memory = round.memory.numbered(&connectors, &workers);
+        let spec = round.spec.numbered(&connectors, &workers);
+        let (memory, answer) =
+            incremental::handle(&memory, &spec, round.now_ms, &connectors, &workers)?;
+        Ok(Answered {
+            memory: NamedMemory::of(&memory, &connectors, &workers),
+            result: NamedAnswer::of(&answer, &connectors, &workers),
+        })
+    });
+    write(py, &answered.map_err(|error| raise(py, &error))?)
 }
 
 #[pyfunction]
@@ -49,8 +59,11 @@ pub fn connect_eager(py: Python<'_>, workers: Vec<String>, config: &str) -> PyRe
         let names = Names::of(config.keys().map(String::as_str));
         let ids = Names::of(workers.iter().map(String::as_str));
         let ranks: Vec<WorkerId> = workers.iter().map(|id| ids.rank(id)).collect();
-        let works = eager::assign(&names, &ranks, &names.configured(&config));
-        works.iter().map(|work| names.named(work)).collect()
+        let works = eager::assign(&names, &ranks, &configured(&config, &names));
+        works
+            .iter()
+            .map(|work| NamedWork::of(work, &names))
+            .collect()
     });
     write(py, &works)
 }

@@ -1,6 +1,6 @@
 //! Mirror of `eager.py`.
 
-use super::work::{Names, WorkerId, Work};
+use super::work::{Names, Work, WorkerId};
 
 /// What each worker gets; `workers` in member order, answers too.
 pub fn assign(names: &Names, workers: &[WorkerId], target: &Work) -> Vec<Work> {

@@ -1,5 +1,7 @@
 //! Mirror of `incremental.py`, which explains the steps. Sets are sorted lists of integers.
 
+use rustc_hash::FxHashMap;
+
 use super::memory::Memory;
 use super::spec::{Answer, ConnectSpec};
 use super::work::{Names, Work, WorkerId};
@@ -19,7 +21,7 @@ struct Worker {
 struct Leader<'a> {
     now_ms: i64,
     max_delay_ms: i64,
-    members: Vec<WorkerId>,
+    members: &'a [WorkerId],
     /// In the hash order of their ids.
     workers: Vec<Worker>,
     names: &'a Names<'a>,
@@ -30,10 +32,13 @@ struct Leader<'a> {
     revoking_rounds: i64,
 }
 
+/// `connectors` and `workers` are the names behind the numbers.
 pub fn handle(
     memory: &Memory,
     spec: &ConnectSpec,
     now_ms: i64,
+    connectors: &Names,
+    workers: &Names,
 ) -> Result<(Memory, Answer), GroupError> {
     if spec.running.is_empty() {
         return Err(GroupError::assignor_throws(
@@ -42,49 +47,44 @@ pub fn handle(
             "there is no worker",
         ));
     }
-    let (connectors, workers) = names(memory, spec);
-    let running = running_in_hash_order(&connectors, &workers, spec);
-    let target = connectors.configured(&spec.config);
-    let all = combined(running.iter().map(|(_, work)| work));
-    let duplicated = duplicated(&all);
-    let active = all.sorted();
+    let target = &spec.target;
+    let mut active = combined(spec.running.iter().map(|(_, work)| work));
+    let duplicated = active.sort();
     // 1.
     let mut previous = Work::default();
     if memory.generation_id == spec.last_completed_generation_id {
-        previous = connectors.work(&memory.assigned).sorted();
+        previous = memory.assigned.clone();
     }
-    let last_revoked = connectors.work(&memory.revoked);
-    if !last_revoked.within(&active).is_empty() {
+    if !memory.revoked.within(&active).is_empty() {
         previous = active.clone();
     }
     // 2.
-    let deleted = previous.without(&target);
-    let lost = previous.without(&active).without(&deleted);
-    let created = target.without(&previous).without(&active);
-    let rank = |id: &String| workers.rank(id);
+    let deleted = previous.minus(target);
+    let lost = previous.minus(&active).minus(&deleted);
+    let created = target.minus(&previous).minus(&active);
     let mut leader = Leader {
         now_ms,
         max_delay_ms: spec.max_delay_ms,
-        members: memory.members.iter().map(rank).collect(),
+        members: &memory.members,
         workers: Vec::new(),
-        names: &workers,
-        candidates: memory.candidates.iter().map(rank).collect(),
+        names: workers,
+        candidates: memory.candidates.clone(),
         delay_ms: memory.delay_ms,
         scheduled_ms: memory.scheduled_rebalance_ms,
         revoked_in_previous: memory.revoked_in_previous,
         revoking_rounds: memory.revoking_rounds,
     };
     // 3.
-    for (id, work) in running {
+    for i in hash_order(spec, workers) {
+        let (id, reported) = &spec.running[i as usize];
         let mut worker = Worker {
-            id,
+            id: *id,
             revoked: Work::default(),
             kept: (0, 0),
-            work,
+            work: reported.clone(),
         };
-        let reported = worker.work.clone();
         for gone in [&deleted, &duplicated] {
-            worker.revoke(&running_of(&connectors, &reported, gone));
+            worker.revoke(&running_of(connectors, reported, gone));
         }
         leader.workers.push(worker);
     }
@@ -96,54 +96,30 @@ pub fn handle(
     let lost_as_new = leader.handle_lost(&lost);
     // 5.
     if leader.delay_ms == 0 {
-        leader.balance_load(&target);
+        leader.balance_load(target);
     } else {
         leader.revoked_in_previous = false;
     }
     // 6. What is deleted or created or lost is never in two of these: nothing is dealt twice.
     let mut new = created;
     new.extend(&lost_as_new);
-    deal(&mut leader.workers, &new.connectors, |worker| &mut worker.work.connectors);
-    deal(&mut leader.workers, &new.tasks, |worker| &mut worker.work.tasks);
-    let remembered = leader.remember(spec, &connectors, &lost);
-    let answer = leader.answer(spec, &connectors);
-    Ok((remembered, answer))
-}
-
-fn names<'a>(memory: &'a Memory, spec: &'a ConnectSpec) -> (Names<'a>, Names<'a>) {
-    let reported = spec.running.iter().map(|(_, work)| work);
-    let works = reported.chain([&memory.assigned, &memory.revoked]);
-    let connectors = works.flat_map(|work| {
-        let of_tasks = work.tasks.iter().map(|(connector, _)| connector);
-        // Tasks stand together by connector: most repeats go before they are sorted.
-        let mut last = None;
-        let of_tasks = of_tasks.filter(move |&name| last.replace(name) != Some(name));
-        work.connectors.iter().chain(of_tasks).map(String::as_str)
+    deal(&mut leader.workers, &new.connectors, |worker| {
+        &mut worker.work.connectors
     });
-    let workers = spec.running.iter().map(|(id, _)| id);
-    let known = memory.members.iter().chain(&memory.candidates);
-    (
-        Names::of(connectors.chain(spec.config.keys().map(String::as_str))),
-        Names::of(workers.chain(known).map(String::as_str)),
-    )
+    deal(&mut leader.workers, &new.tasks, |worker| {
+        &mut worker.work.tasks
+    });
+    Ok((leader.remember(spec, &lost), leader.answer(spec)))
 }
 
-/// Workers in a HashMap filled in member order, copied into another one.
-fn running_in_hash_order(
-    connectors: &Names,
-    workers: &Names,
-    spec: &ConnectSpec,
-) -> Vec<(WorkerId, Work)> {
-    let ids: Vec<&str> = spec.running.iter().map(|(id, _)| id.as_str()).collect();
+/// Workers in a HashMap filled in member order, copied into another one: indices.
+fn hash_order(spec: &ConnectSpec, workers: &Names) -> Vec<u32> {
+    let running = spec.running.iter();
+    let ids: Vec<&str> = running.map(|&(id, _)| workers.name(id)).collect();
     let once = java_hash_order(&ids);
     let ids: Vec<&str> = once.iter().map(|&i| ids[i as usize]).collect();
-    let twice = java_hash_order(&ids).into_iter().map(|i| once[i as usize]);
-    twice
-        .map(|i| {
-            let (id, work) = &spec.running[i as usize];
-            (workers.rank(id), connectors.work(work))
-        })
-        .collect()
+    let twice = java_hash_order(&ids);
+    twice.into_iter().map(|i| once[i as usize]).collect()
 }
 
 fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
@@ -152,20 +128,6 @@ fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
         all.extend(work);
     }
     all
-}
-
-/// What more than one worker runs, sorted; each worker reports a thing once.
-fn duplicated(all: &Work) -> Work {
-    fn repeated<T: Ord + Copy>(all: &[T]) -> Vec<T> {
-        let mut sorted = all.to_vec();
-        sorted.sort_unstable();
-        let runs = sorted.chunk_by(|a, b| a == b).filter(|run| run.len() > 1);
-        runs.map(|run| run[0]).collect()
-    }
-    Work {
-        connectors: repeated(&all.connectors),
-        tasks: repeated(&all.tasks),
-    }
 }
 
 /// What of `gone` a worker runs, in the order of a hash set of what it runs.
@@ -213,7 +175,11 @@ impl Leader<'_> {
             }
             self.end_wait();
             self.revoked_in_previous = false;
-            return if takers.is_empty() { lost.clone() } else { Work::default() };
+            return if takers.is_empty() {
+                lost.clone()
+            } else {
+                Work::default()
+            };
         }
         let empty = self.workers.iter().filter(|worker| worker.work.is_empty());
         let empty: Vec<WorkerId> = empty.map(|worker| worker.id).collect();
@@ -279,9 +245,15 @@ impl Leader<'_> {
             return surplus;
         }
         let sizes = |size: fn(&Work) -> usize| -> Vec<usize> {
-            self.workers.iter().map(|worker| size(&worker.work)).collect()
+            self.workers
+                .iter()
+                .map(|worker| size(&worker.work))
+                .collect()
         };
-        let connectors = above_share(&sizes(|work| work.connectors.len()), target.connectors.len());
+        let connectors = above_share(
+            &sizes(|work| work.connectors.len()),
+            target.connectors.len(),
+        );
         let tasks = above_share(&sizes(|work| work.tasks.len()), target.tasks.len());
         for (w, worker) in self.workers.iter().enumerate() {
             surplus[w].connectors = worker.work.connectors[..connectors[w]].to_vec();
@@ -290,18 +262,17 @@ impl Leader<'_> {
         surplus
     }
 
-    fn remember(&self, spec: &ConnectSpec, connectors: &Names, lost: &Work) -> Memory {
+    fn remember(&self, spec: &ConnectSpec, lost: &Work) -> Memory {
         let revoked = combined(self.workers.iter().map(|worker| &worker.revoked)).sorted();
         let held = combined(self.workers.iter().map(|worker| &worker.work));
         let mut assigned = held.without(&revoked);
         assigned.extend(lost);
-        let named = |ids: &[WorkerId]| ids.iter().map(|&id| self.names.name(id).into()).collect();
         Memory {
-            assigned: connectors.named(&assigned.sorted()),
-            revoked: connectors.named(&revoked),
+            assigned: assigned.sorted(),
+            revoked,
             generation_id: spec.generation_id,
-            members: spec.running.iter().map(|(id, _)| id.clone()).collect(),
-            candidates: named(&self.candidates),
+            members: spec.running.iter().map(|&(id, _)| id).collect(),
+            candidates: self.candidates.clone(),
             scheduled_rebalance_ms: self.scheduled_ms,
             delay_ms: self.delay_ms,
             revoked_in_previous: self.revoked_in_previous,
@@ -309,22 +280,20 @@ impl Leader<'_> {
         }
     }
 
-    fn answer(mut self, spec: &ConnectSpec, connectors: &Names) -> Answer {
-        let mut place = vec![0; spec.running.len() + self.members.len() + self.candidates.len()];
-        for (i, (id, _)) in spec.running.iter().enumerate() {
-            place[self.names.rank(id) as usize] = i;
-        }
-        self.workers.sort_unstable_by_key(|worker| place[worker.id as usize]);
+    fn answer(self, spec: &ConnectSpec) -> Answer {
         // What is new stands behind what was kept.
         let assigned = |worker: &Worker| Work {
             connectors: worker.work.connectors[worker.kept.0..].to_vec(),
             tasks: worker.work.tasks[worker.kept.1..].to_vec(),
         };
-        let each = |work: &dyn Fn(&Worker) -> Work| {
-            let workers = self.workers.iter();
-            workers
-                .map(|w| (self.names.name(w.id).into(), connectors.named(&work(w))))
-                .collect()
+        let by_id: FxHashMap<WorkerId, &Worker> = self
+            .workers
+            .iter()
+            .map(|worker| (worker.id, worker))
+            .collect();
+        let each = |work: &dyn Fn(&Worker) -> Work| -> Vec<(WorkerId, Work)> {
+            let ids = spec.running.iter().map(|&(id, _)| id);
+            ids.map(|id| (id, work(by_id[&id]))).collect()
         };
         Answer {
             assigned: each(&assigned),
@@ -387,6 +356,7 @@ pub fn backoff_ms(rounds: i64, max_delay_ms: i64) -> i64 {
     if max_delay_ms <= first {
         return first;
     }
-    let exponent = (rounds as f64).min((max_delay_ms as f64 / first.max(1) as f64).ln() / 40f64.ln());
+    let exponent =
+        (rounds as f64).min((max_delay_ms as f64 / first.max(1) as f64).ln() / 40f64.ln());
     ((first as f64 * 40f64.powf(exponent)) as i64).min(max_delay_ms)
 }

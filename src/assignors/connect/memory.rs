@@ -1,16 +1,15 @@
 //! Mirror of `memory.py`: what the incremental leader remembers between rounds.
 
-use serde::{Deserialize, Serialize};
+use super::work::{Work, WorkerId};
 
-use super::work::NamedWork;
-
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    pub assigned: NamedWork,
-    pub revoked: NamedWork,
+    /// Sorted, as is `revoked`.
+    pub assigned: Work,
+    pub revoked: Work,
     pub generation_id: i32,
-    pub members: Vec<String>,
-    pub candidates: Vec<String>,
+    pub members: Vec<WorkerId>,
+    pub candidates: Vec<WorkerId>,
     pub scheduled_rebalance_ms: i64,
     pub delay_ms: i64,
     pub revoked_in_previous: bool,

@@ -1,27 +1,22 @@
 //! Mirror of `spec.py`: what the incremental leader is told in one round, and what it answers.
 
-use std::collections::BTreeMap;
+use super::work::{Work, WorkerId};
 
-use serde::{Deserialize, Serialize};
-
-use super::work::NamedWork;
-
-#[derive(Clone, Debug, Deserialize)]
 pub struct ConnectSpec {
-    /// In member order.
-    pub running: Vec<(String, NamedWork)>,
-    /// Connector to number of tasks.
-    pub config: BTreeMap<String, u32>,
+    /// In member order, each with what it reports to run.
+    pub running: Vec<(WorkerId, Work)>,
+    /// What is configured, sorted.
+    pub target: Work,
     pub max_delay_ms: i64,
     pub generation_id: i32,
     pub last_completed_generation_id: i32,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq)]
 pub struct Answer {
     /// In member order, as are `revoked`.
-    pub assigned: Vec<(String, NamedWork)>,
-    pub revoked: Vec<(String, NamedWork)>,
+    pub assigned: Vec<(WorkerId, Work)>,
+    pub revoked: Vec<(WorkerId, Work)>,
     pub delay_ms: i64,
     pub scheduled_rebalance_ms: i64,
 }

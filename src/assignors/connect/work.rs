@@ -1,10 +1,7 @@
 //! Mirror of `work.py`. Connectors and workers are ranks of their names, a task is its connector's
 //! rank and its number in one integer, so that sorting by name is sorting integers.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 use crate::order::{compare_names, copied_hash_order, string_hash};
 
@@ -14,13 +11,6 @@ pub type ConnectorId = u32;
 pub type WorkerId = u32;
 /// `connector << 32 | number`.
 pub type TaskId = u64;
-
-/// Work as it is written down: names.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct NamedWork {
-    pub connectors: Vec<String>,
-    pub tasks: Vec<(String, u32)>,
-}
 
 /// Connectors and tasks, each in order and once.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,34 +47,6 @@ impl<'a> Names<'a> {
         self.names[rank as usize]
     }
 
-    pub fn work(&self, named: &NamedWork) -> Work {
-        let tasks = named.tasks.iter();
-        Work {
-            connectors: named.connectors.iter().map(|name| self.rank(name)).collect(),
-            tasks: tasks.map(|(name, number)| task(self.rank(name), *number)).collect(),
-        }
-    }
-
-    pub fn named(&self, work: &Work) -> NamedWork {
-        let name = |connector: u32| self.name(connector).to_owned();
-        let tasks = work.tasks.iter();
-        NamedWork {
-            connectors: work.connectors.iter().map(|&connector| name(connector)).collect(),
-            tasks: tasks.map(|&id| (name(connector_of(id)), id as u32)).collect(),
-        }
-    }
-
-    /// All connectors and tasks that there should be, sorted.
-    pub fn configured(&self, config: &BTreeMap<String, u32>) -> Work {
-        let mut work = Work::default();
-        for (name, &count) in config {
-            let connector = self.rank(name);
-            work.connectors.push(connector);
-            work.tasks.extend((0..count).map(|number| task(connector, number)));
-        }
-        work.sorted()
-    }
-
     /// As `new HashSet(…)` of each gives them back.
     pub fn in_hash_order(&self, work: &Work) -> Work {
         let hash = |connector: u32| self.hashes[connector as usize];
@@ -92,7 +54,11 @@ impl<'a> Names<'a> {
         let task_hashes: Vec<u32> = work
             .tasks
             .iter()
-            .map(|&id| hash(connector_of(id)).wrapping_mul(31).wrapping_add(id as u32))
+            .map(|&id| {
+                hash(connector_of(id))
+                    .wrapping_mul(31)
+                    .wrapping_add(id as u32)
+            })
             .collect();
         // Ranks and tasks compare as their names do.
         let connectors = copied_hash_order(&hashes, &|a, b| {
@@ -102,7 +68,10 @@ impl<'a> Names<'a> {
             work.tasks[a as usize].cmp(&work.tasks[b as usize])
         });
         Work {
-            connectors: connectors.iter().map(|&i| work.connectors[i as usize]).collect(),
+            connectors: connectors
+                .iter()
+                .map(|&i| work.connectors[i as usize])
+                .collect(),
             tasks: tasks.iter().map(|&i| work.tasks[i as usize]).collect(),
         }
     }
@@ -141,11 +110,24 @@ impl Work {
 
     /// By name, each once.
     pub fn sorted(mut self) -> Self {
-        self.connectors.sort_unstable();
-        self.connectors.dedup();
-        self.tasks.sort_unstable();
-        self.tasks.dedup();
+        self.sort();
         self
+    }
+
+    /// Sorts in place, each once; gives what was there more than once.
+    pub fn sort(&mut self) -> Self {
+        Self {
+            connectors: sort(&mut self.connectors),
+            tasks: sort(&mut self.tasks),
+        }
+    }
+
+    /// The difference of two sorted ones.
+    pub fn minus(&self, other: &Self) -> Self {
+        Self {
+            connectors: minus(&self.connectors, &other.connectors),
+            tasks: minus(&self.tasks, &other.tasks),
+        }
     }
 
     /// What is not in `other`, which is sorted.
@@ -168,6 +150,23 @@ impl Work {
         self.connectors.extend_from_slice(&other.connectors);
         self.tasks.extend_from_slice(&other.tasks);
     }
+}
+
+fn sort<T: Ord + Copy>(list: &mut Vec<T>) -> Vec<T> {
+    list.sort_unstable();
+    let runs = list.chunk_by(|a, b| a == b).filter(|run| run.len() > 1);
+    let repeated = runs.map(|run| run[0]).collect();
+    list.dedup();
+    repeated
+}
+
+fn minus<T: Ord + Copy>(sorted: &[T], other: &[T]) -> Vec<T> {
+    let mut other = other.iter().peekable();
+    let stays = |one: &&T| {
+        while other.next_if(|&&next| next < **one).is_some() {}
+        other.peek() != Some(one)
+    };
+    sorted.iter().filter(stays).copied().collect()
 }
 
 fn without<T: Ord + Copy>(some: &[T], sorted: &[T]) -> Vec<T> {

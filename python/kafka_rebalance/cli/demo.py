@@ -1,0 +1,151 @@
+"""`kafka-rebalance demo`: the main job on a captured sample, and how to go on."""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka_rebalance.data import captured_lines
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.ownership import Assignment
+
+ASSIGNOR = "cooperative-sticky"
+_SHOWN = 5
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="assign 20,000 groups on Spark",
+        description="Runs the main job on groups that were captured from a real cluster, "
+        "multiplied, and says how to go on.",
+    )
+    parser.add_argument("--groups", type=int, default=20_000, metavar="N")
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="default: a new directory among temporary files"
+    )
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A captured group before and after."""
+
+    group: GroupSpec
+    before: Assignment
+    after: Assignment
+
+    def spread(self, assignment: Assignment) -> int:
+        return assignment.balance.max - assignment.balance.min
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.groups < 1:
+        raise GroupError("--groups", f"{args.groups} is not a number of groups from 1 on")
+    captured_groups, refused = _captured()
+    groups = captured_groups[: args.groups]
+    from pyspark.sql import functions as f
+
+    from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, jobs
+    from kafka_rebalance.spark.session import session
+
+    output = args.output or Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "assigned"
+    if output.exists():
+        raise GroupError("--output", f"{output} exists already")
+    print(f"starting Spark for {args.groups:,} groups …", file=sys.stderr)
+    spark = session("demo", progress=sys.stderr.isatty())
+    try:
+        rows = [(n, *_row(group)) for n, group in enumerate(groups)]
+        captured = f.broadcast(spark.createDataFrame(rows, f"n bigint, {INPUT_SCHEMA}"))
+        copy = f.col("id") % len(rows) == f.col("n")
+        fleet = (
+            spark.range(0, args.groups, 1, 8)
+            .join(captured, copy)
+            .withColumn("number", (f.col("id") / len(rows)).cast("bigint"))
+            .withColumn("group_id", f.format_string("%s-%05d", "group_id", "number"))
+        )
+        done = jobs.write(assign_groups(fleet, assignor=ASSIGNOR), output)
+        first = spark.read.parquet(str(output)).where(f.col("group_id").endswith("-00000"))
+        answers = {row["group_id"].removesuffix("-00000"): row for row in first.collect()}
+    finally:
+        spark.stop()
+    outcomes = [_outcome(group, answers[group.group_id]["assignment"]) for group in groups]
+    _print(outcomes, refused, args.groups, done, output)
+    return 0
+
+
+def _captured() -> tuple[list[GroupSpec], list[dict[str, Any]]]:
+    """The groups of the sample, and the lines that say why a group could not be read."""
+    lines = [json.loads(line) for line in captured_lines()]
+    good = [GroupSpec.from_dict(line) for line in lines if "error" not in line]
+    return good, [line for line in lines if "error" in line]
+
+
+def _row(group: GroupSpec) -> tuple[Any, ...]:
+    line = group.to_dict()
+    return group.group_id, group.assignor, line["topics"], line["members"]
+
+
+def _outcome(group: GroupSpec, rows: Sequence[Any]) -> _Outcome:
+    after = {
+        row["member_id"]: [
+            TopicPartition(run["topic"], partition)
+            for run in row["partitions"]
+            for partition in run["partitions"]
+        ]
+        for row in rows
+    }
+    return _Outcome(group, Assignment.owned(group), Assignment.of(after))
+
+
+def _print(
+    outcomes: Sequence[_Outcome],
+    refused: Sequence[dict[str, Any]],
+    groups: int,
+    done: Any,
+    output: Path,
+) -> None:
+    from kafka_rebalance.report.tables import print_table
+
+    copies = [len(range(n, groups, len(outcomes))) for n in range(len(outcomes))]
+    members = sum(len(one.before) * n for one, n in zip(outcomes, copies, strict=True))
+    partitions = sum(
+        len(one.before.partitions) * n for one, n in zip(outcomes, copies, strict=True)
+    )
+    print(f"{len(outcomes)} groups of a real cluster, {groups:,} after copying, as {ASSIGNOR}:")
+    print(f"  {members:,} members, {partitions:,} partitions")
+    print(f"  {done.seconds:.1f} s, {groups / done.seconds:,.0f} groups a second, Spark included")
+    print(f"  {done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
+    for line in refused:
+        print(f"  left out: {line['group_id']} ({line['error']})")
+    print()
+    worst = sorted(outcomes, key=lambda one: (-one.spread(one.before), one.group.group_id))
+    print_table(
+        "Most uneven groups: partitions a member, least to most",
+        ["group", "members", "now, by", "now", f"{ASSIGNOR}", "moves"],
+        [
+            [
+                one.group.group_id,
+                str(len(one.group.members)),
+                one.group.assignor or "",
+                f"{one.before.balance.min} to {one.before.balance.max}",
+                f"{one.after.balance.min} to {one.after.balance.max}",
+                str(len((one.after - one.before).revoked.partitions)),
+            ]
+            for one in worst[:_SHOWN]
+        ],
+    )
+    print()
+    print(f"The answers are in {output} (Parquet). How to go on:")
+    print(
+        "  kafka-rebalance snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups"
+    )
+    print("  kafka-rebalance assign groups.jsonl --assignor cooperative-sticky     # who gets what")
+    print(
+        "  kafka-rebalance fleet groups.jsonl OUT --assignor cooperative-sticky  # many, on Spark"
+    )

@@ -1,0 +1,82 @@
+"""`kafka-rebalance fleet`: every group of a file or directory, on Spark."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from kafka_rebalance.assignors.registry import BUILT_IN, unknown
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.model import MAX_PARTITIONS
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "fleet",
+        help="assign many groups on Spark",
+        description="Assigns every group of INPUT (JSON lines or Parquet, a file or a directory) "
+        "and writes OUTPUT as Parquet: group_id, assignor, assignment, anomalies, error. A bad "
+        "group has its error set; the job goes on.",
+    )
+    parser.add_argument("input", metavar="INPUT", type=Path)
+    parser.add_argument("output", metavar="OUTPUT", type=Path)
+    parser.add_argument(
+        "--assignor", metavar="NAME", help=f"in place of each group's own: {', '.join(BUILT_IN)}"
+    )
+    parser.add_argument(
+        "--max-partitions",
+        type=int,
+        default=MAX_PARTITIONS,
+        metavar="N",
+        help="refuse groups with more partitions in all (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--partitions", type=int, metavar="N", help="spread the groups over so many tasks first"
+    )
+    parser.add_argument(
+        "--master", default="local[*]", help="Spark's master (default: %(default)s)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an OUTPUT that exists")
+    parser.add_argument("--json", action="store_true", help="the summary as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.assignor is not None and args.assignor not in BUILT_IN:
+        raise GroupError("assignor", unknown(args.assignor))
+    if not args.input.exists():
+        raise GroupError("INPUT", f"there is no {args.input}")
+    if args.output.exists() and not args.overwrite:
+        raise GroupError("OUTPUT", f"{args.output} exists; --overwrite replaces it")
+    from kafka_rebalance.spark import jobs
+    from kafka_rebalance.spark.session import session
+
+    spark = session("fleet", master=args.master, progress=sys.stderr.isatty())
+    try:
+        done = jobs.run(
+            spark,
+            args.input,
+            args.output,
+            assignor=args.assignor,
+            max_partitions=args.max_partitions,
+            partitions=args.partitions,
+            overwrite=args.overwrite,
+        )
+    finally:
+        spark.stop()
+    rate = done.groups / done.seconds
+    if args.json:
+        summary = {
+            "groups": done.groups,
+            "errors": done.errors,
+            "with_anomalies": done.with_anomalies,
+            "seconds": round(done.seconds, 3),
+            "output": str(args.output),
+        }
+        print(json.dumps(summary))
+    else:
+        print(f"{done.groups:,} groups in {done.seconds:.1f} s ({rate:,.0f} a second)")
+        print(f"{done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
+        print(f"written to {args.output}")
+    return 3 if done.errors else 0

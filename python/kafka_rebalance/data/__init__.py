@@ -1,0 +1,9 @@
+"""The captured sample: groups of a real cluster, see README.md beside it."""
+
+from importlib.resources import files
+
+
+def captured_lines() -> list[str]:
+    """Contract lines of the sample, and the error line of a group caught in a rebalance."""
+    text = files(__package__).joinpath("captured_groups.jsonl").read_text(encoding="utf-8")
+    return text.splitlines()

@@ -1,0 +1,21 @@
+"""Whole fleets of groups on Spark: a row a group in, a row a group out.
+
+    from kafka_rebalance.spark import assign_groups
+    assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")
+
+Arrow batches go to Rust and come back; no row meets Python. Nothing here needs the JVM gateway, so
+it works over Spark Connect as well. Set `spark.sql.execution.arrow.maxBytesPerBatch` to 4m: giant
+groups swell memory less than with Spark's own 64 MB.
+"""
+
+from .functions import assign_groups, assign_lines, assign_udf
+from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, SchemaError
+
+__all__ = [
+    "INPUT_SCHEMA",
+    "OUTPUT_SCHEMA",
+    "SchemaError",
+    "assign_groups",
+    "assign_lines",
+    "assign_udf",
+]

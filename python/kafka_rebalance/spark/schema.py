@@ -1,0 +1,108 @@
+"""The contract as Spark's columns, and the check of a DataFrame against it."""
+
+from kafka_rebalance.errors import KafkaRebalanceError, MissingExtra
+
+try:
+    from pyspark.sql import types as t
+except ImportError:
+    raise MissingExtra("kafka_rebalance.spark", "spark") from None
+
+INPUT_SCHEMA = (
+    "group_id string, assignor string, "
+    "topics array<struct<name: string, partitions: int, racks: array<array<string>>>>, "
+    "members array<struct<member_id: string, group_instance_id: string, topics: array<string>, "
+    "owned_partitions: array<struct<topic: string, partitions: array<int>>>, "
+    "generation_id: int, rack_id: string>>"
+)
+"""What is read. Integers may be bigint; optional fields may be absent; others are ignored."""
+
+OUTPUT_SCHEMA = (
+    "group_id string, assignor string, "
+    "assignment array<struct<member_id: string, "
+    "partitions: array<struct<topic: string, partitions: array<int>>>>>, "
+    "anomalies array<struct<kind: string, topic: string, partition: int, member_id: string>>, "
+    "error string"
+)
+"""What comes back: `assignment` is null where `error` is not; partitions in Kafka's order, grouped
+by topic; `anomalies` is null where there are none."""
+
+_OPTIONAL = {
+    "assignor",
+    "topics[].racks",
+    "members[].group_instance_id",
+    "members[].owned_partitions",
+    "members[].generation_id",
+    "members[].rack_id",
+}
+
+
+class SchemaError(KafkaRebalanceError, TypeError):
+    """A DataFrame whose columns are not the contract's: the path, what is expected and found."""
+
+
+def contract() -> t.StructType:
+    """INPUT_SCHEMA as a type, without a session."""
+    racks = t.ArrayType(t.ArrayType(t.StringType()))
+    topic = t.StructType(
+        [
+            t.StructField("name", t.StringType()),
+            t.StructField("partitions", t.IntegerType()),
+            t.StructField("racks", racks),
+        ]
+    )
+    owned = t.StructType(
+        [
+            t.StructField("topic", t.StringType()),
+            t.StructField("partitions", t.ArrayType(t.IntegerType())),
+        ]
+    )
+    member = t.StructType(
+        [
+            t.StructField("member_id", t.StringType()),
+            t.StructField("group_instance_id", t.StringType()),
+            t.StructField("topics", t.ArrayType(t.StringType())),
+            t.StructField("owned_partitions", t.ArrayType(owned)),
+            t.StructField("generation_id", t.IntegerType()),
+            t.StructField("rack_id", t.StringType()),
+        ]
+    )
+    return t.StructType(
+        [
+            t.StructField("group_id", t.StringType()),
+            t.StructField("assignor", t.StringType()),
+            t.StructField("topics", t.ArrayType(topic)),
+            t.StructField("members", t.ArrayType(member)),
+        ]
+    )
+
+
+def check(found: t.StructType) -> None:
+    """SchemaError names the first column or field that is missing or of another type."""
+    _check_fields(contract(), found, "")
+
+
+def _check_fields(expected: t.StructType, found: t.StructType, at: str) -> None:
+    types = {field.name: field.dataType for field in found.fields}
+    for field in expected.fields:
+        path = f"{at}{field.name}"
+        if field.name in types:
+            _check_type(field.dataType, types[field.name], path)
+        elif path not in _OPTIONAL:
+            raise SchemaError(f"{path}: missing; expected {field.dataType.simpleString()}")
+
+
+def _check_type(expected: t.DataType, found: t.DataType, path: str) -> None:
+    if isinstance(found, t.NullType):
+        return
+    if isinstance(expected, t.StructType) and isinstance(found, t.StructType):
+        _check_fields(expected, found, f"{path}.")
+    elif isinstance(expected, t.ArrayType) and isinstance(found, t.ArrayType):
+        _check_type(expected.elementType, found.elementType, f"{path}[]")
+    elif not _fits(expected, found):
+        raise SchemaError(f"{path}: {found.simpleString()} in place of {expected.simpleString()}")
+
+
+def _fits(expected: t.DataType, found: t.DataType) -> bool:
+    if isinstance(expected, t.IntegerType):
+        return isinstance(found, t.IntegerType | t.LongType)
+    return isinstance(found, type(expected))

@@ -1,0 +1,99 @@
+"""`kafka-rebalance fleet` and `demo` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from kafka_rebalance.data import captured_lines
+
+GOOD = {
+    "group_id": "good",
+    "assignor": "range",
+    "topics": [{"name": "t", "partitions": 4}],
+    "members": [{"member_id": "a", "topics": ["t"]}, {"member_id": "b", "topics": ["t"]}],
+}
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def bad_lines() -> list[bytes]:
+    def line(**fields: Any) -> bytes:
+        return json.dumps({**GOOD, **fields}).encode()
+
+    topic = {"name": "t", "partitions": 1}
+    static = {"topics": [], "group_instance_id": "i"}
+    return [
+        b"{nope",
+        line(members=None),
+        line(topics="t"),
+        line(topics=[{**topic, "partitions": -1}]),
+        line(topics=[{**topic, "partitions": 2**31}]),
+        line(topics=[{**topic, "partitions": 2**31 - 1}]),
+        line(topics=[{**topic, "partitions": 1.5}]),
+        line(topics=[{**topic, "racks": [["a"], ["b"]]}]),
+        line(topics=[{**topic, "racks": []}]),
+        line(topics=[topic, topic]),
+        line(members=[GOOD["members"][0]] * 2),
+        line(members=[{"member_id": "a", **static}, {"member_id": "b", **static}]),
+        line(members=[]),
+        line(assignor="nope"),
+        b'{"group_id": NaN}',
+        b'{"group_id": "\xff\xfe"}',
+    ]
+
+
+def test_lines_with_every_bad_case(tmp_path: Path) -> None:
+    good = [json.dumps({**GOOD, "group_id": f"g{n}"}).encode() for n in range(1000)]
+    source, target = tmp_path / "groups.jsonl", tmp_path / "out"
+    source.write_bytes(b"\n".join([*good[:500], *bad_lines(), *good[500:], b""]))
+    run = command("fleet", source, target, "--json")
+    assert run.returncode == 3, run.stderr
+    summary = json.loads(run.stdout)
+    assert summary["groups"] == 1000 + len(bad_lines())
+    assert summary["errors"] == len(bad_lines())
+    rows = pq.read_table(target).to_pylist()
+    assert sum(row["assignment"] is not None for row in rows) == 1000
+    errors = [row["error"] for row in rows if row["error"] is not None]
+    assert len(errors) == len(bad_lines())
+    assert all(": " in error for error in errors)
+
+    again = command("fleet", source, target)
+    assert again.returncode == 2
+    assert "--overwrite" in again.stderr
+
+
+def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
+    table_source = tmp_path / "groups.parquet"
+    import pyarrow as pa
+
+    cases = [case for case in map(json.loads, captured_lines()) if "error" not in case]
+    pq.write_table(pa.Table.from_pylist(cases), table_source)
+    run = command("fleet", table_source, tmp_path / "out", "--assignor", "sticky")
+    assert run.returncode == 0, run.stderr
+    assert f"{len(cases)} groups" in run.stdout
+    assert command("fleet", tmp_path / "nothing", tmp_path / "x").returncode == 2
+    unknown = command("fleet", table_source, tmp_path / "x", "--assignor", "nope")
+    assert unknown.returncode == 2
+    assert 'assignor: "nope" is not known' in unknown.stderr
+
+
+def test_demo(tmp_path: Path) -> None:
+    run = command("demo", "--groups", "100", "--output", tmp_path / "out")
+    assert run.returncode == 0, run.stderr
+    assert pq.read_table(tmp_path / "out").num_rows == 100
+    assert "100 after copying" in run.stdout
+    assert max(map(len, run.stdout.splitlines())) <= 100

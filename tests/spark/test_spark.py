@@ -1,0 +1,250 @@
+"""The Spark layer against the core: same answers, a row a group, bad groups in their column."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+import kafka_rebalance as kr
+from kafka_rebalance.data import captured_lines
+from kafka_rebalance.spark import (
+    INPUT_SCHEMA,
+    OUTPUT_SCHEMA,
+    SchemaError,
+    assign_groups,
+    assign_lines,
+    assign_udf,
+)
+
+VECTORS = Path(__file__).parent.parent / "vectors"
+NAMES = ["range", "roundrobin", "sticky", "cooperative-sticky"]
+
+
+def captured() -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in captured_lines()]
+    return [line for line in lines if "error" not in line]
+
+
+def frozen(name: str) -> list[dict[str, Any]]:
+    with gzip.open(VECTORS / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["case"] for line in lines]
+
+
+def expected(case: dict[str, Any], assignor: str | None = None) -> Any:
+    """Grouped by topic in order of first appearance, as columns have it."""
+    try:
+        answer = kr.assign(kr.GroupSpec.from_dict(case), assignor)
+    except kr.GroupError as error:
+        return str(error)
+    grouped = {}
+    for member_id, partitions in answer.items():
+        topics: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            topics.setdefault(topic, []).append(partition)
+        grouped[member_id] = list(topics.items())
+    return grouped
+
+
+def got(row: Any) -> Any:
+    if row["error"] is not None:
+        assert row["assignment"] is None
+        assert row["assignor"] is None
+        return row["error"]
+    return {
+        member["member_id"]: [(run["topic"], run["partitions"]) for run in member["partitions"]]
+        for member in row["assignment"]
+    }
+
+
+def frame(spark: Any, cases: list[dict[str, Any]]) -> Any:
+    return spark.createDataFrame(cases, INPUT_SCHEMA)
+
+
+@pytest.mark.parametrize("assignor", NAMES)
+def test_the_sample_is_assigned_as_by_the_core(spark, assignor):
+    cases = captured()
+    answers = assign_groups(frame(spark, cases), assignor=assignor)
+    assert {row["group_id"]: got(row) for row in answers.collect()} == {
+        case["group_id"]: expected(case, assignor) for case in cases
+    }
+
+
+@pytest.mark.parametrize("name", [*NAMES, "sticky-treeified"])
+def test_vectors_are_assigned_as_by_the_core(spark, name):
+    cases = frozen(name)
+    rows = assign_groups(frame(spark, cases)).collect()
+    assert [got(row) for row in rows] == [expected(case) for case in cases]
+
+
+def test_lines_are_answered_as_columns_are(spark):
+    cases = frozen("cooperative-sticky")[:300]
+    lines = spark.createDataFrame([(json.dumps(case).encode(),) for case in cases], "line binary")
+    rows = assign_lines(lines).collect()
+    assert [got(row) for row in rows] == [expected(case) for case in cases]
+
+
+def test_anomalies_are_a_column(spark):
+    member = {"member_id": "B", "topics": ["t"]}
+    # "Aa" hashes before it, subscribes to nothing, and is given partitions all the same.
+    case = {
+        "group_id": "g",
+        "topics": [{"name": "t", "partitions": 2}],
+        "members": [{"member_id": "A", "topics": []}, member],
+    }
+    answer = kr.assign(kr.GroupSpec.from_dict(case), "sticky")
+    assert answer.anomalies
+    (row,) = assign_groups(frame(spark, [case]), assignor="sticky").collect()
+    assert [anomaly.asDict() for anomaly in row["anomalies"]] == [
+        anomaly.to_dict() for anomaly in answer.anomalies
+    ]
+    (sound,) = assign_groups(frame(spark, captured()[:1]), assignor="sticky").collect()
+    assert sound["anomalies"] is None
+
+
+def test_the_answer_has_the_published_schema(spark):
+    answers = assign_groups(frame(spark, captured()))
+    assert answers.schema == spark.createDataFrame([], OUTPUT_SCHEMA).schema
+    # Spark takes Arrow's columns by position, without looking at names or types.
+    assert answers.collect()[0]["assignor"] in NAMES
+
+
+def test_columns_may_be_wider_missing_or_more(spark):
+    case = {
+        "more": 1,
+        "members": [{"member_id": "a", "topics": ["t"], "client_id": "c"}],
+        "topics": [{"partitions": 3, "name": "t", "more": True}],
+        "group_id": "g",
+    }
+    read = spark.read.json(spark.sparkContext.parallelize([json.dumps(case)]))
+    assert isinstance(read.schema["topics"].dataType.elementType["partitions"].dataType, t.LongType)
+    for assignor in NAMES:
+        (row,) = assign_groups(read, assignor=assignor).collect()
+        assert got(row) == {"a": [("t", [0, 1, 2])]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ("topics array<struct<name: string, partitions: int>>", "group_id: missing"),
+        ("group_id int", "group_id: int in place of string"),
+        ("group_id string, topics string", "topics: string in place of array"),
+        ("group_id string, topics array<struct<name: string>>", "topics[].partitions: missing"),
+        (
+            "group_id string, topics array<struct<name: string, partitions: double>>",
+            "topics[].partitions: double in place of int",
+        ),
+    ],
+)
+def test_wrong_columns_are_named_before_anything_runs(spark, schema, problem):
+    with pytest.raises(SchemaError) as raised:
+        assign_groups(spark.createDataFrame([], schema), assignor="range")
+    assert str(raised.value).startswith(problem)
+
+
+def test_unknown_assignors_are_refused_before_anything_runs(spark):
+    with pytest.raises(kr.GroupError, match='"nope" is not built in'):
+        assign_groups(frame(spark, captured()), assignor="nope")
+
+
+@pytest.mark.parametrize("assignor", [None, "sticky"])
+def test_as_a_column_function(spark, assignor):
+    cases = captured()
+    columns = ["group_id", "topics", "members"] + ([] if assignor else ["assignor"])
+    result = assign_udf(assignor)(*columns)
+    rows = frame(spark, cases).withColumn("result", result).collect()
+    assert [got(row["result"]) for row in rows] == [expected(case, assignor) for case in cases]
+    with pytest.raises(TypeError, match="1 columns in place of"):
+        assign_udf(assignor)("group_id")
+
+
+def test_a_bad_group_harms_no_other(spark):
+    good = captured()[0]
+    bad = [
+        {**good, "members": []},
+        {**good, "topics": None},
+        {**good, "assignor": "nope"},
+        {**good, "topics": [{"name": "t", "partitions": -1}]},
+        {**good, "topics": [{"name": "t", "partitions": 2**31 - 1}]},
+        {**good, "topics": [{"name": "t", "partitions": 2, "racks": [["a"]]}]},
+        {**good, "topics": [{"name": "t", "partitions": 1}] * 2},
+        {**good, "members": good["members"][:1] * 2},
+        {**good, "members": [{"member_id": "a", "topics": ["t", None]}]},
+    ]
+    rows = assign_groups(frame(spark, [good, *bad, good])).collect()
+    assert got(rows[0]) == got(rows[-1]) == expected(good)
+    assert [got(row) for row in rows[1:-1]] == [expected(case) for case in bad]
+
+
+def test_text_that_is_not_utf8_is_an_error_of_its_row(spark):
+    case = {"group_id": "g", "topics": [], "members": [{"member_id": "a", "topics": []}]}
+    raw = f.col("group_id").cast("binary")
+    broken = frame(spark, [case]).withColumn("group_id", f.unhex(f.lit("ff")).cast("string"))
+    rows = assign_groups(broken.union(frame(spark, [case])), assignor="range").collect()
+    assert [row["error"] for row in rows] == ["group_id: not UTF-8", None]
+    assert raw is not None
+
+
+def test_a_giant_group_beside_many_small_ones(spark):
+    small = spark.range(2_000).select(
+        f.format_string("g%d", "id").alias("group_id"),
+        f.expr("array(named_struct('name', 't', 'partitions', 4))").alias("topics"),
+        f.expr("array(named_struct('member_id', 'a', 'topics', array('t')))").alias("members"),
+    )
+    giant = spark.range(1).select(
+        f.lit("giant").alias("group_id"),
+        f.expr("array(named_struct('name', 't', 'partitions', 1000000))").alias("topics"),
+        f.expr(
+            "transform(sequence(1, 1000), m -> "
+            "named_struct('member_id', string(m), 'topics', array('t')))"
+        ).alias("members"),
+    )
+    answers = assign_groups(small.union(giant), assignor="cooperative-sticky")
+    counts = answers.select(
+        "group_id",
+        f.expr(
+            "aggregate(assignment, 0, (n, m) -> n + aggregate(m.partitions, 0, "
+            "(k, r) -> k + size(r.partitions)))"
+        ).alias("n"),
+    ).collect()
+    assert {row["n"] for row in counts if row["group_id"] != "giant"} == {4}
+    assert [row["n"] for row in counts if row["group_id"] == "giant"] == [1_000_000]
+    assert len(counts) == 2_001
+
+
+CONNECT = """
+import json, sys
+from pyspark.sql import SparkSession
+from kafka_rebalance.data import captured_lines
+from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_udf
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+cases = [case for case in map(json.loads, captured_lines()) if "error" not in case]
+frame = spark.createDataFrame(cases, INPUT_SCHEMA)
+rows = assign_groups(frame, assignor="sticky").collect()
+column = assign_udf("sticky")("group_id", "topics", "members")
+again = frame.select(column.alias("result")).collect()
+print(len(rows), sum(row["error"] is None for row in rows),
+      rows == [row["result"] for row in again])
+spark.stop()
+"""
+
+
+def test_spark_connect():
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    run = subprocess.run(
+        [sys.executable, "-c", CONNECT],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert run.stdout.split() == [str(len(captured()))] * 2 + ["True"], run.stderr[-2000:]

@@ -1,0 +1,212 @@
+"""Connect's assignors: frozen answers of the real classes, published examples, bad scripts."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.assignors.connect import Memory, Script, Task, Work, play, run_script
+from kafka_rebalance.assignors.connect.events import play_events
+from kafka_rebalance.assignors.connect.idle import backing_off, idle
+from kafka_rebalance.report.connect import round_text
+
+VECTORS = Path(__file__).parent / "vectors"
+DELAY_MS = 300_000
+
+
+@pytest.mark.parametrize(("name", "count"), [("eager", 80), ("incremental", 220)])
+def test_every_field_of_every_round_is_kafkas(engine, name, count):
+    with gzip.open(VECTORS / f"connect-{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        vectors = [json.loads(line) for line in lines]
+    assert len(vectors) == count
+    wrong = [
+        v["case"]["id"] for v in vectors if run_script(v["case"], engine=engine) != v["expected"]
+    ]
+    assert wrong == []
+
+
+def script(*rounds: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"assignor": "connect/incremental", "max_delay_ms": DELAY_MS, "rounds": rounds, **fields}
+
+
+def workers(*ids: str) -> list[dict[str, Any]]:
+    return [{"id": id_} for id_ in ids]
+
+
+def test_f1_eager_deals_everything_round_robin(engine):
+    """Worked example F1: connectors first, then tasks, one circle carried over."""
+    config = {"ct1": 2, "ct2": 1}
+    rounds = [
+        {"time_ms": 0, "workers": workers("w1", "w2"), "config": config},
+        {"time_ms": 1, "workers": workers("w1", "w2", "w3"), "config": config},
+    ]
+    first, second = play(Script.from_dict(script(*rounds, assignor="connect/eager")), engine=engine)
+    assert first.after == {
+        "w1": Work(("ct1",), (Task("ct1", 0), Task("ct2", 0))),
+        "w2": Work(("ct2",), (Task("ct1", 1),)),
+    }
+    assert second.after == {
+        "w1": Work(("ct1",), (Task("ct1", 1),)),
+        "w2": Work(("ct2",), (Task("ct2", 0),)),
+        "w3": Work((), (Task("ct1", 0),)),
+    }
+
+
+def test_f2_incremental_restarts_nothing_that_stays(engine):
+    """Worked example F2: round one only revokes, round two assigns what was revoked."""
+    config = {"ct1": 2, "ct2": 1}
+    start = [
+        {"id": "w1", "connectors": ["ct1"], "tasks": [["ct1", 0], ["ct1", 1]]},
+        {"id": "w2", "connectors": ["ct2"], "tasks": [["ct2", 0]]},
+    ]
+    rounds = [
+        {"time_ms": 0, "workers": start, "config": config},
+        {"time_ms": 1, "workers": workers("w1", "w2", "w3"), "config": config},
+        {"time_ms": 2, "workers": workers("w1", "w2", "w3"), "config": config},
+    ]
+    settled, revoking, assigning = play(Script.from_dict(script(*rounds)), engine=engine)
+    assert settled.after == settled.running
+    assert not any(revoking.result.assigned.values())
+    assert revoking.result.revoked == {
+        "w1": Work((), (Task("ct1", 0),)),
+        "w2": Work(),
+        "w3": Work(),
+    }
+    assert assigning.result.assigned == {
+        "w1": Work(),
+        "w2": Work(),
+        "w3": Work((), (Task("ct1", 0),)),
+    }
+    for worker, before in revoking.after.items():
+        assert set(before.tasks) <= set(assigning.after[worker].tasks)
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_f3_lost_tasks_wait_for_their_worker(engine, returns):
+    """Worked example F3: for scheduled.rebalance.max.delay.ms; a returning worker gets them."""
+    config = {"ct": 4}
+    back = workers("w1", "w2") if returns else workers("w1")
+    rounds = [
+        {"time_ms": 1000, "workers": workers("w1", "w2"), "config": config},
+        {"time_ms": 2000, "workers": workers("w1"), "config": config},
+        {"time_ms": 60_000, "workers": back, "config": config},
+        {"time_ms": 302_000, "workers": back, "config": config},
+    ]
+    full, lost, waiting, over = play(Script.from_dict(script(*rounds)), engine=engine)
+    gone = full.after["w2"]
+    for answer in (lost, waiting):
+        (one,) = idle(answer)
+        assert set(one.work.tasks) == set(gone.tasks)
+        assert one.until_ms == 302_000
+        assert "lost with its worker" in one.why
+    assert waiting.result.delay_ms == 302_000 - 60_000
+    assert idle(over) == []
+    taker = "w2" if returns else "w1"
+    assert set(gone.tasks) <= set(over.result.assigned[taker].tasks)
+
+
+def test_memory_is_a_value_that_can_be_written_down(engine):
+    rounds = [
+        {"time_ms": 1, "workers": workers("w1", "w2"), "config": {"c": 3}},
+        {"time_ms": 2, "workers": workers("w1"), "config": {"c": 3}},
+    ]
+    answers = play(Script.from_dict(script(*rounds)), engine=engine)
+    memory = answers[-1].memory
+    assert memory is not None
+    assert memory.scheduled_rebalance_ms == 2 + DELAY_MS
+    assert Memory.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
+
+
+def test_a_second_revoking_round_in_a_row_backs_off(engine):
+    names = [f"w{n}" for n in range(4)]
+    rounds = [
+        {"time_ms": n, "workers": workers(*names[: n + 1]), "config": {"c": 12}} for n in range(4)
+    ]
+    answers = play(Script.from_dict(script(*rounds)), engine=engine)
+    told = [backing_off(answer) for answer in answers]
+    assert told[:2] == [None, None]
+    assert told[2] is not None
+    assert "backs off for 40 ms" in told[2]
+
+
+def test_events_play_from_what_runs_now(engine):
+    running = {
+        "w1": Work(("files",), (Task("files", 0), Task("files", 1))),
+        "w2": Work((), (Task("files", 2), Task("files", 3))),
+    }
+    events = ["worker w2 leaves", "60s", "worker w2 returns", "4m", "connector files tasks=6"]
+    rounds = list(play_events(running, {"files": 4}, events, max_delay_ms=DELAY_MS, engine=engine))
+    assert [(cause, answer.round.time_ms) for cause, answer in rounds] == [
+        ("as it is", 0),
+        ("worker w2 leaves", 0),
+        ("worker w2 returns", 60_000),
+        ("4m", 300_000),
+        ("connector files tasks=6", 300_000),
+    ]
+    assert set(rounds[3][1].after["w2"].tasks) == {Task("files", 2), Task("files", 3)}
+    for number, (cause, answer) in enumerate(rounds, 1):
+        before = rounds[number - 2][1] if number > 1 else None
+        assert max(map(len, round_text(number, cause, answer, before, 0).splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        (["worker w9 leaves"], 'then[0]: "w9" is not here; here are w1'),
+        (["worker w1 leaves"], 'then[0]: "w1" is the last worker'),
+        (["1s", "worker w1 returns"], 'then[1]: "w1" is here already'),
+        (["connector c deleted"], 'then[0]: there is no connector "c"'),
+        (["dance"], 'then[0]: "dance" is none of'),
+    ],
+)
+def test_events_that_cannot_happen(events, problem):
+    with pytest.raises(kr.GroupError) as raised:
+        list(play_events({"w1": Work()}, {}, events, max_delay_ms=0))
+    assert str(raised.value).startswith(problem)
+
+
+ROUND = {"time_ms": 5, "workers": [{"id": "w"}], "config": {"c": 1}}
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ([], "line: a list is not an object"),
+        ({"rounds": [ROUND]}, "assignor: missing"),
+        (script(ROUND, assignor="range"), 'assignor: "range" is not known'),
+        (script(ROUND, max_delay_ms=-1), "max_delay_ms: -1 is not a delay from 0 to 2147483647"),
+        (script(), "rounds: empty"),
+        (script(7), "rounds[0]: a number is not an object"),
+        (script({**ROUND, "config": {"c": -2}}), "rounds[0].config.c: -2 is not a task count"),
+        (script({**ROUND, "config": {"c": None}}), "rounds[0].config.c: null is not a task count"),
+        (
+            script({**ROUND, "config": {"c": 2**31 - 1}}),
+            "rounds[0].config: 2147483647 tasks in all",
+        ),
+        (script({"time_ms": 1, "workers": [{"id": "w"}]}), "rounds[0].config: missing"),
+        (script({**ROUND, "workers": []}), "rounds[0].workers: empty"),
+        (
+            script({**ROUND, "workers": workers("w", "w")}),
+            'rounds[0].workers[1].id: "w" is in this',
+        ),
+        (script(ROUND, {**ROUND, "time_ms": 4}), "rounds[1].time_ms: 4 is before the round before"),
+        (script({**ROUND, "apply": ["x"]}), 'rounds[0].apply[0]: "x" is not in this round'),
+        (script({**ROUND, "apply": "some"}), 'rounds[0].apply: "some" is not "all"'),
+        (script({**ROUND, "inconsistent": ["x"]}), 'rounds[0].inconsistent[0]: "x" is not in'),
+        (
+            script({**ROUND, "workers": [{"id": "w", "tasks": [["c"]]}]}),
+            "rounds[0].workers[0].tasks[0]: a task is [connector, number]",
+        ),
+        (
+            script({**ROUND, "workers": [{"id": "w", "connectors": ["x"]}]}),
+            'rounds[0].workers[0]: runs "x", which is in no config',
+        ),
+    ],
+)
+def test_bad_scripts_are_named(value, problem):
+    with pytest.raises(kr.GroupError) as raised:
+        run_script(value)
+    assert str(raised.value).startswith(problem)

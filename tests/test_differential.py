@@ -1,0 +1,49 @@
+"""A short run of `tools/differential.py`: Kafka's classes, the reference and Rust, one answer."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import differential
+from check_vectors import agrees
+
+if TYPE_CHECKING:
+    from oracle import Oracle
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = 800
+
+pytestmark = pytest.mark.oracle
+
+
+@pytest.mark.usefixtures("oracle")
+def test_three_engines_one_answer(tmp_path: Path) -> None:
+    out = tmp_path / "differences.jsonl"
+    command = [sys.executable, "tools/differential.py", "--cases", str(CASES), "--seed", "20261120"]
+    ran = subprocess.run(
+        [*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    assert out.read_text(encoding="utf-8") == ""
+    cases = {name: int(n) for name, n in re.findall(r"([a-z-]+) (\d+)[,;]", ran.stdout)}
+    assert cases == dict.fromkeys(differential.ASSIGNORS, CASES // 4)
+
+
+def test_the_comparison_sees_differences(oracle: Oracle) -> None:
+    topics, members = [{"name": "t", "partitions": 2}], [{"member_id": "a", "topics": ["t"]}]
+    asked = {"assignor": "range", "topics": topics, "members": members}
+    right = oracle.ask(asked)
+    wrong = {"assignment": {"a": [["t", 1], ["t", 0]]}}
+    assert agrees(right, right)
+    assert not agrees(right, wrong)
+    answers = {"oracle": right, "reference": right, "rust": right}
+    assert differential.difference(answers) is None
+    assert differential.difference(answers | {"rust": wrong}) == "rust gives a other order"
+    assert differential.difference(answers | {"rust": {"error": "x"}}) is not None
+    assert differential.difference(answers | {"reference": {"crash": "x"}}) is not None

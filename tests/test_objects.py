@@ -1,0 +1,225 @@
+"""Assignor objects, the table of names, and assignors of one's own."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import wire
+from kafka_rebalance.assignors import BUILT_IN
+from kafka_rebalance.lines import assign_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kafka_rebalance.assignors.registry import Engine
+
+T0, T1, T2 = (kr.TopicPartition("t", p) for p in range(3))
+CLASSES = [kr.Range, kr.RoundRobin, kr.Sticky, kr.CooperativeSticky]
+
+
+def _member(name: str, *owned: kr.TopicPartition) -> kr.Member:
+    return kr.Member(name, ("t",), owned_partitions=owned, generation_id=1)
+
+
+GROUP = kr.GroupSpec(
+    "g", (kr.Topic("t", 3),), (_member("A", T0, T1), _member("B", T2), _member("C"))
+)
+
+
+class Reversing:
+    """The last member gets everything."""
+
+    name = "reversing"
+    version = 0
+    supported_protocols: Sequence[kr.RebalanceProtocol] = (kr.RebalanceProtocol.EAGER,)
+
+    def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
+        return ",".join(topics).encode()
+
+    def assign(self, group: kr.GroupSpec) -> Mapping[str, Sequence[kr.TopicPartition]]:
+        return {group.members[-1].member_id: [T2, T1, T0]}
+
+    def on_assignment(self, assignment: Sequence[kr.TopicPartition], generation_id: int) -> None:
+        self.got = (assignment, generation_id)
+
+
+class Grabbing(Reversing):
+    """The same, but says that it is cooperative: it must not give what others still own."""
+
+    name = "grabbing"
+    supported_protocols = (kr.RebalanceProtocol.COOPERATIVE,)
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    for assignor in (Reversing(), Grabbing()):
+        kr.register(assignor)
+    yield
+    for name in ("reversing", "grabbing"):
+        kr.unregister(name)
+
+
+# Kafka's own --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_built_in_objects_are_assignors(kind: type[kr.Assignor]) -> None:
+    assignor = kind()
+    assert isinstance(assignor, kr.Assignor)
+    assert assignor.assign(GROUP) == kr.assign(GROUP, assignor.name)
+    assert assignor.version == 0
+
+
+def test_names_and_protocols_are_kafkas() -> None:
+    eager, cooperative = kr.RebalanceProtocol.EAGER, kr.RebalanceProtocol.COOPERATIVE
+    assert {kind().name: tuple(kind().supported_protocols) for kind in CLASSES} == {
+        "range": (eager,),
+        "roundrobin": (eager,),
+        "sticky": (eager,),
+        "cooperative-sticky": (cooperative, eager),
+    }
+    assert [kind().name for kind in CLASSES] == list(BUILT_IN)
+    assert [built_in.withholds for built_in in BUILT_IN.values()] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("kind", [kr.Range, kr.RoundRobin])
+def test_range_and_round_robin_remember_nothing(kind: type[kr.Assignor]) -> None:
+    assignor = kind()
+    assignor.on_assignment([T0], 4)
+    assert assignor.subscription_user_data(["t"]) is None
+
+
+def test_sticky_sends_what_it_was_given() -> None:
+    assignor = kr.Sticky()
+    assert assignor.subscription_user_data(["t"]) is None
+    assignor.on_assignment([T0, T2], 4)
+    sent = assignor.subscription_user_data(["t"])
+    assert sent is not None
+    assert wire.decode_sticky_user_data(sent) == wire.StickyUserData((T0, T2), 4)
+    other = kr.Sticky()
+    assert other.subscription_user_data(["t"]) is None  # nothing is shared
+
+
+def test_cooperative_sticky_sends_its_generation() -> None:
+    assignor = kr.CooperativeSticky()
+    assert assignor.subscription_user_data(["t"]) == b"\xff\xff\xff\xff"
+    assignor.on_assignment([T0], 258)
+    assert assignor.subscription_user_data(["t"]) == b"\x00\x00\x01\x02"
+
+
+# By name ------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_name(engine: Engine) -> None:
+    with pytest.raises(kr.GroupError) as raised:
+        kr.assign(GROUP, "nope", engine=engine)
+    assert str(raised.value) == (
+        'assignor: "nope" is not known; known are range, roundrobin, sticky, cooperative-sticky'
+    )
+    with pytest.raises(kr.GroupError, match=r"^assignor: missing; name one"):
+        kr.assign(GROUP, engine=engine)
+
+
+def test_an_unknown_engine() -> None:
+    with pytest.raises(ValueError, match="not 'go'"):
+        kr.assign(GROUP, "range", engine="go")  # type: ignore[arg-type]
+
+
+def test_a_built_in_name_cannot_be_taken() -> None:
+    taken = Reversing()
+    taken.name = "sticky"
+    with pytest.raises(ValueError, match='"sticky" is the name of a built-in assignor'):
+        kr.register(taken)
+    assert kr.assignor_names() == list(BUILT_IN)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_custom_assignor_works_by_name(engine: Engine) -> None:
+    assert kr.assignor_names() == [*BUILT_IN, "reversing", "grabbing"]
+    result = kr.assign(GROUP, "reversing", engine=engine)
+    assert dict(result) == {"A": (), "B": (), "C": (T2, T1, T0)}
+    assert result.anomalies == ()
+    assert result.balance == kr.Balance(0, 3, 1.0, 2**0.5)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_custom_assignor_works_in_bulk(engine: Engine) -> None:
+    lines = [
+        (kr.GroupSpec("g", GROUP.topics, GROUP.members, assignor).to_json()).encode()
+        for assignor in ("reversing", "range", "nope")
+    ]
+    custom, built_in, unknown = assign_lines(lines, engine=engine)
+    assert custom.line == (
+        b'{"group_id":"g","assignor":"reversing",'
+        b'"assignment":{"A":[],"B":[],"C":[["t",2],["t",1],["t",0]]}}'
+    )
+    assert b'"A":[["t",0]]' in built_in.line
+    assert unknown.is_error
+    assert b"cooperative-sticky, reversing, grabbing" in unknown.line
+
+
+def test_forgotten_is_unknown() -> None:
+    kr.register(Reversing())
+    kr.unregister("reversing")
+    with pytest.raises(kr.GroupError, match="is not known"):
+        kr.assign(GROUP, "reversing")
+    with pytest.raises(KeyError):
+        kr.unregister("reversing")
+
+
+class Careless(Reversing):
+    """Gives what does not exist, twice, to somebody who did not ask."""
+
+    name = "careless"
+
+    def assign(self, group: kr.GroupSpec) -> Mapping[str, Sequence[kr.TopicPartition]]:
+        return {"A": [T0, kr.TopicPartition("t", 3)], "B": [T0, kr.TopicPartition("u", 0)]}
+
+
+def test_a_careless_answer_is_given_with_its_anomalies() -> None:
+    topics = (kr.Topic("t", 3), kr.Topic("u", 1))
+    kr.register(Careless())
+    try:
+        result = kr.assign(kr.GroupSpec("g", topics, GROUP.members), "careless")
+    finally:
+        kr.unregister("careless")
+    assert result.anomalies == (
+        kr.Anomaly("nonexistent", "t", 3, "A"),
+        kr.Anomaly("duplicate", "t", 0, "B"),
+        kr.Anomaly("unsubscribed", "u", 0, "B"),
+        kr.Anomaly("unassigned", "t", 1, None),
+        kr.Anomaly("unassigned", "t", 2, None),
+    )
+
+
+# Cooperative --------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_cooperative_assignor_must_not_give_what_is_still_owned() -> None:
+    with pytest.raises(kr.GroupError) as raised:
+        kr.assign(GROUP, "grabbing")
+    assert str(raised.value) == (
+        "assignment: t-2 is given to C while another member still owns it; "
+        "a cooperative assignor first lets it be revoked, and assigns it a round later"
+    )
+    free = kr.GroupSpec("g", GROUP.topics, (kr.Member("A", ("t",)), kr.Member("C", ("t",))))
+    assert kr.assign(free, "grabbing")["C"] == (T2, T1, T0)
+
+
+def test_validate_cooperative() -> None:
+    kr.validate_cooperative(GROUP, {"A": [T0], "B": [T2], "C": []})
+    kr.validate_cooperative(GROUP, {"A": [T0, T1], "B": [T2]})
+    kr.validate_cooperative(GROUP, {})
+    with pytest.raises(kr.GroupError, match=r"^assignment: t-1 is given to C while"):
+        kr.validate_cooperative(GROUP, {"A": [T0], "B": [T2], "C": [T1]})
+
+
+def test_errors_survive_pickling() -> None:
+    for error in (kr.GroupError("a.b", "bad"), kr.AssignorThrows.of("sticky", "X", "why")):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.path) == (type(error), str(error), error.path)

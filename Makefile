@@ -1,7 +1,7 @@
 # Two commands for a newcomer: `make demo` and `make test`. `make help` lists the others.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format oracle broker-jars broker differential sample clean \
+.PHONY: help demo test lint format oracle broker-jars broker differential sample fuzz bench clean \
         need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
@@ -48,6 +48,14 @@ tools/broker/target/built: $(call JAVA_OF,broker) | need-maven
 
 broker: broker-jars $(VENV)/built ## start a real single-node broker by hand; Ctrl-C stops it
 	$(BIN)/python tests/broker.py
+
+FUZZ_SECONDS ?= 600
+fuzz: need-cargo ## fuzz the decoders, coverage-guided, FUZZ_SECONDS in all
+	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
+	FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run.sh
+
+bench: $(VENV)/built ## how long one assignment takes, both engines
+	$(BIN)/python -m pytest -q benches --benchmark-columns=median,ops
 
 CASES ?= 100000
 SEED ?= 1

@@ -13,12 +13,17 @@ from kafka_rebalance.assignors import BUILT_IN
 from kafka_rebalance.lines import assign_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_rebalance.assignors.registry import Engine
 
 T0, T1, T2 = (kr.TopicPartition("t", p) for p in range(3))
-CLASSES = [kr.Range, kr.RoundRobin, kr.Sticky, kr.CooperativeSticky]
+CLASSES: list[Callable[[], kr.Assignor]] = [
+    kr.Range,
+    kr.RoundRobin,
+    kr.Sticky,
+    kr.CooperativeSticky,
+]
 
 
 def _member(name: str, *owned: kr.TopicPartition) -> kr.Member:
@@ -67,7 +72,7 @@ def registered() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_built_in_objects_are_assignors(kind: type[kr.Assignor]) -> None:
+def test_built_in_objects_are_assignors(kind: Callable[[], kr.Assignor]) -> None:
     assignor = kind()
     assert isinstance(assignor, kr.Assignor)
     assert assignor.assign(GROUP) == kr.assign(GROUP, assignor.name)
@@ -87,7 +92,7 @@ def test_names_and_protocols_are_kafkas() -> None:
 
 
 @pytest.mark.parametrize("kind", [kr.Range, kr.RoundRobin])
-def test_range_and_round_robin_remember_nothing(kind: type[kr.Assignor]) -> None:
+def test_range_and_round_robin_remember_nothing(kind: Callable[[], kr.Assignor]) -> None:
     assignor = kind()
     assignor.on_assignment([T0], 4)
     assert assignor.subscription_user_data(["t"]) is None

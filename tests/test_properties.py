@@ -95,14 +95,15 @@ def own(group: kr.GroupSpec, result: kr.Assignment, generation_id: int) -> kr.Gr
 @st.composite
 def changed(draw: st.DrawFn, group: kr.GroupSpec) -> kr.GroupSpec:
     """The group after members left and joined, and one resubscribed."""
-    kept = [member for member in group.members if draw(st.integers(0, 3))]
+    kept = [member for member in group.members if draw(st.integers(0, 3)) > 0]
     taken = {member.member_id for member in group.members}
     fresh = draw(st.lists(NAMES.filter(lambda name: name not in taken), unique=True, max_size=3))
     topics = group.members[0].topics
     members = [*kept, *(kr.Member(name, topics) for name in fresh)]
     if members and draw(st.booleans()):
         n = draw(st.integers(0, len(members) - 1))
-        members[n] = replace(members[n], topics=draw(st.sampled_from([(), topics, topics[:1]])))
+        choices: list[tuple[str, ...]] = [(), topics, topics[:1]]
+        members[n] = replace(members[n], topics=draw(st.sampled_from(choices)))
     return _with(group, tuple(members or group.members))
 
 

@@ -155,7 +155,9 @@ def _squeezed(answer: Answer) -> Answer:
 
 def _partitions(rng: random.Random, topics: list[str]) -> list[list[Any]]:
     count = pick(rng, {0: 1, rng.randint(1, 4): 3, rng.randint(5, 60): 3})
-    partitions = [[rng.choice(topics), rng.choice([n, n, n % 3])] for n in range(count)]
+    partitions: list[list[Any]] = [
+        [rng.choice(topics), rng.choice([n, n, n % 3])] for n in range(count)
+    ]
     if rng.random() < 0.5:
         partitions.sort(key=lambda pair: (topics.index(pair[0]), pair[1]))
     return partitions

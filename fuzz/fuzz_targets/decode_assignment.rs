@@ -1,0 +1,24 @@
+//! Any bytes are an assignment or an error; what was read can be written, and reads the same.
+
+#![no_main]
+
+use _core::wire::{decode_assignment, encode_assignment};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(read) = decode_assignment(data) else {
+        return;
+    };
+    let bytes = encode_assignment(&read).expect("what was read can be written");
+    let again = decode_assignment(&bytes).expect("what was written can be read");
+    // Grouped by topic: the same partitions, and from then on the same bytes.
+    let (mut before, mut after) = (read.partitions.clone(), again.partitions.clone());
+    before.sort();
+    after.sort();
+    assert_eq!(before, after);
+    assert_eq!(
+        (again.version, &again.user_data),
+        (read.version, &read.user_data)
+    );
+    assert_eq!(encode_assignment(&again), Ok(bytes));
+});

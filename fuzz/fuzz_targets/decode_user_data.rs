@@ -1,0 +1,21 @@
+//! Any bytes are user data of both sticky assignors; what was read can be written again.
+
+#![no_main]
+
+use _core::wire::{decode_cooperative_user_data, decode_sticky_user_data, encode_sticky_user_data};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    decode_cooperative_user_data(data);
+    let (partitions, generation_id) = decode_sticky_user_data(data);
+    // A name that was not UTF-8 grows when it is replaced: that may be too long to write.
+    let Ok(bytes) = encode_sticky_user_data(&partitions, generation_id.unwrap_or(-1)) else {
+        return;
+    };
+    let (mut again, same_generation) = decode_sticky_user_data(&bytes);
+    assert_eq!(same_generation, Some(generation_id.unwrap_or(-1)));
+    let mut before = partitions;
+    before.sort();
+    again.sort();
+    assert_eq!(before, again);
+});

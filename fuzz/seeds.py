@@ -1,0 +1,63 @@
+"""Writes starting points for the fuzzers into `corpus/`: small vectors, and messages of our own.
+
+../.venv/bin/python seeds.py [DIRECTORY]
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+from kafka_rebalance import TopicPartition, wire
+
+HERE = Path(__file__).resolve().parent
+VECTORS = HERE.parent / "tests" / "vectors"
+OWNED = (TopicPartition("t", 0), TopicPartition("é", 7), TopicPartition("t", 1))
+MOST_BYTES = 1_500
+
+
+def lines() -> list[bytes]:
+    """The small cases of every vector file."""
+    seeds = []
+    for path in sorted(VECTORS.glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            cases = (json.dumps(json.loads(line)["case"], ensure_ascii=False) for line in file)
+            seeds += [case.encode() for case in cases if len(case) < MOST_BYTES][:40]
+    return seeds
+
+
+def messages() -> dict[str, list[bytes]]:
+    """A few inputs for each target."""
+    user_data = [None, b"", wire.encode_sticky_user_data(OWNED, 3)]
+    return {
+        "assign_line": lines(),
+        "decode_subscription": [
+            wire.encode_subscription(wire.Subscription(("t", "é"), data, OWNED, 3, "r", version))
+            for version in range(4)
+            for data in user_data
+        ],
+        "decode_assignment": [
+            wire.encode_assignment(wire.AssignmentData(OWNED, data, version))
+            for version in range(4)
+            for data in user_data
+        ],
+        "decode_user_data": [
+            wire.encode_sticky_user_data(OWNED, 3),
+            wire.encode_sticky_user_data(OWNED, 3)[:-4],
+            wire.encode_cooperative_user_data(-1),
+        ],
+    }
+
+
+def main() -> None:
+    corpus = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "corpus"
+    for target, seeds in messages().items():
+        (corpus / target).mkdir(parents=True, exist_ok=True)
+        for n, seed in enumerate(seeds):
+            (corpus / target / f"seed-{n:03d}").write_bytes(seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -79,7 +79,9 @@ $(VENV)/installed: pyproject.toml | need-python
 	@touch $@
 
 $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
-	$(BIN)/maturin develop --quiet --release --extras all >/dev/null
+	@echo "building …"
+	@$(BIN)/maturin develop --release --extras arrow,spark,kafka,aiokafka,report \
+	  > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
 need-python:

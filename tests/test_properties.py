@@ -100,7 +100,8 @@ def changed(draw: st.DrawFn, group: kr.GroupSpec) -> kr.GroupSpec:
     fresh = draw(st.lists(NAMES.filter(lambda name: name not in taken), unique=True, max_size=3))
     topics = group.members[0].topics
     members = [*kept, *(kr.Member(name, topics) for name in fresh)]
-    if members and draw(st.booleans()):
+    resubscribes = draw(st.booleans())
+    if members and resubscribes:
         n = draw(st.integers(0, len(members) - 1))
         choices: list[tuple[str, ...]] = [(), topics, topics[:1]]
         members[n] = replace(members[n], topics=draw(st.sampled_from(choices)))

@@ -1,0 +1,176 @@
+"""The command as a user runs it, and the README as a newcomer reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+GOOD = {
+    "group_id": "good",
+    "assignor": "range",
+    "topics": [{"name": "t", "partitions": 4}],
+    "members": [{"member_id": "a", "topics": ["t"]}, {"member_id": "b", "topics": ["t"]}],
+}
+
+
+def command(*arguments: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
+        input=given,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def bad_lines() -> list[tuple[bytes, str]]:
+    """A line of each bad kind, and how its error begins; `#` is the line's number."""
+
+    def line(**fields: Any) -> bytes:
+        return json.dumps({**GOOD, **fields}).encode()
+
+    topic = {"name": "t", "partitions": 1}
+    static = {"topics": [], "group_instance_id": "i"}
+    return [
+        (b"{nope", "line #: not JSON: "),
+        (line(members=None), "members: missing"),
+        (line(topics="t"), "topics: a string is not a list"),
+        (line(topics=[{**topic, "partitions": -1}]), "topics[0].partitions: -1 is not a count"),
+        (line(topics=[{**topic, "partitions": 2**31}]), "topics[0].partitions: 2147483648 is not"),
+        (line(topics=[{**topic, "partitions": 2**31 - 1}]), "topics: 2147483647 partitions in all"),
+        (line(topics=[{**topic, "partitions": 0.5}]), "topics[0].partitions: a number that is not"),
+        (
+            line(topics=[{**topic, "racks": [[], []]}]),
+            "topics[0].racks: 2 entries for 1 partitions",
+        ),
+        (line(topics=[{**topic, "racks": []}]), "topics[0].racks: 0 entries for 1 partitions"),
+        (line(topics=[topic, topic]), 'topics[1].name: "t" is already the name of topics[0]'),
+        (line(members=[{"member_id": "a", "topics": []}] * 2), 'members[1].member_id: "a" is'),
+        (
+            line(members=[{"member_id": "a", **static}, {"member_id": "b", **static}]),
+            'members[1].group_instance_id: "i" is already that of members[0]',
+        ),
+        (line(members=[]), "members: empty"),
+        (line(assignor="nope"), 'assignor: "nope" is not known; known are range, roundrobin'),
+        (b'{"group_id": NaN}', "line #: not JSON: "),
+        (b'{"group_id": "\xff\xfe"}', "line #: not UTF-8: "),
+        (b'{"group_id": "' + b"x" * 50_000_000 + b'"}', "line #: more than 33554432 bytes"),
+        (
+            b'{"group_id": "moving", "error": "state: PreparingRebalance, ask again"}',
+            "state: PreparingRebalance, ask again",
+        ),
+    ]
+
+
+def test_a_thousand_good_lines_and_one_of_each_bad_case(tmp_path, engine):
+    good = [json.dumps({**GOOD, "group_id": f"g{n}"}).encode() for n in range(1000)]
+    bad = bad_lines()
+    lines = [*good[:700], *(line for line, _ in bad), *good[700:]]
+    source = tmp_path / "groups.jsonl"
+    source.write_bytes(b"\n".join(lines) + b"\n\n")
+    run = command("assign", source, "--engine", engine)
+    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    assert run.returncode == 3
+    assert run.stderr.decode() == f"kafka-rebalance: {len(bad)} of {len(lines)} groups had errors\n"
+    assert len(answers) == len(lines)
+    assert [answer["group_id"] for answer in answers if "assignment" in answer] == [
+        f"g{n}" for n in range(1000)
+    ]
+    for number, (answer, (_, problem)) in enumerate(zip(answers[700:], bad, strict=False), 701):
+        assert answer["error"].startswith(problem.replace("#", str(number))), answer
+
+
+def test_standard_input_and_an_assignor_for_all(engine):
+    lines = json.dumps({**GOOD, "assignor": "somebody's own"}).encode()
+    run = command("assign", "-", "--assignor", "roundrobin", "--engine", engine, given=lines)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == {
+        "group_id": "good",
+        "assignor": "roundrobin",
+        "assignment": {"a": [["t", 0], ["t", 2]], "b": [["t", 1], ["t", 3]]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["assign", "-", "--assignor", "nope"], 2, 'assignor: "nope" is not known'),
+        (["assign", "no/such/file"], 2, "no/such/file"),
+        (["assign"], 2, "the following arguments are required: FILE"),
+        (["connect"], 2, "give either FILE or --url"),
+        (["snapshot", "--bootstrap-server", "127.0.0.1:1", "--config", "x"], 2, "--config"),
+        (["snapshot", "--bootstrap-server", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line(arguments, code, said):
+    run = command(*arguments)
+    assert run.returncode == code
+    assert said in run.stderr.decode()
+    assert b"Traceback" not in run.stderr
+    assert run.stdout == b""
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    lines = (json.dumps(GOOD).encode() + b"\n") * 20_000
+    run = subprocess.run(
+        f"{sys.executable} -m kafka_rebalance assign - | head -n 1",
+        input=lines,
+        shell=True,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert json.loads(run.stdout)["group_id"] == "good"
+    assert b"Traceback" not in run.stderr
+
+
+def test_connect_answers_scripts(tmp_path, engine):
+    with gzip.open(ROOT / "tests/vectors/connect-incremental.jsonl.gz", "rt") as lines:
+        vectors = [json.loads(line) for line in lines][:20]
+    source = tmp_path / "scripts.jsonl"
+    scripts = [json.dumps(vector["case"]) for vector in vectors]
+    source.write_text("\n".join([*scripts, '{"id": "bad"}', "nope"]), encoding="utf-8")
+    run = command("connect", source, "--json", "--engine", engine)
+    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    assert run.returncode == 3
+    assert answers[:20] == [vector["expected"] for vector in vectors]
+    assert answers[20] == {"id": "bad", "error": "assignor: missing"}
+    assert answers[21]["error"].startswith("line 22: not JSON: ")
+
+    people = command("connect", source)
+    assert people.returncode == 3
+    text = people.stdout.decode()
+    assert "round 1" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_readme_says_what_happens(tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    def example(name: str) -> str:
+        found = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", readme, re.DOTALL)
+        assert found is not None
+        return found[1]
+
+    (tmp_path / "group.jsonl").write_text(example("group.jsonl"), encoding="utf-8")
+    shown = example("command").splitlines()
+    for prompt, output in zip(shown[::2], shown[1::2], strict=True):
+        name, *arguments = prompt.removeprefix("$ ").split()
+        assert name == "kafka-rebalance"
+        in_place = [str(tmp_path / a) if a == "group.jsonl" else a for a in arguments]
+        assert command(*in_place).stdout.decode() == output + "\n"
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(example("python"), "README.md", "exec"), {})
+    assert printed.getvalue() == example("python output")

@@ -72,6 +72,7 @@ pub fn decode_subscription(data: &[u8]) -> Result<Subscription> {
 
 /// Topics and owned partitions are sorted, as `ConsumerProtocol.serializeSubscription` does.
 pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
+    let version = subscription.version.min(HIGHEST_VERSION);
     let mut topics = subscription.topics.clone();
     topics.sort_by(|a, b| compare_names(a, b));
     let mut owned = subscription.owned_partitions.clone();
@@ -80,7 +81,7 @@ pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
         .with_topics(topics.into_iter().map(StrBytes::from_string).collect())
         .with_user_data(subscription.user_data.clone().map(Bytes::from));
     // The crate refuses fields that a version does not have; Kafka leaves them out.
-    if subscription.version >= 1 {
+    if version >= 1 {
         let runs = owned.chunk_by(|a, b| a.0 == b.0).map(|run| {
             subscription_message::TopicPartition::default()
                 .with_topic(topic_name(&run[0].0))
@@ -88,14 +89,14 @@ pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
         });
         message = message.with_owned_partitions(runs.collect());
     }
-    if subscription.version >= 2 {
+    if version >= 2 {
         let generation_id = subscription.generation_id.filter(|&id| id >= 0);
         message = message.with_generation_id(generation_id.unwrap_or(-1));
     }
-    if subscription.version >= 3 {
+    if version >= 3 {
         message = message.with_rack_id(subscription.rack_id.clone().map(StrBytes::from_string));
     }
-    encode(&message, subscription.version, "subscription")
+    encode(&message, version, "subscription")
 }
 
 pub fn decode_assignment(data: &[u8]) -> Result<Assigned> {
@@ -126,7 +127,11 @@ pub fn encode_assignment(assigned: &Assigned) -> Result<Vec<u8>> {
     let message = ConsumerProtocolAssignment::default()
         .with_assigned_partitions(entries.collect())
         .with_user_data(assigned.user_data.clone().map(Bytes::from));
-    encode(&message, assigned.version, "assignment")
+    encode(
+        &message,
+        assigned.version.min(HIGHEST_VERSION),
+        "assignment",
+    )
 }
 
 /// StickyAssignor's user data: version 1 if a generation follows the partitions, else version 0,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance import _core, contract
 from kafka_rebalance.assignors import assign
-from kafka_rebalance.assignors.registry import Engine, has_custom
+from kafka_rebalance.assignors.registry import Engine, assignor_names, has_custom, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import MAX_PARTITIONS
 
@@ -31,7 +31,11 @@ def assign_lines(
 
     `assignor` None takes each line's own. `first` is the number of the first line, for messages.
     `threads` None uses all cores (engine "rust" only).
+
+    Errors   GroupError for an `assignor` that is not known; a bad line is an answer, not an error.
     """
+    if assignor is not None and assignor not in assignor_names():
+        raise GroupError("assignor", unknown(assignor))
     if engine == "rust" and not has_custom():
         threads = os.cpu_count() or 1 if threads is None else threads
         answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)

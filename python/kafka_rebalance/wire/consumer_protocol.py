@@ -43,7 +43,7 @@ def decode_subscription(data: bytes) -> Subscription:
 def encode_subscription(subscription: Subscription) -> bytes:
     """Writes a subscription; topics and owned partitions are sorted, as Kafka's client does.
 
-    Fields that the version does not have are left out.
+    Fields that the version does not have are left out; a version above 3 is written as 3.
     """
     return _core.encode_subscription(
         subscription.version,

@@ -10,7 +10,7 @@ pub struct GroupError {
     pub path: String,
     /// What is wrong with it.
     pub problem: String,
-    /// Kafka's class throws: the group is well-formed.
+    /// Kafka's class has no answer: the group is well-formed.
     pub throws: bool,
 }
 
@@ -28,6 +28,20 @@ impl GroupError {
         Self {
             path: "assignor".into(),
             problem: format!("Kafka's {assignor} assignor throws {exception} here: {reason}"),
+            throws: true,
+        }
+    }
+}
+
+impl GroupError {
+    /// Where Kafka's class goes on for ever.
+    pub fn assignor_never_ends(assignor: &str) -> Self {
+        Self {
+            path: "assignor".into(),
+            problem: format!(
+                "Kafka's {assignor} assignor never ends here: \
+                 it moves the same partitions round for ever, and the rebalance with it"
+            ),
             throws: true,
         }
     }

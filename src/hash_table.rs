@@ -106,6 +106,11 @@ impl HashTable {
         Some(self.tree.nodes[slot.nodes[0] as usize].key)
     }
 
+    /// How large the table is.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.node_of.is_empty()
     }

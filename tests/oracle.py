@@ -31,7 +31,7 @@ class Oracle:
 
     def __init__(self, jar: Path = JAR) -> None:
         if not jar.is_file():
-            raise OracleError(f"{jar} is missing: run `make oracle`")
+            raise OracleError(f"{jar} is missing: run `make {jar.stem}`")
         java = shutil.which("java")
         if java is None:
             raise OracleError("no `java` on the path: the oracle needs Java 17 or newer")
@@ -105,6 +105,23 @@ class Oracle:
 
     def _death(self) -> OracleError:
         return OracleError(f"the oracle ended with exit code {self._process.wait()}")
+
+
+def ask_once(line: dict[str, Any], *, within_s: float) -> dict[str, Any] | None:
+    """An oracle for one line; None when it has not answered in time, and then it is ended."""
+    command = ["java", "-jar", str(JAR)]
+    try:
+        run = subprocess.run(
+            command,
+            input=_dump(line).encode(),
+            capture_output=True,
+            timeout=within_s,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
 
 
 def _dump(line: dict[str, Any]) -> str:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import kafka_rebalance as kr
 from check_vectors import agrees, check
+from oracle import ask_once
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -91,3 +93,16 @@ def test_kafka_still_says_so(file: str, oracle: Oracle) -> None:
         if not agrees(vector["expected"], answer)
     ]
     assert differing == []
+
+
+def test_where_kafka_never_ends_we_say_so(engine: Engine) -> None:
+    group = kr.GroupSpec.from_json((VECTORS / "never_ends.jsonl").read_bytes())
+    with pytest.raises(kr.AssignorThrows, match="sticky assignor never ends here"):
+        kr.assign(group, engine=engine)
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("oracle")
+def test_kafka_still_never_ends() -> None:
+    line = json.loads((VECTORS / "never_ends.jsonl").read_bytes())
+    assert ask_once(line, within_s=5) is None

@@ -23,7 +23,7 @@ class GroupError(KafkaRebalanceError, ValueError):
 
 
 class AssignorThrows(GroupError):
-    """Kafka's class throws on this group: a live leader would fail its rebalance here."""
+    """Kafka's class has no answer for this group: a live leader would fail its rebalance here."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path, problem)
@@ -31,6 +31,14 @@ class AssignorThrows(GroupError):
     @classmethod
     def of(cls, assignor: str, exception: str, reason: str) -> "AssignorThrows":
         return cls("assignor", f"Kafka's {assignor} assignor throws {exception} here: {reason}")
+
+    @classmethod
+    def never_ends(cls, assignor: str) -> "AssignorThrows":
+        return cls(
+            "assignor",
+            f"Kafka's {assignor} assignor never ends here: it moves the same partitions round for "
+            "ever, and the rebalance with it",
+        )
 
 
 class WireError(KafkaRebalanceError, ValueError):

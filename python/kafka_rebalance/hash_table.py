@@ -95,6 +95,10 @@ class HashTable(Generic[K]):
     def keys(self) -> list[K]:
         return list(self)
 
+    def slots(self) -> int:
+        """How large the table is."""
+        return len(self._slots)
+
     def _slot_of(self, node: _Node[K]) -> "_Slot[K]":
         return self._slots[node.hash & (len(self._slots) - 1)]
 

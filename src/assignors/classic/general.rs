@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use super::claims::{Claims, NOBODY, PartitionId, Sent, user_generation};
 use super::constrained::without_kept;
-use super::movements::Movements;
+use super::movements::{self, Movements};
 use super::racks::Racks;
 use super::subscriptions::Subscribers;
 use crate::error::GroupError;
@@ -37,6 +37,11 @@ pub fn assign(
     let order = build.in_hash_order();
     Ok((build.current, order))
 }
+
+/// Groups that settle do so in fewer passes.
+const FIRST_SAVED_PASS: usize = 8;
+
+type State = (Lists, Vec<MemberId>, movements::State);
 
 struct Build<'c, 'g, 'a> {
     name: &'c str,
@@ -239,6 +244,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     fn reassign(&mut self, partitions: &[PartitionId]) -> Result<bool, GroupError> {
         let mut moved_any = false;
         let mut moved = !partitions.is_empty();
+        let (mut passes, mut save_at) = (0, FIRST_SAVED_PASS);
+        let mut saved = None;
         while moved {
             moved = false;
             let mut balanced = self.is_balanced()?;
@@ -252,8 +259,27 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 }
             }
             moved_any |= moved;
+            // A pass depends on nothing but the state: one that comes again comes again for ever.
+            passes += 1;
+            if moved && passes >= FIRST_SAVED_PASS {
+                let state = Some(self.state());
+                if state == saved {
+                    return Err(GroupError::assignor_never_ends(self.name));
+                }
+                if passes == save_at {
+                    (saved, save_at) = (state, 2 * save_at);
+                }
+            }
         }
         Ok(moved_any)
+    }
+
+    fn state(&self) -> State {
+        (
+            self.current.clone(),
+            self.owner.clone(),
+            self.movements.state(),
+        )
     }
 
     fn reassign_one(&mut self, id: PartitionId) -> Result<bool, GroupError> {

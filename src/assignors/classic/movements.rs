@@ -8,11 +8,19 @@ use crate::group::{MemberId, TopicId, TopicPartition};
 use crate::hash_table::HashTable;
 use crate::order::partition_hash;
 
+type Pair = (TopicId, MemberId, MemberId);
+
+#[derive(PartialEq)]
+pub struct State {
+    moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
+    tables: FxHashMap<Pair, (usize, Vec<u32>)>,
+}
+
 #[derive(Default)]
 pub struct Movements {
     /// From its first owner to its last.
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
-    by_pair: FxHashMap<(TopicId, MemberId, MemberId), HashTable>,
+    by_pair: FxHashMap<Pair, HashTable>,
 }
 
 impl Movements {
@@ -52,6 +60,17 @@ impl Movements {
         // Partitions of one topic never have the same hash.
         let tie = |_, _| Ordering::Equal;
         table.put(tp.partition, partition_hash(topic_hash, tp.partition), &tie);
+    }
+
+    /// Everything that later answers depend on, to compare.
+    pub fn state(&self) -> State {
+        let tables = self.by_pair.iter();
+        State {
+            moved: self.moved.clone(),
+            tables: tables
+                .map(|(&pair, table)| (pair, (table.slots(), table.keys())))
+                .collect(),
+        }
     }
 
     fn forget(&mut self, tp: TopicPartition) -> Option<MemberId> {

@@ -13,13 +13,14 @@
    at least two less; else to the smallest subscriber, if any has at least two less.
 7. If that did not lower the score, and somebody owned something before, it is undone.
 
-Quirks: a previous owner need not subscribe any more; one that step 5 took out makes Kafka fail; a
+Quirks: what the movement record sends back may undo what was just done, and the passes never end; a
+previous owner need not subscribe any more; one that step 5 took out makes Kafka fail; a
 kept partition that does not exist stops the walk of step 3, as in the constrained algorithm.
 
 Order    members by (partitions held, id); subscribers of a topic and claims in hash order; what
          the movement record sends back, in the order of a hash set of partitions.
 Cost     each move of step 6 looks at all P partitions and all subscriptions: O(moves * (P + S)).
-Errors   AssignorThrows where Kafka's class runs into a member that was taken out.
+Errors   AssignorThrows where Kafka's class runs into a member that was taken out, or never ends.
 Source   AbstractStickyAssignor.GeneralAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """
@@ -35,6 +36,8 @@ from .claims import Claims, user_generation
 from .constrained import without_kept
 from .movements import Movements
 from .racks import Racks
+
+_FIRST_SAVED_PASS = 8  # groups that settle do so in fewer
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicPartition]]:
@@ -146,6 +149,8 @@ class _Build:
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
         moved_any = False
         moved = bool(partitions)
+        passes, save_at = 0, _FIRST_SAVED_PASS
+        saved: object = None
         while moved:
             moved = False
             balanced = self._is_balanced()
@@ -156,7 +161,19 @@ class _Build:
                     moved = True
                     balanced = self._is_balanced()  # only a move changes it
             moved_any |= moved
+            # A pass depends on nothing but the state: one that comes again comes again for ever.
+            passes += 1
+            if moved and passes >= _FIRST_SAVED_PASS:
+                state = self._state()
+                if state == saved:
+                    raise AssignorThrows.never_ends(self.name)
+                if passes == save_at:
+                    saved, save_at = state, 2 * save_at
         return moved_any
+
+    def _state(self) -> object:
+        lists = {member_id: list(owned) for member_id, owned in self.current.items()}
+        return lists, dict(self.owner), self.movements.state()
 
     def _reassign_one(self, tp: TopicPartition) -> bool:
         size = self._size(self.owner[tp])

@@ -36,6 +36,11 @@ class Movements:
         table = self._by_pair.setdefault((tp.topic, source, destination), HashTable())
         table.put(tp.partition, partition_hash(*tp), tp.partition)
 
+    def state(self) -> tuple[object, object]:
+        """Everything that later answers depend on, to compare."""
+        tables = {pair: (table.slots(), table.keys()) for pair, table in self._by_pair.items()}
+        return dict(self._moved), tables
+
     def _forget(self, tp: TopicPartition) -> str:
         source, destination = self._moved.pop(tp)
         table = self._by_pair[tp.topic, source, destination]

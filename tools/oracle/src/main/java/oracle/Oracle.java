@@ -32,10 +32,8 @@ public final class Oracle {
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             output.write(answer(line));
             output.write('\n');
-            // In bulk a full buffer flushes itself; someone who waits for this answer sends nothing more.
-            if (!input.ready()) {
-                output.flush();
-            }
+            // Whoever asks one by one waits for this; that no more input is ready says nothing sure.
+            output.flush();
         }
         output.flush();
     }

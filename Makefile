@@ -1,7 +1,8 @@
 # Two commands for a newcomer: `make demo` and `make test`. `make help` lists the others.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format oracle broker-jars broker differential sample fuzz bench clean \
+.PHONY: help demo test lint format oracle connect-oracle broker-jars connect-jars broker differential \
+        differential-connect bench-connect sample fuzz bench clean \
         need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
@@ -11,13 +12,13 @@ RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
 JAVA_OF = $(shell find tools/$(1) -name '*.java') tools/pom.xml tools/$(1)/pom.xml
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
 
 demo: $(VENV)/built need-java ## build, install into .venv, run the main job on a captured sample
 	$(BIN)/kafka-rebalance demo
 
 test: $(VENV)/built need-java ## all tests; those against Kafka's own classes need Maven as well
-	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle broker-jars || \
+	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle broker-jars connect-jars || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
 	       "Get it with 'apt-get install maven' or your system's like." >&2
 	cargo test --quiet
@@ -41,9 +42,19 @@ tools/oracle/target/oracle.jar: $(call JAVA_OF,oracle) | need-maven
 	mvn -q -B -f tools/oracle/pom.xml package
 	@touch $@
 
+connect-oracle: tools/connect-oracle/target/connect-oracle.jar ## Connect's real assignors, likewise
+tools/connect-oracle/target/connect-oracle.jar: $(call JAVA_OF,connect-oracle) | need-maven
+	mvn -q -B -f tools/connect-oracle/pom.xml package
+	@touch $@
+
 broker-jars: tools/broker/target/built ## the real broker and consumers, for the live tests
 tools/broker/target/built: $(call JAVA_OF,broker) | need-maven
 	mvn -q -B -f tools/broker/pom.xml package
+	@touch $@
+
+connect-jars: tools/connect-plugin/target/built ## real Connect workers, for the live tests
+tools/connect-plugin/target/built: $(call JAVA_OF,connect-plugin) | need-maven
+	mvn -q -B -f tools/connect-plugin/pom.xml package
 	@touch $@
 
 broker: broker-jars $(VENV)/built ## start a real single-node broker by hand; Ctrl-C stops it
@@ -62,6 +73,13 @@ SEED ?= 1
 ASSIGNORS ?= range,roundrobin,sticky,cooperative-sticky
 differential: oracle $(VENV)/built ## oracle = reference = Rust on CASES generated groups
 	$(BIN)/python tools/differential.py --cases $(CASES) --assignors $(ASSIGNORS) --seed $(SEED)
+
+SCRIPTS ?= 20000
+differential-connect: connect-oracle $(VENV)/built ## the same for SCRIPTS generated Connect scripts
+	$(BIN)/python tools/differential_connect.py --scripts $(SCRIPTS) --seed $(SEED)
+
+bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
+	$(BIN)/python tools/bench_connect.py
 
 sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups anew
 	$(BIN)/python tools/broker/capture.py

@@ -1,106 +1,166 @@
-"""A Connect cluster's REST interface, as a small server answers in its place."""
+"""Reading a Connect cluster: from a tiny server that says what a REST interface of Connect says."""
 
 from __future__ import annotations
 
 import base64
 import json
-import subprocess
-import sys
+import socket
 import threading
+import time
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.sources.connect import ConnectError, read_cluster
+from kafka_rebalance.assignors.connect import run_script
+from kafka_rebalance.sources import ClusterError
+from kafka_rebalance.sources.connect import read_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+EXPANDED = "/connectors?expand=status&expand=info"
+A, B = "10.0.0.1:8083", "10.0.0.2:8083"
 
-def connector(worker: str, tasks: list[str | None], state: str = "RUNNING") -> dict[str, Any]:
+
+@contextmanager
+def connect(
+    pages: dict[str, Any], *, status: int = 200, authorization: str | None = None
+) -> Iterator[str]:
+    """A server of these pages: path -> JSON, or text as it is."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            allowed = self.headers.get("Authorization") == authorization
+            self.send_response((status if self.path in pages else 404) if allowed else 401)
+            self.end_headers()
+            page = pages.get(self.path)
+            self.wfile.write((page if isinstance(page, str) else json.dumps(page)).encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def connector(
+    name: str, count: int, on: tuple[str, str], *tasks: tuple[int, str, str]
+) -> dict[str, Any]:
+    """One connector as it is expanded; `on` and the tasks tell states and workers."""
     return {
-        "info": {"name": "x", "tasks": [{"connector": "x", "task": n} for n in range(len(tasks))]},
+        "info": {
+            "name": name,
+            "config": {"name": name},
+            "tasks": [{"connector": name, "task": n} for n in range(count)],
+            "type": "source",
+        },
         "status": {
-            "connector": {"state": state, "worker_id": worker},
-            "tasks": [
-                {"id": n, "state": "RUNNING" if on else "UNASSIGNED", "worker_id": on or ""}
-                for n, on in enumerate(tasks)
-            ],
+            "name": name,
+            "connector": {"state": on[0], "worker_id": on[1]},
+            "tasks": [{"id": n, "state": state, "worker_id": worker} for n, state, worker in tasks],
+            "type": "source",
         },
     }
 
 
-class Server(HTTPServer):
-    answer: Any = None
-    seen: list[tuple[str, str | None]]
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        assert isinstance(self.server, Server)
-        self.server.seen.append((self.path, self.headers.get("Authorization")))
-        body = json.dumps(self.server.answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server(("127.0.0.1", 0), Handler)
-    running.seen = []
-    thread = threading.Thread(target=running.serve_forever, daemon=True)
-    thread.start()
-    yield running
-    running.shutdown()
-    running.server_close()
-    thread.join()
-
-
-def test_what_runs_where(server):
-    server.answer = {
-        "files": connector("w2:8083", ["w1:8083", None, "w2:8083"]),
-        "logs": connector("", [], "UNASSIGNED"),
+def test_a_cluster_at_rest() -> None:
+    tasks = [(n, "RUNNING", (A, B)[n % 2]) for n in (2, 0, 1)]
+    pages = {
+        EXPANDED: {"c": connector("c", 3, ("RUNNING", B), *tasks)},
+        "/connectors": ["c"],
     }
-    url = f"http://user:p%40ss@127.0.0.1:{server.server_port}/"
-    assert read_cluster(url) == {
+    with connect(pages) as url:
+        cluster = read_cluster(url + "/")
+    assert cluster == {
         "workers": [
-            {"id": "w1:8083", "connectors": [], "tasks": [["files", 0]]},
-            {"id": "w2:8083", "connectors": ["files"], "tasks": [["files", 2]]},
+            {"id": A, "connectors": [], "tasks": [["c", 0], ["c", 2]]},
+            {"id": B, "connectors": ["c"], "tasks": [["c", 1]]},
         ],
-        "config": {"files": 3, "logs": 0},
+        "config": {"c": 3},
+        "notes": [],
     }
-    login = base64.b64encode(b"user:p@ss").decode()
-    assert server.seen == [("/connectors?expand=status&expand=info", f"Basic {login}")]
+    round_ = {"time_ms": 0, "workers": cluster["workers"], "config": cluster["config"]}
+    (answer,) = run_script({"assignor": "connect/incremental", "rounds": [round_]})["rounds"]
+    assert all(worker["after"] == worker["running"] for worker in answer["workers"].values())
 
 
-@pytest.mark.parametrize("answer", [[], {"files": {}}, {"files": {"info": {}, "status": {}}}, "x"])
-def test_what_is_not_connect_is_named(server, answer):
-    server.answer = answer
-    with pytest.raises(ConnectError, match="not the answer of a Connect worker"):
-        read_cluster(f"http://127.0.0.1:{server.server_port}")
+def test_what_does_not_run_is_left_out_and_told() -> None:
+    odd = connector(
+        "odd", 4, ("UNASSIGNED", A), (0, "FAILED", B), (1, "UNASSIGNED", A), (2, "PAUSED", B),
+        (7, "RUNNING", A),
+    )  # fmt: skip
+    fresh = {"name": "new/1", "config": {}, "tasks": [{"connector": "new/1", "task": 0}]}
+    pages = {EXPANDED: {"odd": odd}, "/connectors": ["new/1", "odd"], "/connectors/new%2F1": fresh}
+    with connect(pages) as url:
+        cluster = read_cluster(url)
+    assert cluster["workers"] == [{"id": B, "connectors": [], "tasks": [["odd", 0], ["odd", 2]]}]
+    assert cluster["config"] == {"odd": 4, "new/1": 1}
+    assert cluster["notes"] == [
+        f"connector odd: UNASSIGNED, last on {A}; runs nowhere, counted as new",
+        f"task odd 0: FAILED, and stays assigned to {B}",
+        f"task odd 1: UNASSIGNED, last on {A}; runs nowhere, counted as new",
+        "task odd 7: no longer configured, left out",
+        "task odd 3: no status yet, counted as new",
+        "connector new/1: no status yet, counted as new",
+    ]
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8083", "ftp://h", "http://127.0.0.1:1"])
-def test_what_cannot_be_reached_is_named(url):
-    with pytest.raises(ConnectError) as raised:
+def test_a_user_and_a_password() -> None:
+    pages = {EXPANDED: {"c": connector("c", 0, ("RUNNING", A))}, "/connectors": ["c"]}
+    sent = "Basic " + base64.b64encode(b"me:p@ss").decode()
+    with connect(pages, authorization=sent) as url:
+        assert read_cluster(url.replace("//", "//me:p%40ss@"))["config"] == {"c": 0}
+        with pytest.raises(ClusterError, match="HTTP 401, a user and password") as raised:
+            read_cluster(url.replace("//", "//me:secret@"))
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("pages", "status", "problem"),
+    [
+        ({}, 200, "HTTP 404, this is not the REST"),
+        ({EXPANDED: {}, "/connectors": []}, 200, "nothing runs there"),
+        ({EXPANDED: ["c"]}, 200, "older than Kafka 2.3"),
+        ({EXPANDED: "<html>"}, 200, "not JSON"),
+        ({EXPANDED: {"c": {}}, "/connectors": ["c"]}, 200, "the answer is not Connect's"),
+        ({EXPANDED: {"c": 1}, "/connectors": ["c"]}, 200, "the answer is not Connect's"),
+        ({EXPANDED: {}}, 409, "HTTP 409, the cluster is rebalancing"),
+        ({EXPANDED: {}}, 500, "HTTP 500"),
+    ],
+)
+def test_answers_that_do_not_do(pages: dict[str, Any], status: int, problem: str) -> None:
+    with connect(pages, status=status) as url, pytest.raises(ClusterError, match=problem) as raised:
         read_cluster(url)
-    assert str(raised.value).startswith(url)
+    assert str(raised.value).startswith(f"{url}: ")
 
 
-def test_the_command_plans_from_what_is(server):
-    server.answer = {"files": connector("w1:8083", ["w1:8083", "w2:8083", "w2:8083"])}
-    url = f"http://127.0.0.1:{server.server_port}"
-    events = ["worker w2:8083 leaves", "5m"]
-    options = [option for event in events for option in ("--then", event)]
-    command = [sys.executable, "-m", "kafka_rebalance", "connect", "--url", url, *options, "--json"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    rounds = json.loads(run.stdout)["rounds"]
-    assert [round_["cause"] for round_ in rounds] == ["as it is", *events]
-    assert rounds[1]["delay"] == 300_000
-    assert rounds[2]["workers"]["w1:8083"]["assigned_tasks"] == [["files", 1], ["files", 2]]
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://127.0.0.1:1", "http://127.0.0.1:1: not reached: "),
+        ("http://no-such-host.invalid", "http://no-such-host.invalid: not reached: "),
+        ("localhost:8083", "not a URL like"),
+        ("ftp://me:secret@host", "host: not a URL like"),
+        ("file:///etc/passwd", "not a URL like"),
+        ("http://host:port", "the URL cannot be read: "),
+    ],
+)
+def test_urls_that_do_not_do(url: str, problem: str) -> None:
+    with pytest.raises(ClusterError) as raised:
+        read_cluster(url)
+    assert problem in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_worker_that_is_silent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        begun = time.monotonic()
+        with pytest.raises(ClusterError, match="not reached: timed out"):
+            read_cluster(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.2)
+        assert time.monotonic() - begun < 5

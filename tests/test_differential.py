@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = 800
+CONNECT_JAR = ROOT / "tools/connect-oracle/target/connect-oracle.jar"
 
 pytestmark = pytest.mark.oracle
 
@@ -33,6 +34,18 @@ def test_three_engines_one_answer(tmp_path: Path) -> None:
     assert out.read_text(encoding="utf-8") == ""
     cases = {name: int(n) for name, n in re.findall(r"([a-z-]+) (\d+)[,;]", ran.stdout)}
     assert cases == dict.fromkeys(differential.ASSIGNORS, CASES // 4)
+
+
+def test_three_engines_one_answer_to_connects_scripts(tmp_path: Path) -> None:
+    if not CONNECT_JAR.is_file():
+        pytest.skip("the Connect oracle's jar is missing: `make connect-oracle` builds it")
+    out = tmp_path / "differences.jsonl"
+    command = [sys.executable, "tools/differential_connect.py", "--scripts", "300", "--seed", "7"]
+    ran = subprocess.run(
+        [*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    assert ran.stdout.startswith("300 scripts: oracle = reference = rust, 0 differences")
 
 
 def test_the_comparison_sees_differences(oracle: Oracle) -> None:

@@ -1,0 +1,284 @@
+"""What we predict of a Connect cluster, and what a real one then does.
+
+Three workers. One that does not lead is killed and comes back while its work waits for it; another
+comes back too late; at last the leader is killed. Before each, the future is computed from what
+the REST interface shows; after all, every round from what the broker has written down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+
+from broker import Broker, BrokerError, missing_tools
+from connect_cluster import ConnectCluster, missing_connect
+from connect_oracle import JAR, ConnectOracle
+from connect_rounds import LiveRound, Told
+from kafka_rebalance.assignors.connect import Work, run_script
+from kafka_rebalance.assignors.connect.events import play_events
+from kafka_rebalance.sources import ClusterError
+from kafka_rebalance.sources.connect import read_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kafka_rebalance.assignors.connect import RoundAnswer
+    from kafka_rebalance.assignors.registry import Engine
+
+pytestmark = pytest.mark.live
+
+# Longer than a worker takes to start again on a busy machine.
+MAX_DELAY_MS = 15_000
+CONNECTORS = {"files": 5, "orders": 6}
+SETTLE_S = 15.0
+# Between the broker's clock at the JoinGroup response and the leader's when it computes.
+CLOCKS_DIFFER_MS = 1000
+
+Shown = dict[str, tuple[frozenset[str], frozenset[tuple[str, int]]]]
+
+
+class Phase(NamedTuple):
+    """What was to run where, and what the REST interface showed; the dead are in neither."""
+
+    predicted: Shown
+    shown: Shown
+
+
+class Story(NamedTuple):
+    phases: dict[str, Phase]
+    rounds: list[LiveRound]
+    ghosts: list[bool]  # whether the REST interface shows lost work where it was
+
+
+@pytest.fixture(scope="module")
+def story() -> Iterator[Story]:
+    missing = missing_tools() or missing_connect()
+    if missing:
+        pytest.skip(missing)
+    with (
+        Broker() as broker,
+        ConnectCluster(broker.bootstrap_server, workers=3, max_delay_ms=MAX_DELAY_MS) as connect,
+    ):
+        with pytest.raises(ClusterError, match="nothing runs there"):
+            read_cluster(connect.url)  # three workers, and none can be seen
+        for name, tasks in CONNECTORS.items():
+            connect.create(name, tasks=tasks)
+        yield _play(connect)
+
+
+def _play(connect: ConnectCluster) -> Story:
+    phases: dict[str, Phase] = {}
+    leader = connect.worker_of(connect.rounds()[-1].leader)
+    first, second = (worker for worker in connect.workers if worker != leader)
+
+    # Within the delay.
+    future = _future(connect, [f"worker {first} leaves", "1s", f"worker {first} returns", "1h"])
+    phases["at rest"] = _phase(connect, next(future))
+    _kill(connect, first)
+    ghosts = [first in _shown(connect)]
+    phases["killed"] = _phase(connect, next(future), without=first)
+    connect.start(first)
+    _await_round(connect, lambda round_: len(round_.members) == 3)
+    ghosts.append(first in _shown(connect))
+    phases["back in time"] = _phase(connect, next(future), without=first)
+    _await_round(connect, lambda round_: round_.delay_ms == 0)
+    phases["has its work again"] = _phase(connect, next(future))
+
+    # After it.
+    wait = [f"worker {second} leaves", f"{MAX_DELAY_MS}ms", f"worker {second} returns"]
+    future = _future(connect, wait)
+    next(future)
+    _kill(connect, second)
+    phases["killed again"] = _phase(connect, next(future), without=second)
+    _await_round(connect, lambda round_: round_.delay_ms == 0)
+    phases["given to others"] = _phase(connect, next(future))
+    connect.start(second)
+    # One round revokes, the next one assigns; who gives up what depends on member ids yet unknown.
+    *_, last = future
+    phases["back too late"] = _phase(connect, last, same=_sizes)
+
+    # A leader takes its memory along.
+    leader = connect.worker_of(connect.rounds()[-1].leader)
+    connect.kill(leader)
+    _await_round(connect, lambda round_: len(round_.members) == 2)
+    return Story(phases, connect.rounds(), ghosts)
+
+
+def _future(connect: ConnectCluster, events: list[str]) -> Iterator[Shown]:
+    """What is to run where after each round, from what runs now."""
+    cluster = read_cluster(connect.url)
+    running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
+    rounds = play_events(running, cluster["config"], events, max_delay_ms=MAX_DELAY_MS)
+    return (_running(answer) for _, answer in rounds)
+
+
+def _running(answer: RoundAnswer) -> Shown:
+    return _named({worker: (work.connectors, work.tasks) for worker, work in answer.after.items()})
+
+
+def _shown(connect: ConnectCluster) -> Shown:
+    """What the REST interface shows."""
+    workers = read_cluster(connect.url)["workers"]
+    return _named({worker["id"]: (worker["connectors"], worker["tasks"]) for worker in workers})
+
+
+def _named(running: Mapping[str, tuple[Any, Any]]) -> Shown:
+    """By worker; those that run nothing are left out, for the REST interface does not show them."""
+    return {
+        worker: (frozenset(connectors), frozenset((name, number) for name, number in tasks))
+        for worker, (connectors, tasks) in running.items()
+        if connectors or tasks
+    }
+
+
+def _phase(
+    connect: ConnectCluster,
+    predicted: Shown,
+    *,
+    without: str = "",
+    same: Callable[[Shown], object] = lambda shown: shown,
+) -> Phase:
+    """Waits until the cluster shows what was predicted, or for long enough."""
+    shown: Shown = {}
+
+    def alike() -> bool:
+        shown.clear()
+        shown.update(_shown(connect))
+        shown.pop(without, None)
+        return same(shown) == same(predicted)
+
+    with suppress(BrokerError):  # the test of this phase tells the difference
+        connect.await_(alike, "as predicted", SETTLE_S)
+    return Phase(predicted, shown)
+
+
+def _sizes(shown: Shown) -> list[tuple[int, int]]:
+    return sorted((len(connectors), len(tasks)) for connectors, tasks in shown.values())
+
+
+def _kill(connect: ConnectCluster, worker: str) -> None:
+    connect.kill(worker)
+    _await_round(connect, lambda round_: len(round_.members) == 2)
+
+
+def _await_round(connect: ConnectCluster, condition: Callable[[LiveRound], bool]) -> None:
+    connect.await_(lambda: condition(connect.rounds()[-1]), "the next round")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["at rest", "killed", "back in time", "has its work again", "killed again", "given to others"],
+)
+def test_as_predicted(story: Story, name: str) -> None:
+    phase = story.phases[name]
+    assert phase.shown == phase.predicted
+
+
+def test_back_too_late_it_gets_its_share(story: Story) -> None:
+    before = story.phases["given to others"].shown
+    predicted, shown = story.phases["back too late"]
+    assert _sizes(shown) == _sizes(predicted)
+    for worker, (connectors, tasks) in before.items():  # the others only gave
+        assert shown[worker][0] <= connectors
+        assert shown[worker][1] <= tasks
+
+
+def test_lost_work_seems_to_run_until_it_is_given_to_somebody(story: Story) -> None:
+    """On the dead worker, and on the same worker when it is back and still runs nothing."""
+    assert story.ghosts == [True, True]
+
+
+def test_every_round_as_the_leader_dealt_it(story: Story, engine: Engine) -> None:
+    """From what each worker reported: what it is given, in order, what is taken, and the delay."""
+    answers = run_script(_script(story.rounds, reported=True), engine=engine)["rounds"]
+    for live, answer in zip(story.rounds, answers, strict=True):
+        for told in live.members:
+            ours = answer["workers"][told.member_id]
+            at = f"generation {live.generation_id}, {told.client_id}"
+            assigned = Work.from_dict(
+                {"connectors": ours["assigned_connectors"], "tasks": ours["assigned_tasks"]}
+            ).after_wire()
+            assert assigned.to_dict() == {
+                "connectors": told.assigned_connectors,
+                "tasks": told.assigned_tasks,
+            }, at
+            assert sorted(ours["revoked_connectors"]) == sorted(told.revoked_connectors), at
+            assert sorted(ours["revoked_tasks"]) == sorted(told.revoked_tasks), at
+        assert abs(answer["delay"] - live.delay_ms) < CLOCKS_DIFFER_MS
+
+
+def test_every_round_from_the_first_one_on(story: Story, engine: Engine) -> None:
+    """From nothing: what each worker reports, round by round, follows from what it was told."""
+    answers = run_script(_script(story.rounds, reported=False), engine=engine)["rounds"]
+    for live, answer in zip(story.rounds, answers, strict=True):
+        for told in live.members:
+            running = answer["workers"][told.member_id]["running"]
+            assert sorted(running["connectors"]) == sorted(told.running_connectors)
+            assert sorted(running["tasks"]) == sorted(told.running_tasks)
+
+
+def test_a_worker_keeps_the_order_of_what_it_runs(story: Story) -> None:
+    """The oracle's workers, which are Connect's own class, report in the order of live ones."""
+    if not JAR.is_file():
+        pytest.skip("the oracle's jar is missing: `make connect-oracle` builds it")
+    with ConnectOracle() as oracle:
+        answer = oracle.ask(_script(story.rounds, reported=False) | {"own_order": True})
+    for live, round_ in zip(story.rounds, answer["rounds"], strict=True):
+        for told in live.members:
+            assert round_["workers"][told.member_id]["running"] == _reported(told)
+
+
+def test_all_of_it_happened(story: Story) -> None:
+    kinds = Counter(
+        kind
+        for before, live in zip(story.rounds, story.rounds[1:], strict=False)
+        for kind, met in {
+            "delayed": live.delay_ms > 0,
+            "revoking": any(told.revoked_tasks for told in live.members),
+            "new leader": live.leader != before.leader,
+        }.items()
+        if met
+    )
+    assert kinds["delayed"] >= 3
+    assert kinds["revoking"] >= 1
+    assert kinds["new leader"] == 1
+    generations = [live.generation_id for live in story.rounds]
+    assert generations == list(range(1, len(generations) + 1))
+
+
+def _script(rounds: list[LiveRound], *, reported: bool) -> dict[str, Any]:
+    """What happened, as a script; `reported` gives each worker what it said it ran."""
+    config: dict[str, int] = {}
+    script = []
+    leader = rounds[0].leader
+    for live in rounds:
+        # A connector is there when it is dealt; its tasks come all at once.
+        for told in live.members:
+            config |= {name: config.get(name, 0) for name in told.assigned_connectors}
+            for name, number in told.assigned_tasks:
+                config[name] = max(config[name], number + 1)
+        round_ = {
+            "time_ms": live.time_ms,
+            "config": dict(config),
+            "new_leader": live.leader != leader,
+            "workers": [
+                {"id": told.member_id} | (_reported(told) if reported else {})
+                for told in live.members
+            ],
+        }
+        script.append(round_)
+        leader = live.leader
+    return {
+        "assignor": "connect/incremental",
+        "max_delay_ms": MAX_DELAY_MS,
+        "rounds": script,
+    }
+
+
+def _reported(told: Told) -> dict[str, Any]:
+    return {"connectors": told.running_connectors, "tasks": told.running_tasks}

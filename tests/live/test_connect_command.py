@@ -1,0 +1,50 @@
+"""`kafka-rebalance connect --url` against real Connect workers, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from broker import Broker, missing_tools
+from connect_cluster import ConnectCluster, missing_connect
+from kafka_rebalance.sources.connect import read_cluster
+
+pytestmark = pytest.mark.live
+
+
+def test_planning_from_what_is() -> None:
+    missing = missing_tools() or missing_connect()
+    if missing:
+        pytest.skip(missing)
+    with (
+        Broker() as broker,
+        ConnectCluster(broker.bootstrap_server, workers=2, max_delay_ms=5000) as connect,
+    ):
+        connect.create("files", tasks=5)
+        connect.create("logs", tasks=2)
+        shown = read_cluster(connect.url)
+        leaves = shown["workers"][0]["id"]
+        events = [f"worker {leaves} leaves", "60s", f"worker {leaves} returns", "5m"]
+        command = [sys.executable, "-m", "kafka_rebalance", "connect", "--url", connect.url]
+        command += [option for event in events for option in ("--then", event)]
+        answer = subprocess.run(
+            [*command, "--json"], capture_output=True, text=True, timeout=60, check=True
+        )
+        table = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    rounds = json.loads(answer.stdout)["rounds"]
+    assert [round_["cause"] for round_ in rounds] == ["as it is", events[0], events[2], events[3]]
+    now = {worker: round_["after"] for worker, round_ in rounds[0]["workers"].items()}
+    assert {worker: set(after["connectors"]) for worker, after in now.items()} == {
+        worker["id"]: set(worker["connectors"]) for worker in shown["workers"]
+    }
+    lost = {tuple(task) for task in now[leaves]["tasks"]}
+    assert rounds[1]["delay"] == 300_000
+    back = rounds[3]["workers"][leaves]
+    assert {tuple(task) for task in back["assigned_tasks"]} == lost
+    assert (
+        f"nowhere: {len(now[leaves]['connectors'])} connectors, {len(lost)} tasks" in table.stdout
+    )
+    assert "lost with its worker, and kept for it in case it returns, until 300s" in table.stdout

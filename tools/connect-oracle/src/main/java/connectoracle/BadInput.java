@@ -1,0 +1,10 @@
+package connectoracle;
+
+/** A line that is JSON but not a script. */
+final class BadInput extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    BadInput(String message) {
+        super(message);
+    }
+}

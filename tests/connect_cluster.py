@@ -232,6 +232,7 @@ class _GroupLog:
     def __init__(self, bootstrap_server: str) -> None:
         self._bootstrap_server = bootstrap_server
         self._consumer: Any = None
+        self._partitions: list[Any] = []
         self._rounds: list[LiveRound] = []
 
     def read(self) -> list[LiveRound]:
@@ -239,13 +240,15 @@ class _GroupLog:
             self._open()
         if self._consumer is None:
             return []
-        for records in self._consumer.poll(timeout_ms=50).values():
-            for record in records:
-                if record.value is not None and group_of(record.key) == GROUP_ID:
-                    found = live_round(record.value)
-                    # A member that leaves the group has it written again: the same round.
-                    if found and found.generation_id not in [r.generation_id for r in self._rounds]:
-                        self._rounds.append(found)
+        # To the end as it is now: whoever waits for a round must not take an older one for it.
+        ends = self._consumer.end_offsets(self._partitions)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while any(self._consumer.position(one) < end for one, end in ends.items()):
+            for records in self._consumer.poll(timeout_ms=50).values():
+                for record in records:
+                    self._take(record)
+            if time.monotonic() > deadline:
+                raise BrokerError(f"{OFFSETS_TOPIC} cannot be read to its end")
         return list(self._rounds)
 
     def close(self) -> None:
@@ -264,5 +267,14 @@ class _GroupLog:
         if not partitions:  # it comes to be with the first group
             consumer.close()
             return
-        consumer.assign([TopicPartition(OFFSETS_TOPIC, number) for number in sorted(partitions)])
+        self._partitions = [TopicPartition(OFFSETS_TOPIC, one) for one in sorted(partitions)]
+        consumer.assign(self._partitions)
         self._consumer = consumer
+
+    def _take(self, record: Any) -> None:
+        if record.value is None or group_of(record.key) != GROUP_ID:
+            return
+        found = live_round(record.value)
+        # The same generation again is not another round: something else about the group changed.
+        if found and found.generation_id not in [known.generation_id for known in self._rounds]:
+            self._rounds.append(found)

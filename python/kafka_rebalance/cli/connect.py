@@ -85,6 +85,8 @@ def _run_url(args: argparse.Namespace) -> int:
     from kafka_rebalance.sources.connect import read_cluster
 
     cluster = read_cluster(args.url)
+    for note in cluster.get("notes", ()):
+        print(f"kafka-rebalance: {note}", file=sys.stderr)
     running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
     rounds = play_events(
         running, cluster["config"], args.then, max_delay_ms=args.max_delay_ms, engine=args.engine

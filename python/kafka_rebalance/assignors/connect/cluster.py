@@ -41,11 +41,18 @@ class RoundAnswer:
 
 
 class Cluster:
-    """Not a value: `step` changes it. Call it once a rebalance, in order of time."""
+    """Not a value: `step` changes it. Call it once a rebalance, in order of time.
 
-    def __init__(self, *, eager: bool, max_delay_ms: int, engine: Engine = "rust") -> None:
+    `own_order`: a worker keeps what it runs in its own order, as a real one does; else in the
+    order in which the leader read it. It shows only in who gives up what, and rarely.
+    """
+
+    def __init__(
+        self, *, eager: bool, max_delay_ms: int, own_order: bool = False, engine: Engine = "rust"
+    ) -> None:
         self._eager = eager
         self._max_delay_ms = max_delay_ms
+        self._own_order = own_order
         self._engine = engine
         self._memory = Memory()
         self._carried: dict[str, Work] = {}
@@ -77,7 +84,7 @@ class Cluster:
             elif self._eager:  # everything stopped before
                 after[worker] = result.assigned[worker]
             else:
-                kept = reported[worker] - result.revoked[worker]
+                kept = (own if self._own_order else reported)[worker] - result.revoked[worker]
                 after[worker] = result.assigned[worker].after_wire() + kept
         self._carried.update(after)
         self._before = own

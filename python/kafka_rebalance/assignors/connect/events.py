@@ -108,7 +108,7 @@ def play_events(
 
     Errors   GroupError at `then[i]` for an event that is not understood or cannot happen.
     """
-    cluster = Cluster(eager=False, max_delay_ms=max_delay_ms, engine=engine)
+    cluster = Cluster(eager=False, max_delay_ms=max_delay_ms, own_order=True, engine=engine)
     state = _Events(cluster, running, dict(config))
     for answer in state.rebalance(dict(running)):
         yield "as it is", answer

@@ -7,7 +7,8 @@ A worker reports what it carried if it was in the previous round or is `retained
 `connectors` and `tasks` that it is given; else nothing. Of a round, `apply` says who gets the
 answer ("all", "none" or ids), `generation_mismatch` that the leader lost a sync, `new_leader` that
 another worker leads, without memory, `inconsistent` which connectors have no task configurations.
-The generation is the round's number.
+The generation is the round's number. `own_order` of a script lets workers keep their own order of
+what they run, as real ones do; see `Cluster`.
 """
 
 from collections.abc import Collection, Mapping
@@ -46,6 +47,7 @@ class Script:
     id: str | None
     eager: bool
     max_delay_ms: int
+    own_order: bool
     rounds: tuple[ClusterRound, ...]
 
     @classmethod
@@ -62,6 +64,7 @@ class Script:
             id_,
             assignor in EAGER,
             integer(max_delay_ms, "max_delay_ms", "delay"),
+            flag(fields, "own_order", ""),
             each(fields, "rounds", "", _round),
         )
         _check_rounds(script.rounds)
@@ -70,7 +73,12 @@ class Script:
 
 def play(script: Script, *, engine: Engine = "rust") -> list[RoundAnswer]:
     """Plays a script round by round."""
-    cluster = Cluster(eager=script.eager, max_delay_ms=script.max_delay_ms, engine=engine)
+    cluster = Cluster(
+        eager=script.eager,
+        max_delay_ms=script.max_delay_ms,
+        own_order=script.own_order,
+        engine=engine,
+    )
     return [cluster.step(round_) for round_ in script.rounds]
 
 

@@ -88,6 +88,7 @@ struct Groups<'a> {
     members: Lists<'a>,
     member_id: Strings<'a>,
     group_instance_id: Strings<'a>,
+    client_id: Strings<'a>,
     member_topics: Lists<'a>,
     member_topic: Strings<'a>,
     owned: Lists<'a>,
@@ -119,6 +120,7 @@ impl<'a> Groups<'a> {
             replica_rack: replicas.strings()?,
             member_id: member.strings("member_id", true)?,
             group_instance_id: member.strings("group_instance_id", false)?,
+            client_id: member.strings("client_id", false)?,
             member_topic: member_topics.strings()?,
             owned_topic: owned_entry.strings("topic", true)?,
             owned_partition: owned_partitions.integers()?,
@@ -183,6 +185,7 @@ impl<'a> Groups<'a> {
         let member_id = text(&self.member_id, at, || path("member_id"))?;
         let instance = &self.group_instance_id;
         let group_instance_id = optional_text(instance, at, || path("group_instance_id"))?;
+        let client_id = optional_text(&self.client_id, at, || path("client_id"))?;
         let rack_id = optional_text(&self.rack_id, at, || path("rack_id"))?;
         let generation_id = self.generation_id.get(at).map(|generation| {
             i32::try_from(generation).map_err(|_| {
@@ -197,6 +200,7 @@ impl<'a> Groups<'a> {
         builder.member(MemberFields {
             member_id,
             group_instance_id,
+            client_id,
             rack_id,
             generation_id: generation_id.transpose()?,
         });

@@ -79,7 +79,7 @@ fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Res
     let fields = object(value, at)?;
     let member_id = string(fields, "member_id", at)?;
     let group_instance_id = optional_string(fields, "group_instance_id", at)?;
-    optional_string(fields, "client_id", at)?;
+    let client_id = optional_string(fields, "client_id", at)?;
     optional_string(fields, "client_host", at)?;
     let topics = strings(fields, "topics", at)?;
     let mut owned = Vec::new();
@@ -98,6 +98,7 @@ fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Res
     builder.member(MemberFields {
         member_id,
         group_instance_id,
+        client_id,
         rack_id,
         generation_id,
     });

@@ -31,6 +31,7 @@ pub struct Topic<'a> {
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
+    pub client_id: Option<&'a str>,
     /// None also for an empty `rack_id` (KIP-881).
     pub rack: Option<RackId>,
     /// In which generation it owned what it owned.
@@ -101,6 +102,7 @@ pub struct GroupBuilder<'a> {
 pub struct MemberFields<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
+    pub client_id: Option<&'a str>,
     pub rack_id: Option<&'a str>,
     pub generation_id: Option<i32>,
 }
@@ -169,6 +171,7 @@ impl<'a> GroupBuilder<'a> {
         self.group.members.push(Member {
             member_id: fields.member_id,
             group_instance_id: fields.group_instance_id,
+            client_id: fields.client_id,
             rack,
             generation_id: fields.generation_id,
             topics: (topics, topics),

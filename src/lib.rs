@@ -12,6 +12,7 @@ pub mod hash_table;
 pub mod lines;
 pub mod order;
 pub mod ownership;
+pub mod possible;
 #[cfg(feature = "python")]
 mod python;
 pub mod wire;

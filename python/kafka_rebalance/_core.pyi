@@ -12,6 +12,7 @@ __all__ = [
     "assign_batch",
     "assign_line_batch",
     "assign_lines",
+    "best_possible",
     "connect_eager",
     "connect_incremental",
     "decode_assignment",
@@ -30,14 +31,17 @@ class ArrowBatch:
     ) -> tuple[object, object]: ...
     def __arrow_c_schema__(self) -> object: ...
 
-def assign(
-    group: GroupSpec, assignor: str
+_Columns = tuple[list[str], bytes, bytes, bytes, list[tuple[AnomalyKind, str, int, str | None]]]
+
+def assign(group: GroupSpec, assignor: str) -> _Columns: ...
+def best_possible(
+    group: GroupSpec,
 ) -> tuple[
-    list[str],
-    bytes,
-    bytes,
-    bytes,
-    list[tuple[AnomalyKind, str, int, str | None]],
+    int,
+    list[tuple[int, int, list[str], list[int], int]],
+    _Columns,
+    list[tuple[str, int]],
+    list[tuple[int, int]],
 ]: ...
 def assign_lines(
     lines: Sequence[bytes],

@@ -30,6 +30,9 @@ class Balance:
         variance = sum((count - mean) ** 2 for count in counts) / len(counts)
         return cls(min(counts), max(counts), mean, math.sqrt(variance))
 
+    def to_dict(self) -> dict[str, float]:
+        return {"min": self.min, "max": self.max, "mean": self.mean, "stddev": self.stddev}
+
 
 AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 

@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use super::{by_name, raise};
 use crate::group::{GroupBuilder, GroupSpec, MemberFields};
 use crate::lines::{self, Options};
+use crate::ownership::Assignment;
 
 /// `model.Topic`.
 #[derive(FromPyObject)]
@@ -22,6 +23,7 @@ struct Member {
     member_id: PyBackedStr,
     topics: Vec<PyBackedStr>,
     group_instance_id: Option<PyBackedStr>,
+    client_id: Option<PyBackedStr>,
     owned_partitions: Vec<(PyBackedStr, u32)>,
     generation_id: Option<i32>,
     rack_id: Option<PyBackedStr>,
@@ -52,6 +54,7 @@ impl Group {
             builder.member(MemberFields {
                 member_id: &member.member_id,
                 group_instance_id: member.group_instance_id.as_deref(),
+                client_id: member.client_id.as_deref(),
                 rack_id: member.rack_id.as_deref(),
                 generation_id: member.generation_id,
             });
@@ -67,6 +70,13 @@ impl Group {
     }
 }
 
+/// An assignment with the names that it is told with.
+struct Answer {
+    topics: Vec<String>,
+    answer: Assignment,
+    anomalies: Vec<(&'static str, String, u32, Option<String>)>,
+}
+
 /// Columns of an answer: topic names, then native u32s: offsets, topic ids, partitions; anomalies.
 type Columns<'py> = (
     Vec<String>,
@@ -76,43 +86,107 @@ type Columns<'py> = (
     Vec<(&'static str, String, u32, Option<String>)>,
 );
 
+impl Answer {
+    fn of(group: &GroupSpec, answer: Assignment) -> Self {
+        let anomalies = answer.anomalies.iter().map(|anomaly| {
+            let topic = group.topics[anomaly.partition.topic as usize].name;
+            let member = anomaly.member.map(|m| group.members[m as usize].member_id);
+            (
+                anomaly.kind.name(),
+                topic.to_owned(),
+                anomaly.partition.partition,
+                member.map(ToOwned::to_owned),
+            )
+        });
+        Self {
+            anomalies: anomalies.collect(),
+            topics: group.topic_names().into_iter().map(Into::into).collect(),
+            answer,
+        }
+    }
+
+    fn columns(self, py: Python<'_>) -> Columns<'_> {
+        let native = |numbers: &mut dyn Iterator<Item = u32>| {
+            let bytes: Vec<u8> = numbers.flat_map(u32::to_ne_bytes).collect();
+            PyBytes::new(py, &bytes)
+        };
+        (
+            self.topics,
+            native(&mut self.answer.offsets.iter().copied()),
+            native(&mut self.answer.partitions.iter().map(|tp| tp.topic)),
+            native(&mut self.answer.partitions.iter().map(|tp| tp.partition)),
+            self.anomalies,
+        )
+    }
+}
+
 #[pyfunction]
 pub fn assign<'py>(py: Python<'py>, group: Group, assignor: &str) -> PyResult<Columns<'py>> {
     let Some(assignor) = by_name(py, Some(assignor))? else {
         return Err(pyo3::exceptions::PyValueError::new_err("no assignor"));
     };
-    let (topics, answer) = py
-        .detach(|| {
-            let spec = group.spec()?;
-            let answer = assignor.assign(&spec)?;
-            let anomalies = answer.anomalies.iter().map(|anomaly| {
-                (
-                    anomaly.kind.name(),
-                    spec.topics[anomaly.partition.topic as usize]
-                        .name
-                        .to_owned(),
-                    anomaly.partition.partition,
-                    anomaly
-                        .member
-                        .map(|m| spec.members[m as usize].member_id.to_owned()),
-                )
-            });
-            let anomalies: Vec<_> = anomalies.collect();
-            let topics: Vec<String> = spec.topic_names().into_iter().map(Into::into).collect();
-            Ok((topics, (answer, anomalies)))
-        })
-        .map_err(|error| raise(py, &error))?;
-    let (answer, anomalies) = answer;
-    let native = |numbers: &mut dyn Iterator<Item = u32>| {
-        let bytes: Vec<u8> = numbers.flat_map(u32::to_ne_bytes).collect();
-        PyBytes::new(py, &bytes)
-    };
+    let answer = py.detach(|| {
+        let spec = group.spec()?;
+        Ok(Answer::of(&spec, assignor.assign(&spec)?))
+    });
+    Ok(answer.map_err(|error| raise(py, &error))?.columns(py))
+}
+
+/// Load, extra, topics, members, partitions.
+type Level = (i64, i64, Vec<String>, Vec<u32>, i64);
+
+type Possible<'py> = (
+    i64,
+    Vec<Level>,
+    Columns<'py>,
+    Vec<(String, i64)>,
+    Vec<(u32, i64)>,
+);
+
+#[pyfunction]
+pub fn best_possible<'py>(py: Python<'py>, group: Group) -> PyResult<Possible<'py>> {
+    let possible = py.detach(|| {
+        let spec = group.spec()?;
+        let possible = crate::possible::Possible::of(&spec);
+        let classes = &possible.classes;
+        let names = |c: u32| {
+            let topics = classes.topics[c as usize].iter();
+            topics.map(|&topic| spec.topics[topic as usize].name.to_owned())
+        };
+        let levels = possible.levels.iter().map(|level| {
+            let of_class = |&k: &u32| classes.members[k as usize].clone();
+            let mut members: Vec<u32> = level.members.iter().flat_map(of_class).collect();
+            members.sort_unstable();
+            let supply = level.topics.iter().map(|&c| classes.supply[c as usize]);
+            (
+                level.load,
+                level.extra,
+                level.topics.iter().flat_map(|&c| names(c)).collect(),
+                members,
+                supply.sum(),
+            )
+        });
+        let levels: Vec<Level> = levels.collect();
+        let (topic_prices, member_prices) = possible.prices();
+        let topic_prices = topic_prices
+            .into_iter()
+            .flat_map(|(c, price)| names(c).map(move |topic| (topic, price)));
+        Ok((
+            possible.least_moves,
+            levels,
+            Answer::of(&spec, possible.assignment(&spec)),
+            topic_prices.collect(),
+            member_prices,
+        ))
+    });
+    let (moves, levels, answer, topic_prices, member_prices) =
+        possible.map_err(|error| raise(py, &error))?;
     Ok((
-        topics,
-        native(&mut answer.offsets.iter().copied()),
-        native(&mut answer.partitions.iter().map(|tp| tp.topic)),
-        native(&mut answer.partitions.iter().map(|tp| tp.partition)),
-        anomalies,
+        moves,
+        levels,
+        answer.columns(py),
+        topic_prices,
+        member_prices,
     ))
 }
 

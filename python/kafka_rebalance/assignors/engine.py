@@ -9,6 +9,9 @@ from .protocol import RebalanceProtocol
 from .registry import BUILT_IN, Engine, custom
 from .validate import validate_cooperative
 
+Columns = tuple[list[str], bytes, bytes, bytes, list[tuple[AnomalyKind, str, int, str | None]]]
+"""Topic names, then native u32s: offsets, topic ids, partitions; anomalies."""
+
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
     """Computes who gets what, exactly as Kafka's assignor of that name.
@@ -25,7 +28,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     if name not in BUILT_IN:
         return _assign_custom(group, name)
     if engine == "rust":
-        return _from_columns(group, *_core.assign(group, name))
+        return from_columns(group, *_core.assign(group, name))
     if engine != "reference":
         raise ValueError(f'engine is "rust" or "reference", not {engine!r}')
     built_in = BUILT_IN[name]
@@ -46,7 +49,7 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
     return Assignment.of(assignment, find_anomalies(group, assignment, withholds=cooperative))
 
 
-def _from_columns(
+def from_columns(
     group: GroupSpec,
     topics: list[str],
     offsets: bytes,
@@ -54,6 +57,7 @@ def _from_columns(
     partitions: bytes,
     anomalies: list[tuple[AnomalyKind, str, int, str | None]],
 ) -> Assignment:
+    """What the core answers with, over the members of its group."""
     return Assignment(
         tuple(member.member_id for member in group.members),
         tuple(topics),

@@ -1,0 +1,57 @@
+"""Ids of members that do not exist yet.
+
+Nobody knows what a broker will call a new member, but everybody knows the pattern: the client id
+(or the instance id of a static member), a dash, a random UUID. Here the UUID is drawn from the
+group's id, a number of the draw and a counter, so that the same plan names the same ids, and
+another draw others. Mirror: `src/changes/made_up.rs`.
+
+Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (KIP-394, KIP-345).
+"""
+
+import re
+import uuid
+from collections.abc import Collection
+
+_UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_NUMBER = re.compile(r"[0-9]{0,9}$")
+
+
+class MadeUp:
+    """Makes ids up, never one twice; `draw` 0 is the plan's own, others are for sampling."""
+
+    def __init__(self, group_id: str, draw: int = 0) -> None:
+        self._group_id = group_id
+        self._draw = draw
+        self._count = 0
+        self.member_ids: set[str] = set()
+
+    def member_id(self, prefix: str, taken: Collection[str]) -> str:
+        """`prefix` and a UUID; none of `taken`."""
+        while True:
+            name = f"{self._group_id}/{self._draw}/{self._count}"
+            self._count += 1
+            random = uuid.uuid5(uuid.NAMESPACE_OID, name)
+            member_id = f"{prefix}-{uuid.UUID(bytes=random.bytes, version=4)}"
+            if member_id not in taken:
+                self.member_ids.add(member_id)
+                return member_id
+
+
+def prefix_of(client_id: str | None, member_id: str) -> str:
+    """What stands before the UUID: the client id, or the member id without its UUID."""
+    return client_id or _UUID.sub("", member_id) or "consumer"
+
+
+def next_instance_id(group_instance_id: str, taken: Collection[str]) -> str:
+    """The next free instance id in its own count: payments-3 gives payments-4; else name-2."""
+    number = _NUMBER.search(group_instance_id)
+    digits = number[0] if number else ""
+    stem = group_instance_id[: len(group_instance_id) - len(digits)] or "-"
+    n = int(digits) if digits else 1
+    if not digits:
+        stem = f"{group_instance_id}-"
+    while True:
+        n += 1
+        instance_id = f"{stem}{n}"
+        if instance_id not in taken:
+            return instance_id

@@ -1,0 +1,126 @@
+"""Flows on small integer networks: the largest, and among the largest the cheapest.
+
+Largest: Dinic's algorithm (shortest augmenting paths in phases). Cheapest: primal-dual; each phase
+finds distances from the source by Dijkstra on reduced costs, and augments along tight arcs only.
+Potentials stay such that no arc with room has a negative reduced cost, which proves the result.
+Mirror: `src/possible/flow.rs`.
+
+Cost     a phase is O(E) and O(E log V); here distances are small integers, so phases are few.
+Source   Dinic 1970; Ahuja, Magnanti, Orlin: Network Flows, chapter 9.8 (primal-dual).
+"""
+
+from collections import deque
+from heapq import heappop, heappush
+
+UNLIMITED = 2**62
+
+
+class Flow:
+    """Nodes are numbers; arc `2i` is the i-th that was added, `2i + 1` its way back."""
+
+    def __init__(self, nodes: int) -> None:
+        self.arcs_of: list[list[int]] = [[] for _ in range(nodes)]
+        self.head: list[int] = []
+        self.room: list[int] = []
+        self.cost: list[int] = []
+        self.potential = [0] * nodes
+
+    def add(self, tail: int, head: int, capacity: int, cost: int = 0) -> int:
+        """Adds an arc; its number is what `sent` asks for. Costs are not negative."""
+        arc = len(self.head)
+        for node, other, room, price in ((tail, head, capacity, cost), (head, tail, 0, -cost)):
+            self.arcs_of[node].append(len(self.head))
+            self.head.append(other)
+            self.room.append(room)
+            self.cost.append(price)
+        return arc
+
+    def sent(self, arc: int) -> int:
+        """How much goes through an arc."""
+        return self.room[arc + 1]
+
+    def largest(self, source: int, sink: int) -> int:
+        """Sends as much as possible along tight arcs: all arcs, while potentials are 0."""
+        total = 0
+        while (level := self._levels(source))[sink] is not None:
+            unused = [0] * len(self.arcs_of)
+            while sent := self._augment(source, sink, level, unused):
+                total += sent
+        return total
+
+    def cheapest(self, source: int, sink: int) -> int:
+        """Sends as much as possible, as cheaply as possible; the cost."""
+        total = 0
+        while (distance := self._distances(source))[sink] is not None:
+            farthest = distance[sink] or 0
+            for node, far in enumerate(distance):
+                self.potential[node] += farthest if far is None else min(far, farthest)
+            sent = self.largest(source, sink)
+            total += sent * (self.potential[sink] - self.potential[source])
+        return total
+
+    def reachable(self, source: int) -> list[bool]:
+        """The nodes that more could be sent to."""
+        return [level is not None for level in self._levels(source)]
+
+    def _reduced(self, tail: int, arc: int) -> int:
+        return self.cost[arc] + self.potential[tail] - self.potential[self.head[arc]]
+
+    def _levels(self, source: int) -> list[int | None]:
+        """Arcs from the source to each node, along tight arcs with room."""
+        level: list[int | None] = [None] * len(self.arcs_of)
+        level[source] = 0
+        queue = deque([(source, 0)])
+        while queue:
+            node, depth = queue.popleft()
+            for arc in self.arcs_of[node]:
+                head = self.head[arc]
+                if self.room[arc] and level[head] is None and not self._reduced(node, arc):
+                    level[head] = depth + 1
+                    queue.append((head, depth + 1))
+        return level
+
+    def _augment(
+        self, source: int, sink: int, level: list[int | None], unused: list[int]
+    ) -> int:
+        """One path, a level at a time; `unused[n]` skips arcs of n that lead nowhere any more."""
+        path: list[int] = []
+        node = source
+        while node != sink:
+            arcs = self.arcs_of[node]
+            depth = level[node]
+            assert depth is not None
+            while unused[node] < len(arcs):
+                arc = arcs[unused[node]]
+                deeper = level[self.head[arc]] == depth + 1
+                if self.room[arc] and deeper and not self._reduced(node, arc):
+                    break
+                unused[node] += 1
+            else:
+                if not path:
+                    return 0
+                node = self.head[path.pop() ^ 1]
+                unused[node] += 1
+                continue
+            path.append(arc)
+            node = self.head[arc]
+        sent = min(self.room[arc] for arc in path)
+        for arc in path:
+            self.room[arc] -= sent
+            self.room[arc ^ 1] += sent
+        return sent
+
+    def _distances(self, source: int) -> list[int | None]:
+        """Dijkstra on reduced costs, which are never negative along arcs with room."""
+        distance: list[int | None] = [None] * len(self.arcs_of)
+        heap = [(0, source)]
+        while heap:
+            far, node = heappop(heap)
+            if distance[node] is not None:
+                continue
+            distance[node] = far
+            for arc in self.arcs_of[node]:
+                head = self.head[arc]
+                if self.room[arc] and distance[head] is None:
+                    heappush(heap, (far + self._reduced(node, arc), head))
+        return distance

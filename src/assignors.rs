@@ -45,6 +45,11 @@ impl Assignor {
         })
     }
 
+    /// Whether it keeps back what another member must first give up (cooperative rebalancing).
+    pub fn withholds(self) -> bool {
+        self == Self::CooperativeSticky
+    }
+
     pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
         let lists: Vec<Vec<TopicPartition>> = match self {
             Self::Range => range::assign(group),
@@ -55,9 +60,21 @@ impl Assignor {
         let mut assignment = Assignment::of_lists(&lists);
         // Range and round-robin hand out what exists, once, to subscribers: nothing to find.
         if matches!(self, Self::Sticky | Self::CooperativeSticky) {
-            assignment.find_anomalies(group, self == Self::CooperativeSticky);
+            assignment.find_anomalies(group, self.withholds());
         }
         Ok(assignment)
+    }
+}
+
+/// The one that is asked for, or the group's own.
+pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor, GroupError> {
+    match (forced, group.assignor) {
+        (Some(assignor), _) => Ok(assignor),
+        (None, Some(name)) => Assignor::by_name(name),
+        (None, None) => {
+            let problem = "missing; name one, in the group or in the call";
+            Err(GroupError::new("assignor", problem))
+        }
     }
 }
 
@@ -66,13 +83,6 @@ pub fn assign(
     group: &GroupSpec,
     forced: Option<Assignor>,
 ) -> Result<(Assignor, Assignment), GroupError> {
-    let assignor = match (forced, group.assignor) {
-        (Some(assignor), _) => assignor,
-        (None, Some(name)) => Assignor::by_name(name)?,
-        (None, None) => {
-            let problem = "missing; name one, in the group or in the call";
-            return Err(GroupError::new("assignor", problem));
-        }
-    };
+    let assignor = assignor(group, forced)?;
     Ok((assignor, assignor.assign(group)?))
 }

@@ -3,18 +3,22 @@
 //! Names are borrowed from the input's buffers; nothing is copied until the answer is written.
 
 mod columns;
+mod figures;
+mod groups;
 mod output;
 
 use arrow_array::RecordBatch;
 
-use crate::assignors::{Assignor, assign};
+use crate::assignors::{Assignor, assign, assignor};
 use crate::contract;
 use crate::error::GroupError;
-use crate::group::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::GroupSpec;
 use crate::lines::{Options, in_parallel};
 use crate::ownership::Assignment;
+use crate::plans::{self, figures::Figures};
 pub use columns::SchemaError;
-use columns::{Integers, Lines, Lists, NotUtf8, Strings, Structs};
+use columns::{Lines, Structs};
+use groups::{Groups, element, optional_text};
 
 /// An answer, and the names that it is written with.
 pub struct Answer<'a> {
@@ -36,7 +40,11 @@ pub fn assign_batch(
 ) -> Result<(RecordBatch, usize), SchemaError> {
     let groups = Groups::of(batch)?;
     let rows = in_parallel(batch.num_rows(), options.threads, |row| {
-        groups.answer(row, options)
+        let group = groups.group(row, options.max_partitions);
+        (
+            groups.group_id(row),
+            group.and_then(|group| answer(group, options)),
+        )
     });
     let bad = rows.iter().filter(|(_, answer)| answer.is_err()).count();
     Ok((output::write(&rows), bad))
@@ -66,202 +74,46 @@ pub fn assign_line_batch(
     Ok((output::write(&rows), bad))
 }
 
+/// One planned row: the group's id as far as there is one, its assignor and its figures.
+type PlanRow<'a> = (Option<&'a str>, Result<(Assignor, Figures), GroupError>);
+
+/// Plans every row of a batch. `changes` None takes each row's own, a column `changes` of lists of
+/// texts; null is none.
+pub fn plan_batch(
+    batch: &RecordBatch,
+    changes: Option<&[String]>,
+    options: Options,
+) -> Result<(RecordBatch, usize), SchemaError> {
+    let groups = Groups::of(batch)?;
+    let lists = Structs::of_batch(batch).lists("changes", changes.is_none())?;
+    let texts = lists.strings()?;
+    let own = |row: usize| {
+        let texts = lists.get(row).unwrap_or(0..0).enumerate().map(|(i, at)| {
+            let path = || format!("changes[{i}]");
+            element(optional_text(&texts, at, path)?, "string", path)
+        });
+        texts.collect::<Result<Vec<&str>, GroupError>>()
+    };
+    let rows: Vec<PlanRow> = in_parallel(batch.num_rows(), options.threads, |row| {
+        let planned = groups.group(row, options.max_partitions).and_then(|group| {
+            let assignor = assignor(&group, options.assignor)?;
+            let changes = match changes {
+                Some(texts) => plans::changes_from_texts(texts.iter().map(String::as_str))?,
+                None => plans::changes_from_texts(own(row)?.into_iter())?,
+            };
+            Ok((assignor, plans::plan(&group, assignor, &changes)?))
+        });
+        (groups.group_id(row), planned)
+    });
+    let bad = rows.iter().filter(|(_, planned)| planned.is_err()).count();
+    Ok((figures::write(&rows), bad))
+}
+
 fn answer(group: GroupSpec<'_>, options: Options) -> Result<Answer<'_>, GroupError> {
     let (assignor, assignment) = assign(&group, options.assignor)?;
     Ok(Answer {
         group,
         assignor,
         assignment,
-    })
-}
-
-/// The input's columns.
-struct Groups<'a> {
-    group_id: Strings<'a>,
-    assignor: Strings<'a>,
-    topics: Lists<'a>,
-    topic_name: Strings<'a>,
-    topic_partitions: Integers<'a>,
-    topic_racks: Lists<'a>,
-    replicas: Lists<'a>,
-    replica_rack: Strings<'a>,
-    members: Lists<'a>,
-    member_id: Strings<'a>,
-    group_instance_id: Strings<'a>,
-    client_id: Strings<'a>,
-    member_topics: Lists<'a>,
-    member_topic: Strings<'a>,
-    owned: Lists<'a>,
-    owned_topic: Strings<'a>,
-    owned_partitions: Lists<'a>,
-    owned_partition: Integers<'a>,
-    generation_id: Integers<'a>,
-    rack_id: Strings<'a>,
-}
-
-impl<'a> Groups<'a> {
-    fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
-        let row = Structs::of_batch(batch);
-        let topics = row.lists("topics", true)?;
-        let topic = topics.structs()?;
-        let topic_racks = topic.lists("racks", false)?;
-        let replicas = topic_racks.lists()?;
-        let members = row.lists("members", true)?;
-        let member = members.structs()?;
-        let member_topics = member.lists("topics", true)?;
-        let owned = member.lists("owned_partitions", false)?;
-        let owned_entry = owned.structs()?;
-        let owned_partitions = owned_entry.lists("partitions", true)?;
-        Ok(Self {
-            group_id: row.strings("group_id", true)?,
-            assignor: row.strings("assignor", false)?,
-            topic_name: topic.strings("name", true)?,
-            topic_partitions: topic.integers("partitions", true)?,
-            replica_rack: replicas.strings()?,
-            member_id: member.strings("member_id", true)?,
-            group_instance_id: member.strings("group_instance_id", false)?,
-            client_id: member.strings("client_id", false)?,
-            member_topic: member_topics.strings()?,
-            owned_topic: owned_entry.strings("topic", true)?,
-            owned_partition: owned_partitions.integers()?,
-            generation_id: member.integers("generation_id", false)?,
-            rack_id: member.strings("rack_id", false)?,
-            topics,
-            topic_racks,
-            replicas,
-            members,
-            member_topics,
-            owned,
-            owned_partitions,
-        })
-    }
-
-    fn answer(&self, row: usize, options: Options) -> Row<'a> {
-        let group = self.group(row, options.max_partitions);
-        let group_id = self.group_id.get(row).ok().flatten();
-        (group_id, group.and_then(|group| answer(group, options)))
-    }
-
-    fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
-        let group_id = text(&self.group_id, row, || "group_id".into())?;
-        let assignor = optional_text(&self.assignor, row, || "assignor".into())?;
-        let mut builder = GroupBuilder::new(group_id, assignor);
-        for (i, at) in required(self.topics.get(row), || "topics".into())?.enumerate() {
-            self.topic(&mut builder, i, at)?;
-        }
-        for (i, at) in required(self.members.get(row), || "members".into())?.enumerate() {
-            self.member(&mut builder, i, at)?;
-        }
-        builder.finish(max_partitions)
-    }
-
-    fn topic(&self, builder: &mut GroupBuilder<'a>, i: usize, at: usize) -> Result<(), GroupError> {
-        let name = text(&self.topic_name, at, || format!("topics[{i}].name"))?;
-        let path = || format!("topics[{i}].partitions");
-        let partitions = required(self.topic_partitions.get(at), path)?;
-        builder.topic(name, count(partitions, "count", path)?);
-        if let Some(racks) = self.topic_racks.get(at) {
-            builder.topic_racks();
-            for (p, partition) in racks.enumerate() {
-                let replicas = self.replicas.get(partition).unwrap_or(0..0);
-                let rack = |at| {
-                    let path = || format!("topics[{i}].racks[{p}]");
-                    optional_text(&self.replica_rack, at, path).transpose()
-                };
-                let racks: Result<Vec<&str>, GroupError> = replicas.filter_map(rack).collect();
-                builder.replica_racks(racks?.into_iter());
-            }
-        }
-        Ok(())
-    }
-
-    fn member(
-        &self,
-        builder: &mut GroupBuilder<'a>,
-        i: usize,
-        at: usize,
-    ) -> Result<(), GroupError> {
-        let path = |field: &str| format!("members[{i}].{field}");
-        let member_id = text(&self.member_id, at, || path("member_id"))?;
-        let instance = &self.group_instance_id;
-        let group_instance_id = optional_text(instance, at, || path("group_instance_id"))?;
-        let client_id = optional_text(&self.client_id, at, || path("client_id"))?;
-        let rack_id = optional_text(&self.rack_id, at, || path("rack_id"))?;
-        let generation_id = self.generation_id.get(at).map(|generation| {
-            i32::try_from(generation).map_err(|_| {
-                let problem = format!(
-                    "{generation} is not a generation from {} to {}",
-                    i32::MIN,
-                    i32::MAX
-                );
-                GroupError::new(format!("members[{i}].generation_id"), problem)
-            })
-        });
-        builder.member(MemberFields {
-            member_id,
-            group_instance_id,
-            client_id,
-            rack_id,
-            generation_id: generation_id.transpose()?,
-        });
-        let topics = required(self.member_topics.get(at), || {
-            format!("members[{i}].topics")
-        })?;
-        for (t, at) in topics.enumerate() {
-            let path = || format!("members[{i}].topics[{t}]");
-            let topic = optional_text(&self.member_topic, at, path)?;
-            builder.subscribe(element(topic, "string", path)?);
-        }
-        for (e, entry) in self.owned.get(at).unwrap_or(0..0).enumerate() {
-            let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
-            let topic = text(&self.owned_topic, entry, || entry_path("topic"))?;
-            let topic = builder.topic_id(topic);
-            let partitions = self.owned_partitions.get(entry);
-            for (p, at) in required(partitions, || entry_path("partitions"))?.enumerate() {
-                let path = || format!("{}[{p}]", entry_path("partitions"));
-                let partition = element(self.owned_partition.get(at), "partition", path)?;
-                builder.own(topic, count(partition, "partition", path)?);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn required<T>(value: Option<T>, path: impl FnOnce() -> String) -> Result<T, GroupError> {
-    value.ok_or_else(|| GroupError::new(path(), "missing"))
-}
-
-fn element<T>(
-    value: Option<T>,
-    noun: &str,
-    path: impl FnOnce() -> String,
-) -> Result<T, GroupError> {
-    value.ok_or_else(|| GroupError::new(path(), format!("null is not a {noun}")))
-}
-
-fn optional_text<'a>(
-    column: &Strings<'a>,
-    at: usize,
-    path: impl FnOnce() -> String,
-) -> Result<Option<&'a str>, GroupError> {
-    let not_utf8 = |_: NotUtf8| GroupError::new(path(), "not UTF-8");
-    column.get(at).map_err(not_utf8)
-}
-
-fn text<'a>(
-    column: &Strings<'a>,
-    at: usize,
-    path: impl Fn() -> String,
-) -> Result<&'a str, GroupError> {
-    required(optional_text(column, at, &path)?, path)
-}
-
-fn count(number: i64, noun: &str, path: impl FnOnce() -> String) -> Result<u32, GroupError> {
-    let fits = (0..=i64::from(i32::MAX)).contains(&number);
-    fits.then_some(number as u32).ok_or_else(|| {
-        GroupError::new(
-            path(),
-            format!("{number} is not a {noun} from 0 to {}", i32::MAX),
-        )
     })
 }

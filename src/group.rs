@@ -25,7 +25,7 @@ pub struct Topic<'a> {
     /// 0 for a topic without metadata: assignors see neither.
     pub partitions: u32,
     /// Where its entries of `GroupSpec::replica_racks` start, if it has any.
-    racks: Option<u32>,
+    pub(crate) racks: Option<u32>,
 }
 
 pub struct Member<'a> {
@@ -36,8 +36,8 @@ pub struct Member<'a> {
     pub rack: Option<RackId>,
     /// In which generation it owned what it owned.
     pub generation_id: Option<i32>,
-    topics: (u32, u32),
-    owned: (u32, u32),
+    pub(crate) topics: (u32, u32),
+    pub(crate) owned: (u32, u32),
 }
 
 /// One group; immutable, validated once, by `GroupBuilder::finish`.
@@ -46,11 +46,14 @@ pub struct GroupSpec<'a> {
     pub assignor: Option<&'a str>,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,
-    subscriptions: Vec<TopicId>,
-    owned: Vec<TopicPartition>,
+    /// Topics before this one are declared, the others only subscribed to or owned.
+    pub(crate) declared: usize,
+    pub(crate) rack_names: Vec<&'a str>,
+    pub(crate) subscriptions: Vec<TopicId>,
+    pub(crate) owned: Vec<TopicPartition>,
     /// `replica_racks[i]..replica_racks[i + 1]` of `rack_ids` are the racks of one partition.
-    replica_racks: Vec<u32>,
-    rack_ids: Vec<RackId>,
+    pub(crate) replica_racks: Vec<u32>,
+    pub(crate) rack_ids: Vec<RackId>,
 }
 
 impl<'a> GroupSpec<'a> {
@@ -92,10 +95,9 @@ impl<'a> GroupSpec<'a> {
 /// Takes a group in, field by field: first its topics, then its members.
 pub struct GroupBuilder<'a> {
     group: GroupSpec<'a>,
-    declared: usize,
     racks_given: Vec<Option<u32>>,
     topic_ids: FxHashMap<&'a str, TopicId>,
-    rack_names: FxHashMap<&'a str, RackId>,
+    rack_ids: FxHashMap<&'a str, RackId>,
 }
 
 /// The fields of a member that are not lists.
@@ -115,15 +117,16 @@ impl<'a> GroupBuilder<'a> {
                 assignor,
                 topics: Vec::new(),
                 members: Vec::new(),
+                declared: 0,
+                rack_names: Vec::new(),
                 subscriptions: Vec::new(),
                 owned: Vec::new(),
                 replica_racks: vec![0],
                 rack_ids: Vec::new(),
             },
-            declared: 0,
             racks_given: Vec::new(),
             topic_ids: FxHashMap::default(),
-            rack_names: FxHashMap::default(),
+            rack_ids: FxHashMap::default(),
         }
     }
 
@@ -136,7 +139,7 @@ impl<'a> GroupBuilder<'a> {
             racks: None,
         });
         self.racks_given.push(None);
-        self.declared += 1;
+        self.group.declared += 1;
     }
 
     /// Says that the last topic tells its racks; then one `replica_racks` for each partition.
@@ -209,15 +212,18 @@ impl<'a> GroupBuilder<'a> {
     }
 
     fn rack_id(&mut self, name: &'a str) -> RackId {
-        let next = self.rack_names.len() as RackId;
-        *self.rack_names.entry(name).or_insert(next)
+        let names = &mut self.group.rack_names;
+        *self.rack_ids.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() as RackId - 1
+        })
     }
 
     /// Validates, as `model._validate` does: same order, same words.
     pub fn finish(self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         let group = &self.group;
         let mut total = 0u64;
-        for (i, topic) in group.topics[..self.declared].iter().enumerate() {
+        for (i, topic) in group.topics[..group.declared].iter().enumerate() {
             let first = self.topic_ids[topic.name] as usize;
             if first != i {
                 return Err(GroupError::new(

@@ -5,6 +5,7 @@
 
 pub mod assignors;
 pub mod batch;
+pub mod changes;
 pub mod contract;
 pub mod error;
 pub mod group;
@@ -12,6 +13,7 @@ pub mod hash_table;
 pub mod lines;
 pub mod order;
 pub mod ownership;
+pub mod plans;
 pub mod possible;
 #[cfg(feature = "python")]
 mod python;

@@ -116,14 +116,14 @@ impl Assignment {
 }
 
 /// A set of partitions: a bit for each that exists, a hash set for the others.
-struct PartitionSet {
+pub struct PartitionSet {
     base: Vec<u32>,
     existing: Vec<bool>,
     others: rustc_hash::FxHashSet<TopicPartition>,
 }
 
 impl PartitionSet {
-    fn new(group: &GroupSpec) -> Self {
+    pub fn new(group: &GroupSpec) -> Self {
         let mut base = Vec::with_capacity(group.topics.len() + 1);
         base.push(0);
         for topic in &group.topics {
@@ -143,14 +143,14 @@ impl PartitionSet {
         (at < u64::from(self.base[tp.topic as usize + 1])).then_some(at as usize)
     }
 
-    fn insert(&mut self, tp: TopicPartition) -> bool {
+    pub fn insert(&mut self, tp: TopicPartition) -> bool {
         match self.place(tp) {
             Some(at) => !std::mem::replace(&mut self.existing[at], true),
             None => self.others.insert(tp),
         }
     }
 
-    fn contains(&self, tp: TopicPartition) -> bool {
+    pub fn contains(&self, tp: TopicPartition) -> bool {
         match self.place(tp) {
             Some(at) => self.existing[at],
             None => self.others.contains(&tp),

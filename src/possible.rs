@@ -92,16 +92,18 @@ impl Possible {
         Assignment::of_lists(&given)
     }
 
-    /// Prices of topic classes, and of members.
-    pub fn prices(&self) -> (Vec<(u32, i64)>, Vec<(MemberId, i64)>) {
-        let topics = self
-            .moved
-            .iter()
-            .flat_map(|level| level.topic_prices.clone());
-        let members = self
-            .moved
-            .iter()
-            .flat_map(|level| level.member_prices.clone());
-        (topics.collect(), members.collect())
+    /// A price for each topic class of each level.
+    pub fn topic_prices(&self) -> Vec<(u32, i64)> {
+        let levels = self.moved.iter();
+        levels
+            .flat_map(|level| level.topic_prices.clone())
+            .collect()
+    }
+
+    pub fn member_prices(&self) -> Vec<(MemberId, i64)> {
+        let levels = self.moved.iter();
+        levels
+            .flat_map(|level| level.member_prices.clone())
+            .collect()
     }
 }

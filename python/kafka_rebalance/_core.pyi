@@ -22,6 +22,7 @@ __all__ = [
     "encode_assignment",
     "encode_sticky_user_data",
     "encode_subscription",
+    "plan_batch",
 ]
 
 @final
@@ -55,6 +56,13 @@ def assign_batch(
 ) -> tuple[ArrowBatch, int]: ...
 def assign_line_batch(
     batch: object, assignor: str | None, max_partitions: int, threads: int
+) -> tuple[ArrowBatch, int]: ...
+def plan_batch(
+    batch: object,
+    assignor: str | None,
+    changes: Sequence[str] | None,
+    max_partitions: int,
+    threads: int,
 ) -> tuple[ArrowBatch, int]: ...
 def decode_subscription(
     data: bytes,

@@ -1,6 +1,7 @@
 """Groups in bulk, as Arrow record batches: a row a group in, a row a group out."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rebalance import _core
@@ -28,11 +29,39 @@ def assign_batch(
     Errors   TypeError for a column that is missing or of another type; GroupError for an unknown
              `assignor`.
     """
+    threads = _threads(threads)
+    answers, _ = _core.assign_batch(batch, assignor, max_partitions, threads)
+    return _record_batch(answers, "assign_batch")
+
+
+def plan_batch(
+    batch: object,
+    assignor: str | None = None,
+    changes: Sequence[str] | None = None,
+    *,
+    max_partitions: int = MAX_PARTITIONS,
+    threads: int | None = None,
+) -> "pa.RecordBatch":
+    """Plans every row of a batch of groups: the figures of `plan`, a row a group.
+
+    `changes` are texts, as `add-members=2`, for every group; None takes each row's own from a
+    column `changes`, a list of texts (null: none). The rest as in `assign_batch`.
+
+    Answer   columns group_id, assignor, those of `Figures`, error; a bad group, or a change that
+             does not fit it, has its error set and null figures.
+    """
+    threads = _threads(threads)
+    answers, _ = _core.plan_batch(batch, assignor, changes, max_partitions, threads)
+    return _record_batch(answers, "plan_batch")
+
+
+def _threads(threads: int | None) -> int:
+    return os.cpu_count() or 1 if threads is None else threads
+
+
+def _record_batch(answers: object, part: str) -> "pa.RecordBatch":
     try:
         import pyarrow as pa
     except ImportError:
-        raise MissingExtra("assign_batch", "arrow") from None
-    answers, _ = _core.assign_batch(
-        batch, assignor, max_partitions, os.cpu_count() or 1 if threads is None else threads
-    )
+        raise MissingExtra(part, "arrow") from None
     return pa.record_batch(answers)

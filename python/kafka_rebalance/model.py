@@ -110,6 +110,29 @@ class GroupSpec:
 
         return contract.dumps(contract.to_dict(self))
 
+    def edited(
+        self,
+        *,
+        topics: tuple[Topic, ...] | None = None,
+        members: tuple[Member, ...] | None = None,
+        assignor: str | None = None,
+        generation_id: int | None = None,
+    ) -> "GroupSpec":
+        """The same group with other fields, validated again; None leaves a field as it is."""
+        return GroupSpec(
+            self.group_id,
+            self.topics if topics is None else topics,
+            self.members if members is None else members,
+            self.assignor if assignor is None else assignor,
+            self.generation_id if generation_id is None else generation_id,
+            max_partitions=self.limit,
+        )
+
+    @property
+    def limit(self) -> int:
+        """How many partitions it may grow to: one that was let in above the usual may stay so."""
+        return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics))
+
     def partition_counts(self) -> dict[str, int]:
         """Topics with metadata and at least one partition: the only ones that assignors see."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}

@@ -26,9 +26,10 @@ class Balance:
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Balance":
-        mean = sum(counts) / len(counts)
-        variance = sum((count - mean) ** 2 for count in counts) / len(counts)
-        return cls(min(counts), max(counts), mean, math.sqrt(variance))
+        """On whole numbers as long as possible: the order of the members leaves no trace."""
+        members, total = len(counts), sum(counts)
+        squares = members * sum(count * count for count in counts) - total * total
+        return cls(min(counts), max(counts), total / members, math.sqrt(squares) / members)
 
     def to_dict(self) -> dict[str, float]:
         return {"min": self.min, "max": self.max, "mean": self.mean, "stddev": self.stddev}

@@ -22,7 +22,7 @@ fn list_of(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new(ELEMENT, item, true)))
 }
 
-fn fields<const N: usize>(named: [(&str, DataType); N]) -> Fields {
+pub fn fields<const N: usize>(named: [(&str, DataType); N]) -> Fields {
     named
         .into_iter()
         .map(|(name, data_type)| Field::new(name, data_type, true))

@@ -81,6 +81,21 @@ pub fn assign_line_batch(
     )
 }
 
+#[pyfunction]
+pub fn plan_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    assignor: Option<&str>,
+    changes: Option<Vec<String>>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<(ArrowBatch, usize)> {
+    let plan = |batch: &RecordBatch, options: Options| {
+        batch::plan_batch(batch, changes.as_deref(), options)
+    };
+    answer(py, batch, assignor, max_partitions, threads, plan)
+}
+
 type Answered = Result<(RecordBatch, usize), batch::SchemaError>;
 
 fn answer(
@@ -89,7 +104,7 @@ fn answer(
     assignor: Option<&str>,
     max_partitions: u64,
     threads: usize,
-    assign: fn(&RecordBatch, Options) -> Answered,
+    answer: impl Fn(&RecordBatch, Options) -> Answered + Sync,
 ) -> PyResult<(ArrowBatch, usize)> {
     let options = Options {
         assignor: by_name(py, assignor)?,
@@ -97,7 +112,7 @@ fn answer(
         threads,
     };
     let batch = read(batch)?;
-    let answered = py.detach(|| assign(&batch, options));
+    let answered = py.detach(|| answer(&batch, options));
     let (answers, bad) = answered.map_err(|error| PyTypeError::new_err(error.to_string()))?;
     Ok((ArrowBatch(answers), bad))
 }

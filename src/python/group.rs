@@ -167,16 +167,15 @@ pub fn best_possible<'py>(py: Python<'py>, group: Group) -> PyResult<Possible<'p
             )
         });
         let levels: Vec<Level> = levels.collect();
-        let (topic_prices, member_prices) = possible.prices();
-        let topic_prices = topic_prices
-            .into_iter()
-            .flat_map(|(c, price)| names(c).map(move |topic| (topic, price)));
+        let topic_prices = possible.topic_prices().into_iter();
+        let topic_prices =
+            topic_prices.flat_map(|(c, price)| names(c).map(move |topic| (topic, price)));
         Ok((
             possible.least_moves,
             levels,
             Answer::of(&spec, possible.assignment(&spec)),
             topic_prices.collect(),
-            member_prices,
+            possible.member_prices(),
         ))
     });
     let (moves, levels, answer, topic_prices, member_prices) =

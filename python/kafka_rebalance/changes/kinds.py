@@ -14,10 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from kafka_rebalance.assignors.registry import assignor_names, unknown
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import MAX_PARTITIONS, GroupSpec, Member, Topic, quoted
+from kafka_rebalance.model import GroupSpec, Member, Topic, quoted
 
 from .made_up import MadeUp, next_instance_id, prefix_of
+
+MOST_NEW_MEMBERS = 100_000
+"""How many members may join at once: a guard, far above any real group."""
 
 
 class Edited(NamedTuple):
@@ -59,8 +63,8 @@ class AddMembers:
         return text + ("" if self.like is None else f",like={self.like}")
 
     def events(self, group: GroupSpec) -> list[Event]:
-        if self.count < 1:
-            raise _error(f"{self.count} is not a number of members from 1 on")
+        if not 1 <= self.count <= MOST_NEW_MEMBERS:
+            raise _error(f"{self.count} is not a number of members from 1 to {MOST_NEW_MEMBERS}")
         model = group.members[-1] if self.like is None else find_member(group, self.like)
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
@@ -84,7 +88,7 @@ class AddMembers:
                 )
                 taken.add(member.member_id)
                 joined.append(member)
-            return Edited(_edited(group, members=(*group.members, *joined)))
+            return Edited(group.edited(members=(*group.members, *joined)))
 
         return [Event(str(self), edit)]
 
@@ -162,7 +166,7 @@ class AddPartitions:
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
             topics = tuple(grown if t.name == self.topic else t for t in group.topics)
-            return Edited(_edited(group, topics=topics))
+            return Edited(group.edited(topics=topics))
 
         return [Event(str(self), edit)]
 
@@ -191,7 +195,7 @@ class AddTopics:
                 replace(m, topics=m.topics + tuple(n for n in names if n not in m.topics))
                 for m in group.members
             )
-            return Edited(_edited(group, topics=group.topics + created, members=members))
+            return Edited(group.edited(topics=group.topics + created, members=members))
 
         return [Event(str(self), edit)]
 
@@ -216,7 +220,7 @@ class RemoveTopics:
                 replace(m, topics=tuple(t for t in m.topics if t not in gone))
                 for m in group.members
             )
-            return Edited(_edited(group, topics=topics, members=members))
+            return Edited(group.edited(topics=topics, members=members))
 
         return [Event(str(self), edit)]
 
@@ -242,7 +246,7 @@ class Resubscribe:
                 replace(m, topics=self.topics) if who in (None, m.member_id) else m
                 for m in group.members
             )
-            return Edited(_edited(group, members=members))
+            return Edited(group.edited(members=members))
 
         return [Event(str(self), edit)]
 
@@ -262,11 +266,13 @@ class SwitchAssignor:
         return f"switch-assignor={self.assignor}"
 
     def events(self, group: GroupSpec) -> list[Event]:
+        if self.assignor not in assignor_names():
+            raise _error(unknown(self.assignor))
         if group.assignor == self.assignor:
             raise _error(f"{quoted(self.assignor)} is the group's assignor already")
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
-            return Edited(_edited(group, assignor=self.assignor), starts_over=True)
+            return Edited(group.edited(assignor=self.assignor), starts_over=True)
 
         return [Event(str(self), edit)]
 
@@ -349,36 +355,14 @@ def find_topic(group: GroupSpec, name: str) -> Topic:
     raise _error(f"there is no topic {quoted(name)}")
 
 
-def _edited(
-    group: GroupSpec,
-    *,
-    topics: tuple[Topic, ...] | None = None,
-    members: tuple[Member, ...] | None = None,
-    assignor: str | None = None,
-) -> GroupSpec:
-    return GroupSpec(
-        group.group_id,
-        group.topics if topics is None else topics,
-        group.members if members is None else members,
-        group.assignor if assignor is None else assignor,
-        group.generation_id,
-        max_partitions=_limit(group),
-    )
-
-
-def _limit(group: GroupSpec) -> int:
-    """A group that was let in above the usual limit may stay as it is."""
-    return max(MAX_PARTITIONS, sum(topic.partitions for topic in group.topics))
-
-
 def _guard(group: GroupSpec, more: int) -> None:
     total = sum(topic.partitions for topic in group.topics) + more
-    if total > _limit(group):
-        raise _error(f"{total} partitions in all, more than the limit of {_limit(group)}")
+    if total > group.limit:
+        raise _error(f"{total} partitions in all, more than the limit of {group.limit}")
 
 
 def _without(group: GroupSpec, gone: set[str]) -> GroupSpec:
-    return _edited(group, members=tuple(m for m in group.members if m.member_id not in gone))
+    return group.edited(members=tuple(m for m in group.members if m.member_id not in gone))
 
 
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
@@ -392,9 +376,7 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
         owned_partitions=(),
         generation_id=None,
     )
-    return Edited(
-        _edited(group, members=(*others, back)), renamed={back.member_id: member.member_id}
-    )
+    return Edited(group.edited(members=(*others, back)), renamed={back.member_id: member.member_id})
 
 
 def _restart(group: GroupSpec, member: Member, ids: MadeUp | None) -> Edited:
@@ -408,7 +390,7 @@ def _restart(group: GroupSpec, member: Member, ids: MadeUp | None) -> Edited:
         for m in group.members
     )
     return Edited(
-        _edited(group, members=members), renamed={new_id: member.member_id}, rebalances=False
+        group.edited(members=members), renamed={new_id: member.member_id}, rebalances=False
     )
 
 

@@ -12,8 +12,8 @@ import re
 import uuid
 from collections.abc import Collection
 
-_UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_NUMBER = re.compile(r"[0-9]{0,9}$")
+_UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_NUMBER = re.compile(r"[0-9]{0,9}\Z")
 
 
 class MadeUp:
@@ -46,12 +46,8 @@ def next_instance_id(group_instance_id: str, taken: Collection[str]) -> str:
     """The next free instance id in its own count: payments-3 gives payments-4; else name-2."""
     number = _NUMBER.search(group_instance_id)
     digits = number[0] if number else ""
-    stem = group_instance_id[: len(group_instance_id) - len(digits)] or "-"
-    n = int(digits) if digits else 1
-    if not digits:
-        stem = f"{group_instance_id}-"
-    while True:
+    stem = group_instance_id.removesuffix(digits) if digits else f"{group_instance_id}-"
+    n = int(digits or 1) + 1
+    while f"{stem}{n}" in taken:
         n += 1
-        instance_id = f"{stem}{n}"
-        if instance_id not in taken:
-            return instance_id
+    return f"{stem}{n}"

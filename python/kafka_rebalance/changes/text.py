@@ -25,13 +25,13 @@ from .kinds import (
     SwitchAssignor,
 )
 
-_TEXT = re.compile(r"\s*([a-z-]+)(?:[= ](.*?))?\s*", re.DOTALL)
+_TEXT = re.compile(r"([a-z-]+)(?:[= ](.*))?", re.DOTALL)
 _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def change_from_text(text: str) -> Change:
     """Reads one change; GroupError at `change` for what is not one."""
-    match = _TEXT.fullmatch(text)
+    match = _TEXT.fullmatch(text.strip(" \t\r\n"))
     verb, value = (match[1], match[2] or "") if match else (text, "")
     if verb not in VERBS:
         raise _error(f"{quoted(text)} begins with none of {', '.join(VERBS)}")

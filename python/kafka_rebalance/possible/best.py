@@ -60,7 +60,7 @@ class Level:
 class Possible:
     """The best balance, and the fewest partitions that change hands on the way to it.
 
-    `assignment` reaches both. `levels` prove the balance, prices the moves (see `moves.py`): a price
+    `assignment` reaches both. `levels` prove the balance, prices the moves (see `moves.py`): one
     for each topic and each member.
     """
 

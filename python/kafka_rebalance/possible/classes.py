@@ -30,20 +30,20 @@ class Classes:
 
 
 def classify(group: GroupSpec) -> Classes:
-    """Topic classes by the first topic of each in the group's order, then members likewise."""
+    """Topic classes in the order of their first names, subscription classes in join order."""
     counts = group.partition_counts()
-    topics_of = [{t for t in member.topics if t in counts} for member in group.members]
+    existing = [{t for t in member.topics if t in counts} for member in group.members]
     by_subscription: dict[frozenset[str], list[int]] = {}
-    for m, topics in enumerate(topics_of):
-        by_subscription.setdefault(frozenset(topics), []).append(m)
+    for m, subscription in enumerate(existing):
+        by_subscription.setdefault(frozenset(subscription), []).append(m)
     subscriptions = list(by_subscription)
     class_of_member = [0] * len(group.members)
-    for k, subscription in enumerate(subscriptions):
-        for m in by_subscription[subscription]:
+    for k, sharers in enumerate(by_subscription.values()):
+        for m in sharers:
             class_of_member[m] = k
     by_subscribers: dict[tuple[int, ...], list[str]] = {}
     for topic in by_name(counts):
-        subscribers = tuple(k for k, topics in enumerate(subscriptions) if topic in topics)
+        subscribers = tuple(k for k, names in enumerate(subscriptions) if topic in names)
         if subscribers:
             by_subscribers.setdefault(subscribers, []).append(topic)
     topics = list(by_subscribers.values())
@@ -54,7 +54,7 @@ def classify(group: GroupSpec) -> Classes:
         subscribers=[list(subscribers) for subscribers in by_subscribers],
         class_of_topic={t: c for c, names in enumerate(topics) for t in names},
         class_of_member=class_of_member,
-        owner=_owners(group, counts, topics_of),
+        owner=_owners(group, counts, existing),
     )
 
 

@@ -80,9 +80,7 @@ class Flow:
                     queue.append((head, depth + 1))
         return level
 
-    def _augment(
-        self, source: int, sink: int, level: list[int | None], unused: list[int]
-    ) -> int:
+    def _augment(self, source: int, sink: int, level: list[int | None], unused: list[int]) -> int:
         """One path, a level at a time; `unused[n]` skips arcs of n that lead nowhere any more."""
         path: list[int] = []
         node = source

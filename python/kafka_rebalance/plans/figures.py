@@ -1,0 +1,80 @@
+"""The figures of a plan, one name for each: in Python, in JSON, as Spark's columns.
+
+Mirror: `src/plans/figures.rs`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.ownership import Balance
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a plan costs and brings, and what would have been possible.
+
+    `rounds`              rebalances until the group has settled; `settled` False: it never does.
+    `moves`               partitions that a member gets that it did not hold, over all rounds.
+    `least_moves`         how few of them would have led to the best balance.
+    `unavailable`         partitions that nobody reads in one round or more.
+    `unavailable_rounds`  the same, each counted as often as there are such rounds.
+    `balance_*`           partitions a member: before the changes, after, and the best possible.
+    `rack_share_*`        share of partitions whose reader is in a rack of one of their replicas,
+                          of those for which both are known; None if there are none.
+    `depends_on_ids`      whether members take part whose ids are made up.
+    """
+
+    rounds: int
+    moves: int
+    least_moves: int
+    unavailable: int
+    unavailable_rounds: int
+    balance_before: Balance
+    balance_after: Balance
+    balance_possible: Balance
+    rack_share_before: float | None
+    rack_share_after: float | None
+    settled: bool
+    depends_on_ids: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            name: value.to_dict() if isinstance(value, Balance) else value
+            for name, value in values.items()
+        }
+
+
+def rack_share(
+    group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
+) -> float | None:
+    """Share of partitions read within a rack of a replica, of those for which that is known."""
+    racks = {topic.name: topic.racks for topic in group.topics if topic.racks is not None}
+    known = near = 0
+    for member in group.members:
+        if member.rack is None:
+            continue
+        for topic, partition in assignment.get(member.member_id, ()):
+            replicas = racks.get(topic, ())
+            if partition < len(replicas) and any(rack is not None for rack in replicas[partition]):
+                known += 1
+                near += member.rack in replicas[partition]
+    return near / known if known else None
+
+
+def topic_balances(
+    group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
+) -> dict[str, Balance]:
+    """For each topic with subscribers, how evenly they share its partitions; topics in order."""
+    held = Counter(
+        (topic, member_id) for member_id, owned in assignment.items() for topic, _ in owned
+    )
+    balances = {}
+    for topic in group.topics:
+        subscribers = [m.member_id for m in group.members if topic.name in m.topics]
+        if subscribers and topic.partitions:
+            balances[topic.name] = Balance.of([held[topic.name, m] for m in subscribers])
+    return balances

@@ -1,0 +1,166 @@
+"""One rebalance after another, until a group has settled.
+
+    eager         everybody gives up everything, joins, and is assigned: one round
+    cooperative   everybody reads on while the leader assigns; who has lost something gives it up
+                  and joins again, and the next round hands it out; settled when nobody lost any
+
+1. What the members send: what they hold, and in which generation they got it.
+2. The leader's assignor answers.
+3. The difference is what each keeps, gives up and gets.
+4. Nobody reads a partition during a round in which nobody holds it; eager members hold nothing.
+5. The answer is what the members hold from here on, in a new generation.
+
+A cooperative group with racks may never settle: Kafka's assignor can move partitions although
+nothing changed. A state that comes again ends the play, unsettled. Mirror: `src/plans/rounds.rs`.
+
+Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-429.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from kafka_rebalance.assignors import RebalanceProtocol, assign
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, custom
+from kafka_rebalance.fields import MAX_INT32
+from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.ownership import Assignment, Delta
+
+MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One rebalance.
+
+    `group`        what the leader was asked: the members with what they sent.
+    `generation_id` the generation that it leads to.
+    `held`         what they held when the round began; `delta` is the way to `assignment`.
+    `withheld`     given up in this round, and assigned only in the next: by who gets it there.
+    `unavailable`  what nobody reads during the round, by topic and partition.
+    """
+
+    group: GroupSpec
+    generation_id: int
+    protocol: RebalanceProtocol
+    held: Assignment
+    assignment: Assignment
+    delta: Delta
+    withheld: Assignment
+    unavailable: tuple[TopicPartition, ...]
+
+    @property
+    def kept(self) -> Assignment:
+        """Held before and after; an eager member gives up these too, for the time of the round."""
+        return self.delta.retained
+
+    @property
+    def revoked(self) -> Assignment:
+        """Held before and not after."""
+        return self.delta.revoked
+
+    @property
+    def gained(self) -> Assignment:
+        """Held after and not before."""
+        return self.delta.assigned
+
+
+class Played(NamedTuple):
+    """The rounds, the group in which they end, and whether it has settled."""
+
+    rounds: tuple[Round, ...]
+    group: GroupSpec
+    settled: bool
+
+
+def protocol_of(assignor: str) -> RebalanceProtocol:
+    """What members that have only this assignor configured rebalance by."""
+    if assignor in BUILT_IN:
+        cooperative = BUILT_IN[assignor].withholds
+    else:
+        cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
+    return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
+
+
+def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) -> Played:
+    """Rebalances until the group has settled; `starts_over` when another assignor takes over."""
+    protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
+    rounds: list[Round] = []
+    seen = set()
+    settled = False
+    while not settled and len(rounds) < MOST_ROUNDS:
+        # 1.
+        held = Assignment.owned(group)
+        sent = _forgetful(group) if starts_over else group
+        # 2.
+        assignment = assign(sent, assignor, engine=engine)
+        # 3.
+        delta = assignment - held
+        # 4.
+        reading = held if protocol is RebalanceProtocol.COOPERATIVE else Assignment.of({})
+        generation_id = _next_generation(group)
+        rounds.append(
+            Round(
+                group=sent,
+                generation_id=generation_id,
+                protocol=protocol,
+                held=held,
+                assignment=assignment,
+                delta=delta,
+                withheld=Assignment.of({}),
+                unavailable=_without_reader(group, reading),
+            )
+        )
+        # 5.
+        group = _in_generation(group, generation_id, assignment)
+        settled = protocol is RebalanceProtocol.EAGER or not delta.revoked.partitions
+        state = tuple(member.owned_partitions for member in group.members)
+        if state in seen:
+            break
+        seen.add(state)
+    following = [*rounds[1:], None]
+    with_withheld = (
+        one if later is None else replace(one, withheld=_withheld(one, later))
+        for one, later in zip(rounds, following, strict=True)
+    )
+    return Played(tuple(with_withheld), group, settled)
+
+
+def _forgetful(group: GroupSpec) -> GroupSpec:
+    members = tuple(replace(m, owned_partitions=(), generation_id=None) for m in group.members)
+    return group.edited(members=members)
+
+
+def _without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartition, ...]:
+    read = {tp for owned in reading.values() for tp in owned}
+    return tuple(tp for tp in subscribed_partitions(group) if tp not in read)
+
+
+def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
+    """Every partition that somebody would read, in the group's order of topics."""
+    subscribed = {topic for member in group.members for topic in member.topics}
+    for topic in group.topics:
+        if topic.name in subscribed:
+            for partition in range(topic.partitions):
+                yield TopicPartition(topic.name, partition)
+
+
+def _next_generation(group: GroupSpec) -> int:
+    known = [group.generation_id, *(member.generation_id for member in group.members)]
+    return min(1 + max(0, *(generation_id or 0 for generation_id in known)), MAX_INT32)
+
+
+def _in_generation(group: GroupSpec, generation_id: int, assignment: Assignment) -> GroupSpec:
+    members = tuple(
+        replace(m, owned_partitions=assignment[m.member_id], generation_id=generation_id)
+        for m in group.members
+    )
+    return group.edited(members=members, generation_id=generation_id)
+
+
+def _withheld(this: Round, later: Round) -> Assignment:
+    given_up = {tp for owned in this.revoked.values() for tp in owned}
+    given_up.difference_update(tp for owned in this.assignment.values() for tp in owned)
+    return Assignment.of(
+        {m: [tp for tp in owned if tp in given_up] for m, owned in later.gained.items()}
+    )

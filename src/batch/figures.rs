@@ -1,0 +1,104 @@
+//! The columns of a plan's figures, as `plans/figures.py` names them.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    StructArray,
+};
+use arrow_schema::{DataType, Field, Fields, Schema};
+
+use super::PlanRow;
+use super::output::fields;
+use crate::plans::figures::{Balance, Figures};
+
+fn balance_fields() -> Fields {
+    fields([
+        ("min", DataType::Int32),
+        ("max", DataType::Int32),
+        ("mean", DataType::Float64),
+        ("stddev", DataType::Float64),
+    ])
+}
+
+pub fn write(rows: &[PlanRow]) -> RecordBatch {
+    let texts = |of: &dyn Fn(&PlanRow) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    let numbers = |of: &dyn Fn(&Figures) -> i64| -> ArrayRef {
+        Arc::new(planned(rows).map(|one| one.map(of)).collect::<Int64Array>())
+    };
+    let balances = |of: &dyn Fn(&Figures) -> &Balance| -> ArrayRef {
+        let balances: Vec<Option<&Balance>> = planned(rows).map(|one| one.map(of)).collect();
+        let ints = |of: &dyn Fn(&Balance) -> u32| -> ArrayRef {
+            let values = balances.iter().map(|one| one.map(|one| of(one) as i32));
+            Arc::new(values.collect::<Int32Array>())
+        };
+        let floats = |of: &dyn Fn(&Balance) -> f64| -> ArrayRef {
+            let values = balances.iter().map(|one| one.map(of));
+            Arc::new(values.collect::<Float64Array>())
+        };
+        let columns = vec![
+            ints(&|one| one.min),
+            ints(&|one| one.max),
+            floats(&|one| one.mean),
+            floats(&|one| one.stddev),
+        ];
+        let nulls = balances.iter().map(Option::is_some).collect::<Vec<bool>>();
+        Arc::new(StructArray::new(
+            balance_fields(),
+            columns,
+            Some(nulls.into()),
+        ))
+    };
+    let shares = |of: &dyn Fn(&Figures) -> Option<f64>| -> ArrayRef {
+        Arc::new(
+            planned(rows)
+                .map(|one| one.and_then(of))
+                .collect::<Float64Array>(),
+        )
+    };
+    let flags = |of: &dyn Fn(&Figures) -> bool| -> ArrayRef {
+        Arc::new(
+            planned(rows)
+                .map(|one| one.map(of))
+                .collect::<BooleanArray>(),
+        )
+    };
+    let columns: [(&str, ArrayRef); 15] = [
+        ("group_id", texts(&|row| row.0.map(Into::into))),
+        (
+            "assignor",
+            texts(&|row| row.1.as_ref().ok().map(|one| one.0.name().into())),
+        ),
+        ("rounds", numbers(&|one| one.rounds as i64)),
+        ("moves", numbers(&|one| one.moves as i64)),
+        ("least_moves", numbers(&|one| one.least_moves)),
+        ("unavailable", numbers(&|one| one.unavailable as i64)),
+        (
+            "unavailable_rounds",
+            numbers(&|one| one.unavailable_rounds as i64),
+        ),
+        ("balance_before", balances(&|one| &one.balance_before)),
+        ("balance_after", balances(&|one| &one.balance_after)),
+        ("balance_possible", balances(&|one| &one.balance_possible)),
+        ("rack_share_before", shares(&|one| one.rack_share_before)),
+        ("rack_share_after", shares(&|one| one.rack_share_after)),
+        ("settled", flags(&|one| one.settled)),
+        ("depends_on_ids", flags(&|one| one.depends_on_ids)),
+        (
+            "error",
+            texts(&|row| row.1.as_ref().err().map(ToString::to_string)),
+        ),
+    ];
+    let described = columns
+        .iter()
+        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+    let schema = Schema::new(described.collect::<Fields>());
+    let columns = columns.map(|(_, column)| column).to_vec();
+    RecordBatch::try_new(Arc::new(schema), columns).expect("columns are of the schema")
+}
+
+fn planned<'a>(rows: &'a [PlanRow]) -> impl Iterator<Item = Option<&'a Figures>> {
+    rows.iter().map(|row| row.1.as_ref().ok().map(|one| &one.1))
+}

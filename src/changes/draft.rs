@@ -1,0 +1,193 @@
+//! A group between two rebalances: what changes work on, and rounds write to. The reference makes a
+//! new `GroupSpec` each time; here numbers stay what they were, and made-up names are owned.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashSet;
+
+use crate::assignors::Assignor;
+use crate::group::{GroupSpec, Member, RackId, Topic, TopicId, TopicPartition};
+
+#[derive(Clone)]
+pub struct DraftTopic<'a> {
+    pub name: Cow<'a, str>,
+    /// 0 where it is not declared.
+    pub partitions: u32,
+    pub declared: bool,
+    racks: Option<u32>,
+}
+
+#[derive(Clone)]
+pub struct DraftMember<'a> {
+    pub member_id: Cow<'a, str>,
+    pub group_instance_id: Option<Cow<'a, str>>,
+    pub client_id: Option<&'a str>,
+    pub rack: Option<RackId>,
+    pub generation_id: Option<i32>,
+    pub topics: Vec<TopicId>,
+    pub owned: Vec<TopicPartition>,
+    /// Which member of the group that the plan began with it is, maybe under another id.
+    pub origin: Option<u32>,
+}
+
+#[derive(Clone)]
+pub struct Draft<'a> {
+    pub group_id: &'a str,
+    pub assignor: Assignor,
+    pub topics: Vec<DraftTopic<'a>>,
+    pub members: Vec<DraftMember<'a>>,
+    pub rack_names: Vec<Cow<'a, str>>,
+    replica_racks: Vec<u32>,
+    rack_ids: Vec<RackId>,
+}
+
+impl<'a> Draft<'a> {
+    pub fn of(group: &GroupSpec<'a>, assignor: Assignor) -> Self {
+        let topics = group.topics.iter().enumerate();
+        let members = group.members.iter().zip(0u32..);
+        Self {
+            group_id: group.group_id,
+            assignor,
+            topics: topics
+                .map(|(t, topic)| DraftTopic {
+                    name: Cow::Borrowed(topic.name),
+                    partitions: topic.partitions,
+                    declared: t < group.declared,
+                    racks: topic.racks,
+                })
+                .collect(),
+            members: members
+                .map(|(member, m)| DraftMember {
+                    member_id: Cow::Borrowed(member.member_id),
+                    group_instance_id: member.group_instance_id.map(Cow::Borrowed),
+                    client_id: member.client_id,
+                    rack: member.rack,
+                    generation_id: member.generation_id,
+                    topics: group.subscription(m).to_vec(),
+                    owned: group.owned(m).to_vec(),
+                    origin: Some(m),
+                })
+                .collect(),
+            rack_names: group.rack_names.iter().map(|&name| name.into()).collect(),
+            replica_racks: group.replica_racks.clone(),
+            rack_ids: group.rack_ids.clone(),
+        }
+    }
+
+    /// The group as an assignor is asked about it. Everything is numbered and valid already.
+    pub fn spec(&self) -> GroupSpec<'_> {
+        let mut subscriptions = Vec::new();
+        let mut owned = Vec::new();
+        let members = self.members.iter().map(|member| {
+            let topics = subscriptions.len() as u32;
+            let first = owned.len() as u32;
+            subscriptions.extend_from_slice(&member.topics);
+            owned.extend_from_slice(&member.owned);
+            Member {
+                member_id: &member.member_id,
+                group_instance_id: member.group_instance_id.as_deref(),
+                client_id: member.client_id,
+                rack: member.rack,
+                generation_id: member.generation_id,
+                topics: (topics, subscriptions.len() as u32),
+                owned: (first, owned.len() as u32),
+            }
+        });
+        let members = members.collect();
+        let topics = self.topics.iter().map(|topic| Topic {
+            name: &topic.name,
+            partitions: topic.partitions,
+            racks: topic.racks,
+        });
+        GroupSpec {
+            group_id: self.group_id,
+            assignor: None,
+            topics: topics.collect(),
+            members,
+            declared: self.topics.len(),
+            rack_names: self.rack_names.iter().map(|name| &**name).collect(),
+            subscriptions,
+            owned,
+            replica_racks: self.replica_racks.clone(),
+            rack_ids: self.rack_ids.clone(),
+        }
+    }
+
+    pub fn total(&self) -> u64 {
+        let counts = self.topics.iter().map(|topic| u64::from(topic.partitions));
+        counts.sum()
+    }
+
+    pub fn topic(&self, name: &str) -> Option<TopicId> {
+        let found = self
+            .topics
+            .iter()
+            .position(|topic| topic.declared && topic.name == name);
+        found.map(|t| t as TopicId)
+    }
+
+    /// Replica racks of the partitions that come are unknown; where none were, none are said.
+    pub fn grow(&mut self, topic: TopicId, partitions: u32) {
+        let topic = &mut self.topics[topic as usize];
+        if let Some(start) = topic.racks {
+            let first = self.replica_racks.len() as u32 - 1;
+            for p in start as usize..(start + topic.partitions) as usize {
+                let (from, to) = (self.replica_racks[p], self.replica_racks[p + 1]);
+                self.rack_ids.extend_from_within(from as usize..to as usize);
+                self.replica_racks.push(self.rack_ids.len() as u32);
+            }
+            for _ in topic.partitions..partitions {
+                self.replica_racks.push(self.rack_ids.len() as u32);
+            }
+            topic.racks = Some(first);
+        }
+        topic.partitions = partitions;
+    }
+
+    /// A name that is only subscribed to, or was deleted, keeps its number.
+    pub fn create(&mut self, name: &str, partitions: u32) -> TopicId {
+        let created = DraftTopic {
+            name: Cow::Owned(name.to_owned()),
+            partitions,
+            declared: true,
+            racks: None,
+        };
+        match self.topics.iter().position(|topic| topic.name == name) {
+            Some(t) => {
+                self.topics[t] = created;
+                t as TopicId
+            }
+            None => {
+                self.topics.push(created);
+                self.topics.len() as TopicId - 1
+            }
+        }
+    }
+
+    pub fn delete(&mut self, topic: TopicId) {
+        let gone = &mut self.topics[topic as usize];
+        gone.partitions = 0;
+        gone.declared = false;
+        gone.racks = None;
+    }
+
+    /// None for "no rack", which an empty name is (KIP-881).
+    pub fn rack(&mut self, name: &str) -> Option<RackId> {
+        if name.is_empty() {
+            return None;
+        }
+        let found = self.rack_names.iter().position(|rack| rack == name);
+        let id = found.unwrap_or_else(|| {
+            self.rack_names.push(Cow::Owned(name.to_owned()));
+            self.rack_names.len() - 1
+        });
+        Some(id as RackId)
+    }
+
+    pub fn member_ids(&self) -> FxHashSet<&str> {
+        self.members
+            .iter()
+            .map(|member| &*member.member_id)
+            .collect()
+    }
+}

@@ -1,0 +1,82 @@
+//! Mirror of `plans/plan.py`, as far as figures need it.
+
+pub mod figures;
+pub mod rounds;
+
+use crate::assignors::Assignor;
+use crate::changes::draft::Draft;
+use crate::changes::made_up::MadeUp;
+use crate::changes::{Change, Follows};
+use crate::error::GroupError;
+use crate::group::GroupSpec;
+use crate::possible::Possible;
+use figures::{Balance, Figures, balance, rack_share};
+use rounds::Tally;
+
+/// Plays changes one after another, each until the group has settled.
+pub fn plan(
+    group: &GroupSpec,
+    assignor: Assignor,
+    changes: &[Change],
+) -> Result<Figures, GroupError> {
+    let mut draft = Draft::of(group, assignor);
+    let mut ids = MadeUp::new(group.group_id);
+    let mut tally = Tally::default();
+    // 1. and 2.
+    if changes.is_empty() {
+        tally.play(&mut draft, Follows::Rebalance)?;
+    }
+    for (i, change) in changes.iter().enumerate() {
+        let played = change.play(&mut draft, &mut ids, |group, follows| {
+            tally.play(group, follows)
+        });
+        played.map_err(|error| at(error, i))?;
+    }
+    // 3.
+    let after = draft.spec();
+    let (balance_after, rack_share_after) = (balance(&after), rack_share(&after));
+    for member in &mut draft.members {
+        let then = member.origin.map(|m| (group.owned(m), m));
+        let (owned, m) = then.unzip();
+        member.owned = owned.unwrap_or(&[]).to_vec();
+        member.generation_id = m.and_then(|m| group.members[m as usize].generation_id);
+    }
+    let possible = Possible::of(&draft.spec());
+    let counts = || {
+        tally
+            .unavailable
+            .iter()
+            .flatten()
+            .filter(|&&count| count > 0)
+    };
+    Ok(Figures {
+        rounds: tally.rounds,
+        moves: tally.moves,
+        least_moves: possible.least_moves,
+        unavailable: counts().count() as u64,
+        unavailable_rounds: counts().map(|&count| u64::from(count)).sum(),
+        balance_before: balance(group),
+        balance_after,
+        balance_possible: Balance::of(&possible.loads()),
+        rack_share_before: rack_share(group),
+        rack_share_after,
+        settled: !tally.unsettled,
+        depends_on_ids: ids.any(),
+    })
+}
+
+/// Reads changes, and names a bad one by its place.
+pub fn changes_from_texts<'a>(
+    texts: impl Iterator<Item = &'a str>,
+) -> Result<Vec<Change>, GroupError> {
+    let read = texts.enumerate();
+    read.map(|(i, text)| Change::from_text(text).map_err(|error| at(error, i)))
+        .collect()
+}
+
+fn at(error: GroupError, i: usize) -> GroupError {
+    if error.path == "change" {
+        return GroupError::new(format!("changes[{i}]"), error.problem);
+    }
+    error
+}

@@ -1,0 +1,136 @@
+//! Mirror of `plans/rounds.py`, as far as figures need it: rounds are counted, not kept.
+
+use crate::changes::Follows;
+use crate::changes::draft::Draft;
+use crate::error::GroupError;
+use crate::group::{GroupSpec, TopicPartition};
+use crate::ownership::{Assignment, PartitionSet};
+
+const MOST_ROUNDS: usize = 100;
+
+/// What the rounds of a plan add up to.
+#[derive(Default)]
+pub struct Tally {
+    pub rounds: usize,
+    pub moves: u64,
+    /// `unavailable[topic][partition]`: in how many rounds nobody read it.
+    pub unavailable: Vec<Vec<u32>>,
+    pub unsettled: bool,
+}
+
+impl Tally {
+    /// Rebalances until the group has settled.
+    pub fn play(&mut self, group: &mut Draft, follows: Follows) -> Result<(), GroupError> {
+        if follows == Follows::Nothing {
+            return Ok(());
+        }
+        let starts_over = follows == Follows::StartingOver;
+        let eager = starts_over || !group.assignor.withholds();
+        let mut seen: Vec<Assignment> = Vec::new();
+        for _ in 0..MOST_ROUNDS {
+            // 1.
+            let held = group.spec();
+            let sent = if starts_over {
+                forgetful(group.spec())
+            } else {
+                group.spec()
+            };
+            // 2.
+            let answer = group.assignor.assign(&sent)?;
+            // 3.
+            let (gained, revoked) = difference(&held, &answer);
+            self.rounds += 1;
+            self.moves += gained;
+            // 4.
+            self.without_reader(&held, eager);
+            // 5.
+            in_new_generation(group, &answer);
+            if eager || revoked == 0 {
+                return Ok(());
+            }
+            // Two rounds are the rule; only the state after a second can be one that came before.
+            let state = Assignment {
+                anomalies: Vec::new(),
+                ..answer
+            };
+            if seen.contains(&state) {
+                break;
+            }
+            seen.push(state);
+        }
+        self.unsettled = true;
+        Ok(())
+    }
+
+    fn without_reader(&mut self, group: &GroupSpec, eager: bool) {
+        let mut subscribed = vec![false; group.topics.len()];
+        let mut read = PartitionSet::new(group);
+        for m in 0..group.members.len() as u32 {
+            for &topic in group.subscription(m) {
+                subscribed[topic as usize] = true;
+            }
+            for &tp in group.owned(m) {
+                if !eager {
+                    read.insert(tp);
+                }
+            }
+        }
+        self.unavailable.resize(group.topics.len(), Vec::new());
+        for (t, topic) in group.topics.iter().enumerate() {
+            if !subscribed[t] {
+                continue;
+            }
+            let counts = &mut self.unavailable[t];
+            counts.resize(counts.len().max(topic.partitions as usize), 0);
+            for partition in 0..topic.partitions {
+                let tp = TopicPartition {
+                    topic: t as u32,
+                    partition,
+                };
+                counts[partition as usize] += u32::from(!read.contains(tp));
+            }
+        }
+    }
+}
+
+fn forgetful(mut group: GroupSpec) -> GroupSpec {
+    for member in &mut group.members {
+        member.owned = (0, 0);
+        member.generation_id = None;
+    }
+    group
+}
+
+/// How many partitions members get that they did not hold, and hold that they do not get.
+fn difference(held: &GroupSpec, answer: &Assignment) -> (u64, u64) {
+    let (mut gained, mut revoked) = (0, 0);
+    let mut old: Vec<TopicPartition> = Vec::new();
+    let mut new: Vec<TopicPartition> = Vec::new();
+    let missing = |from: &[TopicPartition], sorted: &[TopicPartition]| {
+        let gone = from.iter().filter(|tp| sorted.binary_search(tp).is_err());
+        gone.count() as u64
+    };
+    for m in 0..held.members.len() as u32 {
+        old.clear();
+        old.extend_from_slice(held.owned(m));
+        old.sort_unstable();
+        new.clear();
+        new.extend_from_slice(answer.of(m));
+        new.sort_unstable();
+        gained += missing(&new, &old);
+        revoked += missing(&old, &new);
+    }
+    (gained, revoked)
+}
+
+/// The group's own generation is not looked at: that all members have the same newer one is all
+/// that an answer can depend on.
+fn in_new_generation(group: &mut Draft, answer: &Assignment) {
+    let known = group.members.iter().map(|m| m.generation_id.unwrap_or(0));
+    let generation_id = known.max().unwrap_or(0).max(0).saturating_add(1);
+    for (m, member) in group.members.iter_mut().enumerate() {
+        member.generation_id = Some(generation_id);
+        member.owned.clear();
+        member.owned.extend_from_slice(answer.of(m as u32));
+    }
+}

@@ -1,0 +1,92 @@
+"""Lists of changes to plan with: seeded, most of them fitting the group that they are drawn for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from kafka_rebalance import GroupError, GroupSpec, apply, assignor_names, change_from_text
+
+
+def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
+    """One to `most` texts; each is drawn for the group that those before it lead to."""
+    texts: list[str] = []
+    for _ in range(rng.randint(1, most)):
+        text = rng.choice(KINDS)(rng, group)
+        texts.append(text)
+        try:
+            group = apply(change_from_text(text), group)
+        except GroupError:
+            break
+    return texts
+
+
+def _add(rng: random.Random, group: GroupSpec) -> str:
+    text = f"add-members={rng.randint(1, 3)}"
+    if rng.random() < 0.4:
+        text += f",rack={rng.choice(['r0', 'r1', 'r9', ''])}"
+    return text + (f",like={_name(rng, group)}" if rng.random() < 0.5 else "")
+
+
+def _name(rng: random.Random, group: GroupSpec) -> str:
+    member = rng.choice(group.members)
+    return rng.choice([member.member_id, member.group_instance_id or member.member_id])
+
+
+def _remove_last(rng: random.Random, group: GroupSpec) -> str:
+    return f"remove-members={rng.randint(1, len(group.members))}"
+
+
+def _remove_member(rng: random.Random, group: GroupSpec) -> str:
+    return f"remove-member={_name(rng, group)}"
+
+
+def _remove_rack(rng: random.Random, group: GroupSpec) -> str:
+    return f"remove-rack={rng.choice([member.rack_id or 'r0' for member in group.members])}"
+
+
+def _remove_client(rng: random.Random, group: GroupSpec) -> str:
+    return f"remove-client={rng.choice([member.client_id or 'app' for member in group.members])}"
+
+
+def _partitions(rng: random.Random, group: GroupSpec) -> str:
+    if not group.topics:
+        return "partitions t=3"
+    topic = rng.choice(group.topics)
+    return f"partitions {topic.name}={max(0, topic.partitions + rng.randint(-1, 5))}"
+
+
+def _add_topics(rng: random.Random, group: GroupSpec) -> str:
+    return f"add-topics new{rng.randint(0, 9)}={rng.randint(0, 6)},aaa={rng.randint(1, 4)}"
+
+
+def _remove_topics(rng: random.Random, group: GroupSpec) -> str:
+    return f"remove-topics={rng.choice([topic.name for topic in group.topics] or ['t'])}"
+
+
+def _resubscribe(rng: random.Random, group: GroupSpec) -> str:
+    names = [topic.name for topic in group.topics] or ["t"]
+    who = f"{_name(rng, group)}:" if rng.random() < 0.6 else ""
+    return f"resubscribe={who}{','.join(rng.sample(names, rng.randint(1, len(names))))}"
+
+
+def _switch(rng: random.Random, group: GroupSpec) -> str:
+    return f"switch-assignor={rng.choice(assignor_names())}"
+
+
+def _bounce(rng: random.Random, group: GroupSpec) -> str:
+    who = "*" if len(group.members) <= 6 and rng.random() < 0.5 else _name(rng, group)
+    return f"bounce-members={who}{rng.choice(['', '', ',static', ',dynamic'])}"
+
+
+def _nonsense(rng: random.Random, group: GroupSpec) -> str:
+    return rng.choice(
+        ["", "add-members", "add-members=-1", "remove-member=", "hop=1", "partitions=x"]
+    )
+
+
+KINDS: tuple[Callable[[random.Random, GroupSpec], str], ...] = (
+    *(_add, _add, _remove_last, _remove_member, _remove_rack, _remove_client, _partitions),
+    *(_partitions, _add_topics, _remove_topics, _resubscribe, _switch, _bounce, _bounce),
+    *(_add, _remove_member, _partitions, _resubscribe, _nonsense),
+)

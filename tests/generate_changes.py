@@ -1,5 +1,6 @@
 """Lists of changes to plan with: seeded, most of them fitting the group that they are drawn for."""
 
+# ruff: noqa: ARG001 -- one signature, whatever a kind needs of it
 from __future__ import annotations
 
 import random

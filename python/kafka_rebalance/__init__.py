@@ -41,7 +41,19 @@ from kafka_rebalance.changes import (
     apply,
     change_from_text,
 )
-from kafka_rebalance.plans import Figures, RebalancePlan, Round, Step, plan
+from kafka_rebalance.plans import (
+    Candidate,
+    Comparison,
+    Figures,
+    RebalancePlan,
+    Round,
+    Samples,
+    Step,
+    compare,
+    explain,
+    plan,
+    sample,
+)
 from kafka_rebalance.possible import Level, Possible, best_possible
 
 __version__ = "0.1.0"
@@ -57,7 +69,9 @@ __all__ = [
     "AssignorThrows",
     "Balance",
     "BounceMembers",
+    "Candidate",
     "Change",
+    "Comparison",
     "CooperativeSticky",
     "Delta",
     "Figures",
@@ -76,6 +90,7 @@ __all__ = [
     "Resubscribe",
     "Round",
     "RoundRobin",
+    "Samples",
     "Step",
     "Sticky",
     "SwitchAssignor",
@@ -88,9 +103,12 @@ __all__ = [
     "assignor_names",
     "best_possible",
     "change_from_text",
+    "compare",
+    "explain",
     "plan",
     "plan_batch",
     "register",
+    "sample",
     "unregister",
     "validate_cooperative",
 ]

@@ -10,7 +10,7 @@ Every change that does not fit the group is a GroupError at `change`: an unknown
 fewer partitions than now, the last member gone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -335,6 +335,15 @@ def apply(change: Change, group: GroupSpec) -> GroupSpec:
     for event in change.events(group):
         group = event.edit(group, ids).group
     return group
+
+
+def renamed(change: Change, aliases: Mapping[str, str]) -> Change:
+    """The same change with other names for some members."""
+    if isinstance(change, AddMembers) and change.like in aliases:
+        return replace(change, like=aliases[change.like])
+    if isinstance(change, RemoveMembers | Resubscribe | BounceMembers) and change.member in aliases:
+        return replace(change, member=aliases[change.member])
+    return change
 
 
 def find_member(group: GroupSpec, name: str) -> Member:

@@ -10,20 +10,26 @@ Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (KIP-394, KI
 
 import re
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 _UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
 
 
 class MadeUp:
-    """Makes ids up, never one twice; `draw` 0 is the plan's own, others are for sampling."""
+    """Makes ids up, never one twice; `draw` 0 is the plan's own, others are for sampling.
 
-    def __init__(self, group_id: str, draw: int = 0) -> None:
+    `made` are the ids so far, in order. `instead_of` are those of another draw of the same plan, so
+    that `aliases` tells what a member with one of those is called in this draw.
+    """
+
+    def __init__(self, group_id: str, draw: int = 0, instead_of: Sequence[str] = ()) -> None:
         self._group_id = group_id
         self._draw = draw
         self._count = 0
-        self.member_ids: set[str] = set()
+        self._instead_of = iter(instead_of)
+        self.made: list[str] = []
+        self.aliases: dict[str, str] = {}
 
     def member_id(self, prefix: str, taken: Collection[str]) -> str:
         """`prefix` and a UUID; none of `taken`."""
@@ -33,7 +39,8 @@ class MadeUp:
             random = uuid.uuid5(uuid.NAMESPACE_OID, name)
             member_id = f"{prefix}-{uuid.UUID(bytes=random.bytes, version=4)}"
             if member_id not in taken:
-                self.member_ids.add(member_id)
+                self.made.append(member_id)
+                self.aliases[next(self._instead_of, member_id)] = member_id
                 return member_id
 
 

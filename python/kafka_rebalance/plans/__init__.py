@@ -1,7 +1,24 @@
 """What would happen if: plans, comparisons, and why."""
 
+from .compare import Candidate, Comparison, compare, migration
+from .explain import explain, partition_from_text
 from .figures import Figures
 from .plan import RebalancePlan, Step, plan
 from .rounds import Round
+from .samples import Samples, sample
 
-__all__ = ["Figures", "RebalancePlan", "Round", "Step", "plan"]
+__all__ = [
+    "Candidate",
+    "Comparison",
+    "Figures",
+    "RebalancePlan",
+    "Round",
+    "Samples",
+    "Step",
+    "compare",
+    "explain",
+    "migration",
+    "partition_from_text",
+    "plan",
+    "sample",
+]

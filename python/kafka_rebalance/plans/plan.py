@@ -32,7 +32,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.changes import Change, change_from_text
-from kafka_rebalance.changes.kinds import Edited, Event
+from kafka_rebalance.changes.kinds import Edited, Event, renamed
 from kafka_rebalance.changes.made_up import MadeUp
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import GroupSpec, TopicPartition
@@ -73,7 +73,7 @@ class RebalancePlan:
     changes: tuple[Change, ...]
     steps: tuple[Step, ...]
     possible: Possible
-    made_up: frozenset[str]
+    made_up: tuple[str, ...]
     engine: Engine
 
     @property
@@ -132,7 +132,7 @@ class RebalancePlan:
             "assignor": self.assignor,
             "changes": [str(change) for change in self.changes],
             **self.figures().to_dict(),
-            "made_up": sorted(self.made_up),
+            "made_up": list(self.made_up),
             "possible": self.possible.to_dict(),
             "topics_before": _balances(self.group, self.before),
             "topics_after": _balances(self.final, self.after),
@@ -160,8 +160,13 @@ def plan(
     if name is None:
         raise GroupError("assignor", "missing; name one, in the group or in the call")
     protocol_of(name)  # raises for one that is not known
-    parsed = tuple(_change(change, i) for i, change in enumerate(changes))
+    parsed = parse_changes(changes)
     return replay(group.edited(assignor=name), parsed, engine, MadeUp(group.group_id))
+
+
+def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
+    """Reads those that are texts; GroupError at `changes[i]`."""
+    return tuple(_change(change, i) for i, change in enumerate(changes))
 
 
 def replay(
@@ -177,7 +182,7 @@ def replay(
         steps.append(_step_of(as_it_is, state, ids, origins, engine))
     for i, change in enumerate(changes):
         try:
-            events = change.events(state)
+            events = renamed(change, ids.aliases).events(state)
             for event in events:
                 steps.append(_step_of(event, state, ids, origins, engine))
                 state, origins = steps[-1].after, steps[-1].origins
@@ -191,7 +196,7 @@ def replay(
         changes,
         tuple(steps),
         possible,
-        frozenset(ids.member_ids),
+        tuple(ids.made),
         engine,
     )
 

@@ -42,7 +42,7 @@ class Constrained:
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> Constrained:
-    build = _Build(name, claims, Racks.of(group, claims))
+    build = Build(name, claims, Racks.of(group, claims))
     build.keep_owned()  # 1.
     unassigned = build.unassigned()  # 2.
     unassigned = build.sort(unassigned)  # 3.
@@ -52,7 +52,9 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> Constrained:
     return Constrained(build.assignment, build.transferring)
 
 
-class _Build:
+class Build:
+    """The steps one by one, and the state between them (`plans/reasons.py` looks at it)."""
+
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name
         self.claims = claims

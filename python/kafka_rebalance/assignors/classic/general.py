@@ -41,7 +41,7 @@ _FIRST_SAVED_PASS = 8  # groups that settle do so in fewer
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicPartition]]:
-    build = _Build(name, claims, Racks.of(group, claims))
+    build = Build(name, claims, Racks.of(group, claims))
     build.sort_partitions()  # 1.
     build.remember_previous()  # 2.
     unassigned = build.keep_owned()  # 3.
@@ -52,7 +52,9 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicP
     return in_hash_order(build.current, fixed)
 
 
-class _Build:
+class Build:
+    """The steps one by one, and the state between them (`plans/reasons.py` looks at it)."""
+
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name
         self.claims = claims
@@ -113,7 +115,7 @@ class _Build:
             if tp.topic in self.topics_of[member_id] and not (
                 racks and racks.mismatch(member_id, tp)
             ):
-                self._add(member_id, tp)
+                self.add(member_id, tp)
                 return True
         return False
 
@@ -180,11 +182,11 @@ class _Build:
         if tp in self.previous:
             previous, _ = self.previous[tp]
             if size > self._size(previous) + 1:
-                self._move(tp, previous)
+                self.move(tp, previous)
                 return True
         if any(size > self._size(other) + 1 for other in self._near_first(tp)):
             subscribers = self.subscribers[tp.topic]
-            self._move(tp, next(m for _, _, m in self.by_size if m in subscribers))
+            self.move(tp, next(m for _, _, m in self.by_size if m in subscribers))
             return True
         return False
 
@@ -199,12 +201,12 @@ class _Build:
             return subscribers
         return [m for m in subscribers if self.racks.of_member.get(m) in racks] + subscribers
 
-    def _move(self, tp: TopicPartition, destination: str) -> None:
+    def move(self, tp: TopicPartition, destination: str) -> None:
         tp = self.movements.actual(tp, self.owner[tp], destination)
         source = self.owner[tp]
         self.movements.move(tp, source, destination)
         self._take(source, tp)
-        self._add(destination, tp)
+        self.add(destination, tp)
 
     def _is_balanced(self) -> bool:
         """Whether no member could take a partition of its topics from one with two or more more."""
@@ -231,7 +233,7 @@ class _Build:
             )
         return len(self.current[member_id])
 
-    def _add(self, member_id: str, tp: TopicPartition) -> None:
+    def add(self, member_id: str, tp: TopicPartition) -> None:
         self._leave_order(member_id)
         self.current[member_id].append(tp)
         self.owner[tp] = member_id

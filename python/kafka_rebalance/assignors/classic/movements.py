@@ -36,6 +36,10 @@ class Movements:
         table = self._by_pair.setdefault((tp.topic, source, destination), HashTable())
         table.put(tp.partition, partition_hash(*tp), tp.partition)
 
+    def has_any(self) -> bool:
+        """Whether anything has moved and not come back."""
+        return bool(self._moved)
+
     def state(self) -> tuple[object, object]:
         """Everything that later answers depend on, to compare."""
         tables = {pair: (table.slots(), table.keys()) for pair, table in self._by_pair.items()}

@@ -40,15 +40,15 @@ from .subscriptions import topics_in_order
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     # 1.
-    topics = _topic_shares(group)
+    topics = topic_shares(group)
     assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
     # 2.
     rack_pass = any(topic.needs_racks for topic in topics)
     if rack_pass:
-        _assign_with_racks(topics, assignment)
+        assign_with_racks(topics, assignment)
     # 3.
     for topic in topics:
-        _assign_ranges(topic, lambda _member, _partition: True, assignment)
+        assign_ranges(topic, lambda _member, _partition: True, assignment)
     # 4.
     if rack_pass:
         for partitions in assignment.values():
@@ -57,7 +57,7 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
 
 
 @dataclass(eq=False)
-class _TopicShare:
+class TopicShare:
     """A topic on its way: its subscribers in order, and what each may still take."""
 
     name: str
@@ -90,7 +90,7 @@ class _TopicShare:
         self.unassigned = [p for p in self.unassigned if p not in gone]
 
 
-def _topic_shares(group: GroupSpec) -> list[_TopicShare]:
+def topic_shares(group: GroupSpec) -> list[TopicShare]:
     topics = {topic.name: topic for topic in group.topics}
     members = static_first(group.members)
     shares = []
@@ -103,7 +103,7 @@ def _topic_shares(group: GroupSpec) -> list[_TopicShare]:
             replicas = topic.racks or ((),) * topic.partitions
             racks = [frozenset(r for r in replica if r is not None) for replica in replicas]
         shares.append(
-            _TopicShare(
+            TopicShare(
                 name,
                 subscribers,
                 racks,
@@ -120,10 +120,10 @@ def _needs_racks(member_racks: set[str], partition_racks: list[frozenset[str]]) 
     return not member_racks.isdisjoint(everywhere) and any(r != everywhere for r in partition_racks)
 
 
-def _assign_with_racks(
-    topics: list[_TopicShare], assignment: dict[str, list[TopicPartition]]
+def assign_with_racks(
+    topics: list[TopicShare], assignment: dict[str, list[TopicPartition]]
 ) -> None:
-    together: dict[object, list[_TopicShare]] = defaultdict(list)
+    together: dict[object, list[TopicShare]] = defaultdict(list)
     for topic in topics:
         racks = tuple((member.member_id, member.rack) for member in topic.subscribers)
         together[racks, len(topic.partition_racks)].append(topic)
@@ -131,11 +131,11 @@ def _assign_with_racks(
         if len(group) > 1:
             _assign_co_partitioned(group, assignment)
         elif group[0].needs_racks:
-            _assign_ranges(group[0], group[0].rack_matches, assignment)
+            assign_ranges(group[0], group[0].rack_matches, assignment)
 
 
 def _assign_co_partitioned(
-    topics: list[_TopicShare], assignment: dict[str, list[TopicPartition]]
+    topics: list[TopicShare], assignment: dict[str, list[TopicPartition]]
 ) -> None:
     waiting = list(topics[0].subscribers)
     for partition in range(len(topics[0].partition_racks)):
@@ -148,8 +148,8 @@ def _assign_co_partitioned(
                 break
 
 
-def _assign_ranges(
-    topic: _TopicShare,
+def assign_ranges(
+    topic: TopicShare,
     may_take: Callable[[Member, int], bool],
     assignment: dict[str, list[TopicPartition]],
 ) -> None:

@@ -1,0 +1,198 @@
+"""Which assignor for this group: all of them side by side, and a recommendation with its reason.
+
+The rule, in this order; what is equal goes on to the next:
+
+1. An assignor that fails, or never settles, is out.
+2. The most even: the smallest difference between the fullest and the emptiest member at the end.
+3. The fewest partition-rounds without a reader.
+4. The fewest moves.
+5. The largest share read within a rack of a replica.
+6. The group's own assignor, which costs no migration; then Kafka's own order of names.
+
+Every assignor is asked as if the group ran it already, from what the members own now. What it costs
+to get there is another question: `migration` has the steps.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.assignors.registry import Engine, assignor_names
+from kafka_rebalance.changes import Change, SwitchAssignor
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.model import GroupSpec
+
+from .figures import Figures
+from .plan import parse_changes, plan
+from .rounds import protocol_of
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One assignor's figures, or why it has none."""
+
+    assignor: str
+    figures: Figures | None
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        figures = {} if self.figures is None else self.figures.to_dict()
+        return {"assignor": self.assignor, **figures, "error": self.error}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`recommended` is None when no assignor is left; `migration` is how to get there, in steps."""
+
+    group: GroupSpec
+    changes: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    recommended: str | None
+    reason: str
+    migration: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "group_id": self.group.group_id,
+            "assignor": self.group.assignor,
+            "changes": list(self.changes),
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+            "recommended": self.recommended,
+            "reason": self.reason,
+            "migration": list(self.migration),
+        }
+
+
+def compare(
+    group: GroupSpec,
+    changes: Iterable[Change | str] = (),
+    *,
+    assignors: Sequence[str] | None = None,
+    engine: Engine = "rust",
+) -> Comparison:
+    """Plans the same changes by each assignor (None: all that are known) and recommends one.
+
+    Without changes it is the next rebalance of the group as it is.
+
+    Errors   GroupError at `changes[i]` for a change that does not fit the group.
+    """
+    changes = parse_changes(changes)
+    for i, change in enumerate(changes):
+        if isinstance(change, SwitchAssignor):
+            problem = "a comparison asks every assignor as it is; leave the switch out"
+            raise GroupError(f"changes[{i}]", problem)
+    names = assignor_names() if assignors is None else assignors
+    candidates = tuple(_candidate(group, name, changes, engine) for name in names)
+    ranked = sorted(
+        (one for one in candidates if one.figures is not None and one.figures.settled),
+        key=lambda one: _rank(group, one),
+    )
+    texts = tuple(str(change) for change in changes)
+    if not ranked:
+        reason = "every assignor fails, or never settles"
+        return Comparison(group, texts, candidates, None, reason, ())
+    best = ranked[0]
+    reason = _reason(group, best, ranked[1:])
+    return Comparison(
+        group, texts, candidates, best.assignor, reason, migration(group, best.assignor)
+    )
+
+
+def _candidate(
+    group: GroupSpec, name: str, changes: tuple[Change, ...], engine: Engine
+) -> Candidate:
+    try:
+        return Candidate(name, plan(group, name, changes, engine=engine).figures())
+    except GroupError as error:
+        if error.path.startswith("changes["):
+            raise
+        return Candidate(name, None, str(error))
+
+
+class _Measure(NamedTuple):
+    """Less is better. `equal` says what was equal before this one decides."""
+
+    words: str
+    of: Callable[[Figures], float]
+    show: str
+    equal: str
+
+
+_MEASURES = (
+    _Measure(
+        "a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min, "d", ""
+    ),
+    _Measure(
+        "{} partition-rounds without a reader to {}'s {}",
+        lambda f: f.unavailable_rounds,
+        "d",
+        ", and is as even",
+    ),
+    _Measure("{} moves to {}'s {}", lambda f: f.moves, "d", ", is as even and stops as little"),
+    _Measure(
+        "{} read in another rack to {}'s {}",
+        lambda f: 1 - (f.rack_share_after or 0.0),
+        ".0%",
+        ", and is equal in all else",
+    ),
+)
+
+
+def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
+    figures = candidate.figures
+    assert figures is not None
+    return (
+        *(measure.of(figures) for measure in _MEASURES),
+        float(candidate.assignor != group.assignor),
+    )
+
+
+def _reason(group: GroupSpec, best: Candidate, others: Sequence[Candidate]) -> str:
+    """One sentence: what sets the best apart from the group's own assignor, or from the next."""
+    if not others:
+        return f"{best.assignor} is the only one that settles"
+    own = [one for one in others if one.assignor == group.assignor]
+    other = (own or list(others))[0]
+    assert best.figures is not None
+    assert other.figures is not None
+    for measure in _MEASURES:
+        mine, its = measure.of(best.figures), measure.of(other.figures)
+        if mine != its:
+            how = measure.words.format(
+                format(mine, measure.show), other.assignor, format(its, measure.show)
+            )
+            return f"{best.assignor} has {how}{measure.equal}"
+    if best.assignor == group.assignor:
+        return f"{best.assignor} is what the group runs, and no other does better"
+    return f"{best.assignor} does as well as {other.assignor} and comes first in Kafka's order"
+
+
+def migration(group: GroupSpec, assignor: str) -> tuple[str, ...]:
+    """The steps from the group's assignor to another one; none where it is the same or unknown.
+
+    All members must share one assignor at every moment, and an eager one in anybody's list makes
+    everybody eager, so that each change of assignor takes two rolling bounces (KIP-429).
+    """
+    now = group.assignor
+    if now is None or now == assignor:
+        return ()
+    cooperative = protocol_of(assignor) is RebalanceProtocol.COOPERATIVE
+    was_cooperative = now in assignor_names() and (
+        protocol_of(now) is RebalanceProtocol.COOPERATIVE
+    )
+    count = len(group.members)
+    dynamic = sum(member.group_instance_id is None for member in group.members)
+    cost = f"{count} restarts, {2 * dynamic} rebalances" + (
+        "" if dynamic == count else f": the {count - dynamic} static members make none"
+    )
+    taken = f"{now} assigns until the last member has both, then {assignor} does"
+    eager = "restarted members are eager; " if was_cooperative else ""
+    still = ", still eager" if cooperative else ""
+    ends = "only what moves stops from here on" if cooperative else f"only {assignor} is left"
+    lists = (f"{assignor},{now}", assignor)
+    notes = (f"{eager}{taken}{still}", ends)
+    return tuple(
+        f"rolling bounce {n}, partition.assignment.strategy={names}: {cost}; {note}"
+        for n, names, note in zip((1, 2), lists, notes, strict=True)
+    )

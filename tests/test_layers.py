@@ -121,7 +121,7 @@ def test_the_import_check_sees_imports() -> None:
     assert "contract" in _imports("model", MODULES["model"])  # inside a function
 
 
-OPTIONAL = ("pyarrow", "pyspark", "pandas", "numpy", "kafka", "aiokafka", "rich")
+OPTIONAL = ("matplotlib", "pyarrow", "pyspark", "pandas", "numpy", "kafka", "aiokafka", "rich")
 
 
 @pytest.mark.parametrize("module", ["kafka_rebalance", "kafka_rebalance.cli"])

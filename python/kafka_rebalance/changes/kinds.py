@@ -339,10 +339,13 @@ def apply(change: Change, group: GroupSpec) -> GroupSpec:
 
 def renamed(change: Change, aliases: Mapping[str, str]) -> Change:
     """The same change with other names for some members."""
-    if isinstance(change, AddMembers) and change.like in aliases:
-        return replace(change, like=aliases[change.like])
-    if isinstance(change, RemoveMembers | Resubscribe | BounceMembers) and change.member in aliases:
-        return replace(change, member=aliases[change.member])
+    if isinstance(change, AddMembers) and change.like is not None:
+        return replace(change, like=aliases.get(change.like, change.like))
+    if (
+        isinstance(change, RemoveMembers | Resubscribe | BounceMembers)
+        and change.member is not None
+    ):
+        return replace(change, member=aliases.get(change.member, change.member))
     return change
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from kafka_rebalance import __version__
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 
-from . import assign, connect, demo, fleet, snapshot
+from . import assign, compare, connect, demo, fleet, plan, snapshot
 
 DONE, FAILED, USAGE, SOME_ERRORS, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -40,6 +40,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (assign, snapshot, connect, fleet, demo):
+    for command in (assign, plan, compare, snapshot, connect, fleet, demo):
         command.add_parser(commands)
     return parser

@@ -125,16 +125,16 @@ def _print(
         print(f"  left out: {line['group_id']} ({line['error']})")
     print()
     worst = sorted(outcomes, key=lambda one: (-one.spread(one.before), one.group.group_id))
+    print("Most uneven groups: partitions a member, least to most")
     print_table(
-        "Most uneven groups: partitions a member, least to most",
         ["group", "members", "now, by", "now", f"{ASSIGNOR}", "moves"],
         [
             [
                 one.group.group_id,
                 str(len(one.group.members)),
                 one.group.assignor or "",
-                f"{one.before.balance.min} to {one.before.balance.max}",
-                f"{one.after.balance.min} to {one.after.balance.max}",
+                f"{one.before.balance.min}-{one.before.balance.max}",
+                f"{one.after.balance.min}-{one.after.balance.max}",
                 str(len((one.after - one.before).revoked.partitions)),
             ]
             for one in worst[:_SHOWN]

@@ -1,0 +1,121 @@
+"""`kafka-rebalance plan`: what would happen if."""
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kafka_rebalance import contract
+from kafka_rebalance.assignors.registry import assignor_names
+from kafka_rebalance.plans import (
+    Figures,
+    RebalancePlan,
+    explain,
+    partition_from_text,
+    plan,
+    sample,
+)
+
+from .groups import Tally, add_arguments, answers
+
+_DRAWS = 8
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "plan",
+        help="what moves, what stops, how even it is after a change",
+        description="Plays changes of a group, round by round, as Kafka would: what each member "
+        "keeps, gives up and gets, what has no reader meanwhile, how even it is afterwards, and "
+        "what would have been possible. Without changes: the next rebalance as things are.",
+    )
+    add_arguments(parser)
+    parser.add_argument(
+        "--assignor",
+        metavar="NAME",
+        help=f"as if the group ran this one: {', '.join(assignor_names())} (default: its own)",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        metavar="N",
+        help="play again with N draws of ids for new members "
+        f"(default: {_DRAWS} in the table of one group, else 0)",
+    )
+    parser.add_argument("--explain", metavar="PARTITION", help="why it goes where: payments-3")
+    parser.add_argument("--all", action="store_true", help="every member and round, unfolded")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="a picture: FILE.html or FILE.png"
+    )
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.assignor is not None and args.assignor not in assignor_names():
+        args.parser.error(f"argument --assignor: {args.assignor} is not known")
+    if args.samples is not None and args.samples < 0:
+        args.parser.error("argument --samples: give a number from 0 on")
+    if args.output is not None and args.output.suffix not in (".html", ".png"):
+        args.parser.error("argument --output: name a file that ends in .html or .png")
+    alone = args.explain is not None or args.output is not None
+    tally = Tally()
+    first: RebalancePlan | None = None
+    rows: list[tuple[str, str, Figures]] = []
+    make = partial(plan, assignor=args.assignor, changes=args.changes, engine=args.engine)
+    for planned in answers(args, tally, make):
+        if alone and first is not None:
+            args.parser.error("--explain and --output need one group: name it with --group")
+        first = first or planned
+        if args.json and not alone:
+            print(contract.dumps(_json(planned, args)), flush=True)
+        elif not alone:
+            rows.append((planned.group.group_id, planned.assignor, planned.figures()))
+    if first is not None and alone and args.json:
+        print(contract.dumps(_json(first, args)))
+    elif first is not None and (alone or len(rows) == 1):
+        _show(first, args)
+    elif rows:
+        from kafka_rebalance.report.plan import print_plans
+
+        print_plans(rows)
+        print("--group G shows one of them in detail.")
+    return tally.exit_code()
+
+
+def _json(planned: RebalancePlan, args: argparse.Namespace) -> dict[str, Any]:
+    answer = planned.to_dict()
+    if args.samples and planned.made_up:
+        answer["samples"] = sample(planned, args.samples).to_dict()
+    if args.explain is not None:
+        answer["explanation"] = explain(planned, partition_from_text(args.explain))
+    _draw(planned, args)
+    return answer
+
+
+def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
+    if args.explain is not None:
+        from kafka_rebalance.report.plan import print_explanation
+
+        print_explanation(planned, partition_from_text(args.explain))
+    else:
+        from kafka_rebalance.report.plan import print_plan
+
+        draws = _DRAWS if args.samples is None else args.samples
+        samples = sample(planned, draws) if draws and planned.made_up else None
+        print_plan(planned, samples, everything=args.all)
+    _draw(planned, args)
+
+
+def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
+    if args.output is None:
+        return
+    if args.output.suffix == ".html":
+        from kafka_rebalance.report.page import plan_page
+
+        args.output.write_text(plan_page(planned), encoding="utf-8")
+    else:
+        from kafka_rebalance.report.picture import draw_plan
+
+        draw_plan(planned, args.output)
+    print(f"kafka-rebalance: drawn to {args.output}", file=sys.stderr)

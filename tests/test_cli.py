@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import io
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -152,25 +149,3 @@ def test_connect_answers_scripts(tmp_path, engine):
     text = people.stdout.decode()
     assert "round 1" in text
     assert max(map(len, text.splitlines())) <= 100
-
-
-def test_the_readme_says_what_happens(tmp_path):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-
-    def example(name: str) -> str:
-        found = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", readme, re.DOTALL)
-        assert found is not None
-        return found[1]
-
-    (tmp_path / "group.jsonl").write_text(example("group.jsonl"), encoding="utf-8")
-    shown = example("command").splitlines()
-    for prompt, output in zip(shown[::2], shown[1::2], strict=True):
-        name, *arguments = prompt.removeprefix("$ ").split()
-        assert name == "kafka-rebalance"
-        in_place = [str(tmp_path / a) if a == "group.jsonl" else a for a in arguments]
-        assert command(*in_place).stdout.decode() == output + "\n"
-
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(example("python"), "README.md", "exec"), {})
-    assert printed.getvalue() == example("python output")

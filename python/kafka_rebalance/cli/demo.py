@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -25,7 +26,18 @@ def add_parser(commands: Any) -> None:
         description="Runs the main job on groups that were captured from a real cluster, "
         "multiplied, and says how to go on.",
     )
-    parser.add_argument("--groups", type=int, default=20_000, metavar="N")
+    parser.add_argument(
+        "--groups",
+        type=int,
+        default=20_000,
+        metavar="N",
+        help="how many, after copying (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--sample",
+        action="store_true",
+        help="only write the captured groups as JSON lines, to try the other commands on",
+    )
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="default: a new directory among temporary files"
     )
@@ -45,14 +57,17 @@ class _Outcome:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.sample:
+        print("\n".join(captured_lines()))
+        return 0
     if args.groups < 1:
         raise GroupError("--groups", f"{args.groups} is not a number of groups from 1 on")
     captured_groups, refused = _captured()
     groups = captured_groups[: args.groups]
-    from pyspark.sql import functions as f
-
     from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, jobs
     from kafka_rebalance.spark.session import session
+
+    from pyspark.sql import functions as f  # isort: skip (after what tells that it is missing)
 
     output = args.output or Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "assigned"
     if output.exists():
@@ -142,6 +157,10 @@ def _print(
     )
     print()
     print(f"The answers are in {output} (Parquet). How to go on:")
+    if (command := Path(sys.executable).with_name("activate")).exists():
+        print(f"  . {os.path.relpath(command)}  # puts kafka-rebalance on the path")
+    print("  kafka-rebalance demo --sample > groups.jsonl   # these groups, to try things on")
+    print("  kafka-rebalance plan groups.jsonl --group orders --add-members 1")
     print(
         "  kafka-rebalance snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups"
     )

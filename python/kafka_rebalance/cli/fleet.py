@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
         raise GroupError("assignor", unknown(args.assignor))
     if not args.input.exists():
         raise GroupError("INPUT", f"there is no {args.input}")
+    if _overlap(args.input.resolve(), args.output.resolve()):
+        raise GroupError("OUTPUT", f"{args.output} and INPUT overlap, and would be lost")
     if args.output.exists() and not args.overwrite:
         raise GroupError("OUTPUT", f"{args.output} exists; --overwrite replaces it")
     from kafka_rebalance.spark import jobs
@@ -80,3 +82,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
         print(f"written to {args.output}")
     return 3 if done.errors else 0
+
+
+def _overlap(a: Path, b: Path) -> bool:
+    return a == b or a in b.parents or b in a.parents

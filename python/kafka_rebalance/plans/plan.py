@@ -18,11 +18,11 @@ Mirror: `src/plans.rs`.
 ... )
 >>> done = plan(group, "cooperative-sticky", [AddMembers(1)], engine="reference")
 >>> len(done.rounds), done.moves, done.possible.least_moves, done.unavailable
-(2, 1, 1, {TopicPartition(topic='t', partition=1): 1})
+(2, 1, 1, {TopicPartition(topic='t', partition=3): 1})
 >>> print(done.rounds[0].revoked)
-C1: t[1]
-C2:
-C2-3d6c2e6b-1ad4-4c5e-9d1b-5f2b7d1c3a10:
+C1:
+C2: t[3]
+C2-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 """
 
 from collections import Counter

@@ -109,7 +109,7 @@ def _sticky(group: GroupSpec, name: str, tp: TopicPartition) -> Iterator[str]:
         if _holder(cooperative_sticky.assign(group), tp) is None and target is not None:
             yield (
                 f"3. cooperative: {' and '.join(claimants)} may still be reading it, so nobody is "
-                f"given it in this round; {target} gets it in the next"
+                f"given it in this round; it was meant for {target}, and the next assigns anew"
             )
 
 

@@ -176,7 +176,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
         (
             "group",
             "assignor",
-            "rebalances",
+            "rounds",
             "moves",
             "least",
             "no reader",
@@ -186,7 +186,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
         ),
         [
             (
-                cut(group_id, 24),
+                cut(group_id, 22),
                 assignor,
                 str(one.rounds) if one.settled else f"{one.rounds}, unsettled",
                 str(one.moves),

@@ -20,7 +20,7 @@ def print_table(
         from rich.table import Table
     except ImportError:
         raise MissingExtra("a table", "report") from None
-    table = Table(box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for i, column in enumerate(columns):
         justify: Literal["left", "right"] = "left" if i == 0 or i in left else "right"
         table.add_column(column, justify=justify, overflow="fold")

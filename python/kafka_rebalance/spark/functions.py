@@ -1,6 +1,6 @@
 """DataFrame functions around the Rust core."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
@@ -9,10 +9,12 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.functions import arrow_udf
 
 from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.changes import Change
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import MAX_PARTITIONS, quoted
+from kafka_rebalance.plans.plan import parse_changes
 
-from .schema import OUTPUT_SCHEMA, check, contract
+from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA, check, check_changes, contract
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +49,42 @@ def assign_lines(
     """
     _known(assignor)
     return lines.mapInArrow(_worker(assignor, max_partitions, "assign_line_batch"), OUTPUT_SCHEMA)
+
+
+def plan_groups(
+    groups: DataFrame,
+    *,
+    assignor: str | None = None,
+    changes: Iterable[Change | str] | None = None,
+    max_partitions: int = MAX_PARTITIONS,
+) -> DataFrame:
+    """Plans every group of a DataFrame: INPUT_SCHEMA in, PLAN_SCHEMA out, a row a group.
+
+    `changes` are for every group, as objects or texts (`add-members=2`); None takes each row's own
+    from a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`; a change
+    that does not fit a group is that row's `error`.
+
+    Raises SchemaError for columns that are not the contract's; GroupError for an unknown assignor,
+    or at `changes[i]` for one that cannot be read.
+    """
+    _known(assignor)
+    check(groups.schema)
+    texts = None if changes is None else [str(change) for change in parse_changes(changes)]
+    needed = _selected(groups.schema, {"members[].client_host"})
+    if texts is None:
+        check_changes(groups.schema)
+        needed.append(f.col("changes"))
+
+    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
+        from kafka_rebalance import _core
+
+        for batch in batches:
+            answers, _ = _core.plan_batch(batch, assignor, texts, max_partitions, 1)
+            yield pa.record_batch(answers)
+
+    return groups.select(*needed).mapInArrow(run, PLAN_SCHEMA)
 
 
 def assign_udf(
@@ -111,7 +149,10 @@ def _worker(
 
 
 def _needed(found: t.StructType, assignor: str | None) -> list[Column]:
-    """Only what the assignor looks at: what is not sent to Python costs nothing there."""
+    """Only what the assignor looks at: what is not sent to Python costs nothing there.
+
+    Nor is it validated: of a group that roundrobin answers, owned partitions may be nonsense.
+    """
     drop = {"members[].client_id", "members[].client_host"}
     if assignor is not None:
         drop.add("assignor")
@@ -119,6 +160,10 @@ def _needed(found: t.StructType, assignor: str | None) -> list[Column]:
         drop |= {"topics[].racks", "members[].rack_id"}
     if assignor in _REMEMBERS_NOTHING:
         drop |= {"members[].owned_partitions", "members[].generation_id"}
+    return _selected(found, drop)
+
+
+def _selected(found: t.StructType, drop: set[str]) -> list[Column]:
     wanted = contract()
     return [
         _pruned(f.col(field.name), field.dataType, field.name, wanted, drop).alias(field.name)

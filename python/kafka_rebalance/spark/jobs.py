@@ -75,10 +75,9 @@ def answer(
     """The answers of a file or directory as a DataFrame."""
     if is_lines(source):
         # As bytes: Spark's text is not checked to be UTF-8, and Rust tells a bad line by itself.
-        text = spark.read.text(str(source))
-        lines = text.select(f.col("value").cast("binary").alias("line")).where(
-            f.length(f.trim(f.col("value"))) > 0
-        )
+        text = spark.read.option("recursiveFileLookup", "true").text(str(source))
+        blank = f.col("value").rlike(r"\A[ \t\r\n\x0b\f]*\z")
+        lines = text.where(~blank).select(f.col("value").cast("binary").alias("line"))
         spread = lines if partitions is None else lines.repartition(partitions)
         return assign_lines(spread, assignor=assignor, max_partitions=max_partitions)
     groups = spark.read.parquet(str(source))

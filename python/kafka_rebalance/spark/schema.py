@@ -10,7 +10,8 @@ except ImportError:
 INPUT_SCHEMA = (
     "group_id string, assignor string, "
     "topics array<struct<name: string, partitions: int, racks: array<array<string>>>>, "
-    "members array<struct<member_id: string, group_instance_id: string, topics: array<string>, "
+    "members array<struct<member_id: string, group_instance_id: string, client_id: string, "
+    "topics: array<string>, "
     "owned_partitions: array<struct<topic: string, partitions: array<int>>>, "
     "generation_id: int, rack_id: string>>"
 )
@@ -26,10 +27,22 @@ OUTPUT_SCHEMA = (
 """What comes back: `assignment` is null where `error` is not; partitions in Kafka's order, grouped
 by topic; `anomalies` is null where there are none."""
 
+_BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
+
+PLAN_SCHEMA = (
+    "group_id string, assignor string, rounds bigint, moves bigint, least_moves bigint, "
+    "unavailable bigint, unavailable_rounds bigint, "
+    f"balance_before {_BALANCE}, balance_after {_BALANCE}, balance_possible {_BALANCE}, "
+    "rack_share_before double, rack_share_after double, "
+    "settled boolean, depends_on_ids boolean, error string"
+)
+"""What a plan comes to, as `kafka_rebalance.Figures` says it; null where `error` is not."""
+
 _OPTIONAL = {
     "assignor",
     "topics[].racks",
     "members[].group_instance_id",
+    "members[].client_id",
     "members[].owned_partitions",
     "members[].generation_id",
     "members[].rack_id",
@@ -60,6 +73,7 @@ def contract() -> t.StructType:
         [
             t.StructField("member_id", t.StringType()),
             t.StructField("group_instance_id", t.StringType()),
+            t.StructField("client_id", t.StringType()),
             t.StructField("topics", t.ArrayType(t.StringType())),
             t.StructField("owned_partitions", t.ArrayType(owned)),
             t.StructField("generation_id", t.IntegerType()),
@@ -79,6 +93,12 @@ def contract() -> t.StructType:
 def check(found: t.StructType) -> None:
     """SchemaError names the first column or field that is missing or of another type."""
     _check_fields(contract(), found, "")
+
+
+def check_changes(found: t.StructType) -> None:
+    """The same for the column that tells each group's changes."""
+    expected = t.StructType([t.StructField("changes", t.ArrayType(t.StringType()))])
+    _check_fields(expected, found, "")
 
 
 def _check_fields(expected: t.StructType, found: t.StructType, at: str) -> None:

@@ -1,0 +1,199 @@
+"""Independent checks of plans: what is possible, by its witnesses and by brute force, and whether
+rounds are what repeated `assign` calls give. Nothing here uses the code that it checks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+
+import kafka_rebalance as kr
+from kafka_rebalance import Assignment, GroupSpec, Possible, RebalancePlan, Step, TopicPartition
+
+# What is possible ---------------------------------------------------------------------------------
+
+
+def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
+    """Who may read each partition that somebody may read, members by number."""
+    readers = {
+        TopicPartition(topic.name, p): [
+            m for m, member in enumerate(group.members) if topic.name in member.topics
+        ]
+        for topic in group.topics
+        for p in range(topic.partitions)
+    }
+    return {tp: members for tp, members in readers.items() if members}
+
+
+def owners(group: GroupSpec) -> dict[TopicPartition, int]:
+    """The one claimant of the newest generation, where it may read the partition at all."""
+    claims: dict[TopicPartition, set[tuple[int, int]]] = {}
+    for m, member in enumerate(group.members):
+        generation = -1 if member.generation_id is None else member.generation_id
+        for tp in member.owned_partitions:
+            claims.setdefault(tp, set()).add((generation, m))
+    newest = {
+        tp: [m for generation, m in found if generation == max(found)[0]]
+        for tp, found in claims.items()
+    }
+    readers = subscribed(group)
+    return {
+        tp: found[0]
+        for tp, found in newest.items()
+        if len(found) == 1 and found[0] in readers.get(tp, ())
+    }
+
+
+def brute_force(group: GroupSpec) -> tuple[list[int], int]:
+    """The least load vector, descending, and the least moves with it, over all assignments."""
+    readers, owner = subscribed(group), owners(group)
+    best: tuple[list[int], int] | None = None
+    for choice in itertools.product(*readers.values()):
+        loads = [0] * len(group.members)
+        for m in choice:
+            loads[m] += 1
+        moves = sum(owner.get(tp) != m for tp, m in zip(readers, choice, strict=True))
+        found = (sorted(loads, reverse=True), moves)
+        best = found if best is None or found < best else best
+    assert best is not None
+    return best
+
+
+def check_witnesses(group: GroupSpec, possible: Possible) -> None:
+    """Both claims follow from what the answer shows, without trust in how it was found."""
+    ids = [member.member_id for member in group.members]
+    number = {member_id: m for m, member_id in enumerate(ids)}
+    readers, owner = subscribed(group), owners(group)
+    # It can be reached.
+    given = [(tp, number[m]) for m, owned in possible.assignment.items() for tp in owned]
+    assert sorted(tp for tp, _ in given) == sorted(readers)
+    assert all(m in readers[tp] for tp, m in given)
+    assert sum(owner.get(tp) != m for tp, m in given) == possible.least_moves
+    assert possible.balance == possible.assignment.balance
+    # No balance is better: level by level, so many partitions have so few readers.
+    assert sorted(m for level in possible.levels for m in level.members) == sorted(ids)
+    topics = [topic for level in possible.levels for topic in level.topics]
+    assert sorted(topics) == sorted({tp.topic for tp in readers})
+    loads: list[int] = []
+    above: set[int] = set()
+    bound = 0
+    for level in possible.levels:
+        members = [number[member_id] for member_id in level.members]
+        above.update(members)
+        mine = [tp for tp in readers if tp.topic in level.topics]
+        assert all(above.issuperset(readers[tp]) for tp in mine)
+        assert len(mine) == level.partitions
+        if level.load:
+            assert level.partitions == (level.load - 1) * len(members) + level.extra
+            assert 1 <= level.extra <= len(members)
+        loads += [level.load] * level.extra
+        loads += [max(level.load - 1, 0)] * (len(members) - level.extra)
+        bound += _bound(group, possible, level, mine, members, owner, readers)
+    assert [level.load for level in possible.levels] == sorted(
+        {level.load for level in possible.levels}, reverse=True
+    )
+    assert sorted(possible.assignment.counts(), reverse=True) == loads
+    # No way to it moves less: the prices say so.
+    assert bound == possible.least_moves
+
+
+def _bound(
+    group: GroupSpec,
+    possible: Possible,
+    level: kr.Level,
+    mine: list[TopicPartition],
+    members: list[int],
+    owner: dict[TopicPartition, int],
+    readers: dict[TopicPartition, list[int]],
+) -> int:
+    """Linear duality: these prices allow no fewer moves in this level."""
+    price = {m: possible.member_prices[group.members[m].member_id] for m in members}
+    bound = -(max(level.load - 1, 0)) * sum(price.values())
+    bound -= sum(sorted(price.values(), reverse=True)[: level.extra])
+    for tp in mine:
+        of_topic = possible.topic_prices[tp.topic]
+        bound += of_topic
+        assert all(of_topic <= price[m] + 1 for m in readers[tp] if m in price)
+        holder = owner.get(tp)
+        if holder in price:
+            bound -= max(0, of_topic - price[holder])
+    return bound
+
+
+# Rounds -------------------------------------------------------------------------------------------
+
+
+def check_rounds(plan: RebalancePlan, *, engine: str = "rust") -> None:
+    """Every round is what `assign` gives when played by hand, and legal."""
+    for step in plan.steps:
+        if step.rounds:
+            _check_step(step, engine)
+        else:
+            assert _held(step.before) == _held(step.after)
+    assert plan.after.to_dict() == _held(plan.final)
+    unavailable = Counter(tp for one in plan.rounds for tp in one.unavailable)
+    assert plan.unavailable == dict(unavailable)
+
+
+def _check_step(step: Step, engine: str) -> None:
+    group = step.before
+    assignor = group.assignor
+    assert assignor is not None
+    cooperative = assignor == "cooperative-sticky"
+    if "switch-assignor" in step.cause:
+        cooperative = False
+        members = tuple(
+            replace(member, owned_partitions=(), generation_id=None) for member in group.members
+        )
+        assert step.rounds[0].group.members == members
+    claims = Counter(tp for m in group.members for tp in set(m.owned_partitions))
+    contested = any(count > 1 for count in claims.values())
+    for number, one in enumerate(step.rounds, 1):
+        answer = kr.assign(one.group, assignor, engine=engine)  # type: ignore[arg-type]
+        assert answer == one.assignment
+        held = {m.member_id: set(m.owned_partitions) for m in group.members}
+        for member_id, owned in held.items():
+            kept, revoked = set(one.kept[member_id]), set(one.revoked[member_id])
+            assert kept | revoked == owned
+            assert not kept & revoked
+            gained = set(one.gained[member_id])
+            assert kept | gained == set(answer[member_id])
+            assert not gained & owned
+            # Where Kafka gives the same partition twice, the answer's anomalies say so.
+            if cooperative and not contested and not one.assignment.anomalies:
+                others = (tps for other, tps in held.items() if other != member_id)
+                assert not gained.intersection(*[set().union(*others)])
+        reading = set().union(*held.values()) if cooperative else set()
+        assert set(one.unavailable) == set(subscribed(group)) - reading
+        lost = any(set(owned) - set(answer[m]) for m, owned in held.items())
+        assert (number < len(step.rounds)) <= (cooperative and lost)
+        if number == len(step.rounds) and step.settled:
+            assert not (cooperative and lost)
+        _check_withheld(step, number)
+        group = _next(group, answer)
+    assert _held(step.after) == _held(group)
+
+
+def _check_withheld(step: Step, number: int) -> None:
+    one = step.rounds[number - 1]
+    withheld = {tp for owned in one.withheld.values() for tp in owned}
+    given = {tp for owned in one.assignment.values() for tp in owned}
+    revoked = {tp for owned in one.revoked.values() for tp in owned}
+    assert withheld <= revoked - given
+    if number < len(step.rounds):
+        following = step.rounds[number].gained
+        assert withheld == (revoked - given) & {tp for o in following.values() for tp in o}
+
+
+def _next(group: GroupSpec, answer: Assignment) -> GroupSpec:
+    generation = 1 + max([0, *(member.generation_id or 0 for member in group.members)])
+    members = tuple(
+        replace(m, owned_partitions=answer[m.member_id], generation_id=generation)
+        for m in group.members
+    )
+    return replace(group, members=members, max_partitions=10**9)
+
+
+def _held(group: GroupSpec) -> dict[str, list[list[str | int]]]:
+    return Assignment.owned(group).to_dict()

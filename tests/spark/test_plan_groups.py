@@ -1,0 +1,77 @@
+"""`plan_groups` against `plan`: the same figures, a row a group."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import kafka_rebalance as kr
+from generate import generate
+from generate_changes import changes as draw_changes
+from kafka_rebalance.spark import INPUT_SCHEMA, PLAN_SCHEMA, SchemaError, plan_groups
+
+
+def cases(count: int) -> list[tuple[dict[str, Any], list[str]]]:
+    def answer(case: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {"assignment": kr.assign(kr.GroupSpec.from_dict(case)).to_dict()}
+        except kr.GroupError as error:
+            return {"error": str(error)}
+
+    rng = random.Random(21)
+    return [
+        (case, draw_changes(rng, kr.GroupSpec.from_dict(case)))
+        for case in generate(21, count, kr.assignor_names(), answer)
+    ]
+
+
+def expected(case: dict[str, Any], changes: list[str], assignor: str | None = None) -> Any:
+    try:
+        figures = kr.plan(kr.GroupSpec.from_dict(case), assignor, changes).figures()
+    except kr.GroupError as error:
+        return str(error)
+    return figures.to_dict()
+
+
+def got(row: Any) -> Any:
+    if row["error"] is not None:
+        assert row["rounds"] is None
+        assert row["balance_after"] is None
+        return row["error"]
+    return {name: row.asDict(recursive=True)[name] for name in kr.Figures.__slots__}
+
+
+def test_two_thousand_groups_with_their_own_changes(spark):
+    drawn = cases(2000)
+    rows = [{**case, "changes": changes} for case, changes in drawn]
+    groups = spark.createDataFrame(rows, f"{INPUT_SCHEMA}, changes array<string>")
+    planned = plan_groups(groups)
+    assert planned.schema == spark.createDataFrame([], PLAN_SCHEMA).schema
+    answers = {row["group_id"]: got(row) for row in planned.collect()}
+    wanted = {case["group_id"]: expected(case, changes) for case, changes in drawn}
+    assert answers == wanted
+    assert sum(isinstance(one, dict) for one in wanted.values()) > 1000
+
+
+def test_one_list_of_changes_for_all_and_another_assignor(spark):
+    drawn = [case for case, _ in cases(100)]
+    groups = spark.createDataFrame(drawn, INPUT_SCHEMA)
+    planned = plan_groups(
+        groups, assignor="cooperative-sticky", changes=[kr.AddMembers(2), "remove-members=1"]
+    )
+    texts = ["add-members=2", "remove-members=1"]
+    assert {row["group_id"]: got(row) for row in planned.collect()} == {
+        case["group_id"]: expected(case, texts, "cooperative-sticky") for case in drawn
+    }
+
+
+def test_what_is_wrong_is_told_before_anything_runs(spark):
+    groups = spark.createDataFrame([], INPUT_SCHEMA)
+    with pytest.raises(SchemaError, match="changes: missing; expected array<string>"):
+        plan_groups(groups)
+    with pytest.raises(kr.GroupError, match=r'changes\[1\]: "hop" begins with none of'):
+        plan_groups(groups, changes=["add-members=1", "hop"])
+    with pytest.raises(kr.GroupError, match='"nope" is not built in'):
+        plan_groups(groups, assignor="nope", changes=[])

@@ -1,0 +1,165 @@
+"""Changes: one grammar, what each does to a group, and what does not fit."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import GroupError, GroupSpec, Member, Topic, TopicPartition, apply
+
+UUID = "0b5c2d1e-0000-4000-8000-123456789abc"
+GROUP = GroupSpec(
+    "payments",
+    topics=(Topic("orders", 3, (("a",), ("b",), ("a", None))), Topic("refunds", 2)),
+    members=(
+        Member(
+            f"app-{UUID}", ("orders",), client_id="app", rack_id="a",
+            owned_partitions=(TopicPartition("orders", 0),), generation_id=4,
+        ),
+        Member("w-1-id", ("orders", "refunds"), "w-1", "worker", rack_id="b"),
+        Member("w-2-id", ("refunds",), "w-2", "worker"),
+    ),
+    assignor="range",
+)  # fmt: skip
+
+TEXTS = {
+    "add-members=2": kr.AddMembers(2),
+    "add-members=1,rack=b,like=w-1": kr.AddMembers(1, like="w-1", rack="b"),
+    "add-members=1,like=odd, name=x": kr.AddMembers(1, like="odd, name=x"),
+    "remove-members=2": kr.RemoveMembers(2),
+    "remove-member=w-1": kr.RemoveMembers(member="w-1"),
+    "remove-rack=b": kr.RemoveMembers(rack="b"),
+    "remove-client=worker": kr.RemoveMembers(client_id="worker"),
+    "partitions orders=24": kr.AddPartitions("orders", 24),
+    "add-topics audit=3,log=1": kr.AddTopics((("audit", 3), ("log", 1))),
+    "remove-topics=orders,refunds": kr.RemoveTopics(("orders", "refunds")),
+    "resubscribe=orders": kr.Resubscribe(("orders",)),
+    "resubscribe=a:b:orders,refunds": kr.Resubscribe(("orders", "refunds"), "a:b"),
+    "switch-assignor=sticky": kr.SwitchAssignor("sticky"),
+    "bounce-members=*": kr.BounceMembers(),
+    "bounce-members=w-1,static": kr.BounceMembers("w-1", static=True),
+    "bounce-members=*,dynamic": kr.BounceMembers(static=False),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_texts_are_read_and_written_back(text: str) -> None:
+    change = kr.change_from_text(text)
+    assert change == TEXTS[text]
+    assert str(change) == text
+
+
+def test_either_separator_and_space_around() -> None:
+    assert kr.change_from_text(" partitions=orders=24\n") == kr.AddPartitions("orders", 24)
+    assert kr.change_from_text("add-members 2") == kr.AddMembers(2)
+    assert kr.change_from_text("bounce-members") == kr.BounceMembers()
+
+
+BAD = {
+    "": "begins with none of add-members, ",
+    "hop=1": '"hop=1" begins with none of ',
+    "add-members": '"" is not a number of members',
+    "add-members=0": "0 is not a number of members from 1 to 100000",
+    "add-members=1000000": "1000000 is not a number of members from 1 to 100000",
+    "add-members=1,like=C9": 'no member has the member_id or group_instance_id "C9"',
+    "remove-members=4": "4 is not a number of members from 1 to 3",
+    "remove-members=3": "no member would be left",
+    "remove-member=": "a value is missing, as in add-members=2",
+    "remove-member=C9": 'no member has the member_id or group_instance_id "C9"',
+    "remove-rack=z": 'no member is in rack "z"',
+    "remove-client=z": 'no member has the client_id "z"',
+    "partitions=orders": '"orders" is not TOPIC=N',
+    "partitions nothing=3": 'there is no topic "nothing"',
+    "partitions orders=3": '"orders" has 3 partitions already',
+    "partitions orders=2": '"orders" has 3 partitions already',
+    "partitions orders=99999999": "100000001 partitions in all, more than the limit of 10000000",
+    "add-topics orders=1": '"orders" is there already',
+    "add-topics new=1,new=1": '"new" is there already',
+    "remove-topics=": '"" is not TOPIC,TOPIC,…',
+    "remove-topics=nothing": 'there is no topic "nothing"',
+    "resubscribe=nothing": 'there is no topic "nothing"',
+    "resubscribe=C9:orders": 'no member has the member_id or group_instance_id "C9"',
+    "switch-assignor=range": '"range" is the group\'s assignor already',
+    "switch-assignor=rnage": '"rnage" is not known; known are range,',
+    "bounce-members=C9": 'no member has the member_id or group_instance_id "C9"',
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_what_does_not_fit_is_told(text: str) -> None:
+    with pytest.raises(GroupError, match=re.escape(BAD[text])) as raised:
+        apply(kr.change_from_text(text), GROUP)
+    assert raised.value.path == "change"
+    with pytest.raises(GroupError) as raised:
+        kr.plan(GROUP, None, ["remove-members=1", "add-members=1,like=w-1", text])
+    assert raised.value.path == "changes[2]"
+
+
+def test_one_way_of_removing_at_a_time() -> None:
+    with pytest.raises(GroupError, match="say which members"):
+        apply(kr.RemoveMembers(1, rack="a"), GROUP)
+
+
+def after(text: str) -> GroupSpec:
+    return apply(kr.change_from_text(text), GROUP)
+
+
+def test_new_members_are_like_the_last_or_as_said() -> None:
+    group = after("add-members=2")
+    assert [m.group_instance_id for m in group.members[3:]] == ["w-3", "w-4"]
+    assert all(re.fullmatch(r"w-[34]-[0-9a-f-]{36}", m.member_id) for m in group.members[3:])
+    assert {(m.topics, m.rack_id) for m in group.members[3:]} == {(("refunds",), None)}
+    one = after(f"add-members=1,rack=c,like=app-{UUID}").members[3]
+    assert re.fullmatch(
+        r"app-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f-]{16}", one.member_id
+    )
+    assert (one.group_instance_id, one.rack_id, one.owned_partitions) == (None, "c", ())
+    assert after("add-members=2") == group  # the same names each time
+    assert len({m.member_id for m in apply(kr.AddMembers(2), group).members}) == 7
+
+
+def test_removals() -> None:
+    def left(text: str) -> list[str]:
+        return [member.member_id[:3] for member in after(text).members]
+
+    assert left("remove-members=2") == ["app"]
+    assert left("remove-member=w-1") == ["app", "w-2"]
+    assert left(f"remove-member=app-{UUID}") == ["w-1", "w-2"]
+    assert left("remove-rack=a") == ["w-1", "w-2"]
+    assert left("remove-client=worker") == ["app"]
+
+
+def test_topics_and_subscriptions() -> None:
+    assert after("partitions orders=5").topics[0] == Topic(
+        "orders", 5, (("a",), ("b",), ("a", None), (), ())
+    )
+    grown = after("add-topics audit=3")
+    assert grown.topics[2] == Topic("audit", 3)
+    assert all("audit" in member.topics for member in grown.members)
+    smaller = after("remove-topics=refunds")
+    assert [topic.name for topic in smaller.topics] == ["orders"]
+    assert [m.topics for m in smaller.members] == [("orders",), ("orders",), ()]
+    assert {m.topics for m in after("resubscribe=refunds").members} == {("refunds",)}
+    assert [m.topics for m in after("resubscribe=w-2:orders,refunds").members][2] == (
+        "orders",
+        "refunds",
+    )
+
+
+def test_bounces() -> None:
+    group = after("bounce-members")
+    assert [m.group_instance_id for m in group.members] == ["w-1", "w-2", None]
+    assert {m.member_id for m in group.members}.isdisjoint(m.member_id for m in GROUP.members)
+    assert group.members[2].owned_partitions == ()
+    quiet = after("bounce-members=*,static")
+    assert [m.owned_partitions for m in quiet.members] == [
+        m.owned_partitions for m in GROUP.members
+    ]
+    assert quiet.members[0].member_id == GROUP.members[0].member_id
+    assert after("bounce-members=w-1,dynamic").members[2].group_instance_id == "w-1"
+
+
+def test_switching() -> None:
+    assert after("switch-assignor=sticky").assignor == "sticky"

@@ -1,0 +1,233 @@
+"""`plan` and `compare` as people run them: tables, JSON, pictures, errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.data import captured_lines
+from kafka_rebalance.model import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.report.grid import Cell, grid_of
+from kafka_rebalance.report.names import cut, partitions_text, short_names
+from kafka_rebalance.report.page import plan_page
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("plan") / "groups.jsonl"
+    file.write_text("\n".join(captured_lines()), encoding="utf-8")
+    return file
+
+
+def command(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_one_group_in_detail(sample: Path) -> None:
+    run = command("plan", sample, "--group", "payments", "--add-members", 1)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith("payments, cooperative-sticky: add-members=1\n")
+    assert "add-members=1, round 2 (cooperative)" in run.stdout
+    assert "has to wait for" in run.stdout
+    assert "1 id made up" in run.stdout
+    assert max(map(len, run.stdout.splitlines())) <= 100
+
+
+def test_all_groups_a_line_each_and_a_bad_one_harms_none(sample: Path) -> None:
+    run = command("plan", sample, "--add-members", 1)
+    assert run.returncode == 3
+    assert "checkout: state: PreparingRebalance" in run.stderr
+    assert "1 of 20 groups had errors" in run.stderr
+    rows = re.findall(r"^ +\S+ +(?:range|roundrobin|sticky|cooperative-sticky) ", run.stdout, re.M)
+    assert len(rows) == 19
+    assert max(map(len, run.stdout.splitlines())) <= 100
+
+
+def test_json_is_what_python_says(sample: Path) -> None:
+    run = command("plan", sample, "--json", "--partitions", "orders=40", "--add-members=2")
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    assert len(lines) == 20
+    by_id = {line["group_id"]: line for line in lines}
+    assert by_id["payments"]["error"] == 'partitions orders=40: there is no topic "orders"'
+    changes = ["partitions orders=40", "add-members=2"]
+    group = next(
+        GroupSpec.from_json(line)
+        for line in captured_lines()
+        if json.loads(line)["group_id"] == "orders"
+    )
+    assert by_id["orders"] == json.loads(json.dumps(kr.plan(group, None, changes).to_dict()))
+
+
+def test_options_keep_their_order(sample: Path) -> None:
+    arguments = ("--remove-members", 1, "--change", "add-members 1", "--bounce-members")
+    run = command("plan", sample, "--group", "orders", "--json", "--samples", 2, *arguments)
+    line = json.loads(run.stdout)
+    assert line["changes"] == ["remove-members=1", "add-members=1", "bounce-members=*"]
+    assert line["samples"]["draws"] == 2
+
+
+def test_standard_input_explained(sample: Path) -> None:
+    run = command(
+        *("plan", "-", "--group", "payments", "--add-members", 1, "--explain", "payments-12"),
+        stdin=sample.read_text(encoding="utf-8"),
+    )
+    assert run.returncode == 0, run.stderr
+    assert "the constrained algorithm" in run.stdout
+    assert "round 2 (cooperative):" in run.stdout
+    assert max(map(len, run.stdout.splitlines())) <= 100
+
+
+WRONG = {
+    ("plan", "FILE", "--add-members", "x"): 'argument --add-members: "x" is not a number',
+    ("plan", "FILE", "--change", "hop=1"): 'argument --change: "hop=1" begins with none of',
+    ("plan", "FILE", "--assignor", "nope"): "argument --assignor: nope is not known",
+    ("plan", "FILE", "--samples", "-1"): "argument --samples: give a number from 0 on",
+    ("plan", "FILE", "--output", "x.pdf"): "name a file that ends in .html or .png",
+    ("plan", "FILE", "--output", "x.png"): "--explain and --output need one group",
+    ("plan",): "give either FILE or --bootstrap-server",
+    ("plan", "FILE", "--bootstrap-server", "x:1"): "give either FILE or --bootstrap-server",
+    ("plan", "FILE", "--group", "none"): "--group: there is no group none",
+    ("plan", "nowhere.jsonl"): "No such file",
+    ("plan", "FILE", "--group", "orders", "--explain", "orders-99"): "there is no orders-99",
+    ("compare", "FILE", "--group", "none"): "--group: there is no group none",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_wrong_usage(arguments: tuple[str, ...], sample: Path, tmp_path: Path) -> None:
+    places = {"FILE": str(sample), "x.png": str(tmp_path / "x.png")}
+    run = command(*(places.get(one, one) for one in arguments))
+    assert run.returncode == 2
+    assert WRONG[arguments] in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_change_that_does_not_fit_is_named(sample: Path) -> None:
+    run = command("plan", sample, "--group", "orders", "--remove-member", "C9")
+    assert run.returncode == 3
+    assert "orders: remove-member=C9: no member has the member_id or group_insta" in run.stderr
+
+
+def test_compare_one_and_all(sample: Path) -> None:
+    one = command("compare", sample, "--group", "orders", "--add-members", 1)
+    assert one.returncode == 0, one.stderr
+    assert "cooperative-sticky <" in one.stdout
+    assert "Recommended: cooperative-sticky has a spread of 1 to range's 2." in one.stdout
+    assert "  1. rolling bounce 1, partition.assignment.strategy=" in one.stdout
+    assert max(map(len, one.stdout.splitlines())) <= 100
+    everything = command("compare", sample)
+    assert everything.returncode == 3
+    assert max(map(len, everything.stdout.splitlines())) <= 100
+    lines = command("compare", sample, "--json").stdout.splitlines()
+    assert [json.loads(line).get("recommended") for line in lines].count("cooperative-sticky") == 19
+
+
+def test_a_rolling_bounce_is_folded(sample: Path) -> None:
+    folded = command("plan", sample, "--group", "orders", "--bounce-members")
+    assert "… and 12 rounds more (--all shows them)" in folded.stdout
+    unfolded = command("plan", sample, "--group", "orders", "--bounce-members", "--all")
+    assert len(re.findall(r"round 1 \(eager\)", unfolded.stdout)) == 18
+
+
+# Pictures -----------------------------------------------------------------------------------------
+
+
+def test_pictures_are_written(sample: Path, tmp_path: Path) -> None:
+    for name in ("plan.html", "plan.png"):
+        file = tmp_path / name
+        run = command(*("plan", sample, "--group", "orders", "--add-members", 1, "--output", file))
+        assert run.returncode == 0, run.stderr
+        assert f"drawn to {file}" in run.stderr
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def group(members: int, partitions: int) -> GroupSpec:
+    return GroupSpec(
+        "a <b> & c",
+        (Topic("t", partitions),),
+        tuple(
+            Member(
+                f"m{n}",
+                ("t",),
+                owned_partitions=tuple(
+                    TopicPartition("t", p) for p in range(n, partitions, members)
+                ),
+                generation_id=1,
+            )
+            for n in range(members)
+        ),
+        "sticky",
+    )
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.cells: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag == "td":
+            self.cells.append(dict(attrs).get("class") or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_stands_alone_and_shows_the_plan() -> None:
+    plan = kr.plan(group(3, 9), None, ["add-members=1"])
+    page = _Tags()
+    page.feed(plan_page(plan))
+    assert page.open == []
+    assert page.links == []
+    kinds = [cell.split()[0] for cell in page.cells if cell and cell != " first"]
+    assert (kinds.count("kept"), kinds.count("lost"), kinds.count("gained")) == (7, 2, 2)
+    assert "a &lt;b&gt; &amp; c" in plan_page(plan)
+
+
+def test_large_groups_become_bars_and_rounds(tmp_path: Path) -> None:
+    from kafka_rebalance.report.picture import draw_plan
+
+    plan = kr.plan(group(300, 900), None, ["remove-members=20"])
+    draw_plan(plan, tmp_path / "large.png")
+    assert (tmp_path / "large.png").stat().st_size > 10_000
+    assert "Too large for a grid" in plan_page(plan)
+
+
+def test_a_restarted_member_stays_in_its_row() -> None:
+    grid = grid_of(kr.plan(group(2, 4), None, ["bounce-members=m0"]))
+    assert len(grid.names) == 2
+    assert grid.counts == [(2, 2), (2, 2)]
+    unchanged = grid_of(kr.plan(group(2, 4)))
+    assert set(unchanged.cells.values()) == {Cell.KEPT}
+
+
+def test_names_are_short_and_different() -> None:
+    ids = [
+        "app-0b5c2d1e-0000-4000-8000-123456789abc",
+        "app-0b5c9999-0000-4000-8000-123456789abc",
+        "x",
+    ]
+    assert list(short_names(ids, ids[1:2]).values()) == ["app-0b5c2d1e", "app-0b5c9999*", "x"]
+    assert list(short_names(ids[1:]).values()) == ["app-0b5c", "x"]
+    assert cut("abcdefghij", 5) == "ab…ij"
+    tps = [TopicPartition("t", p) for p in (0, 1, 2, 5)]
+    assert partitions_text(tps) == "t[0-2, 5]"
+    assert partitions_text(tps * 5, 16).endswith("… 20 in all")

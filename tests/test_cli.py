@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -149,3 +150,44 @@ def test_connect_answers_scripts(tmp_path, engine):
     text = people.stdout.decode()
     assert "round 1" in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("assign", "-", "--max-partitions", "-1"),
+        ("assign", "-", "--threads", "99999999999999999999"),
+        ("assign", "-", "--max-line-bytes", "0"),
+        ("fleet", "x", "y", "--partitions", "0"),
+        ("connect", "-", "--then", "60s"),
+    ],
+)
+def test_numbers_out_of_range_are_wrong_usage(arguments):
+    run = command(*arguments)
+    assert run.returncode == 2
+    assert b"Traceback" not in run.stderr
+
+
+def test_the_output_is_utf8_whatever_the_locale(tmp_path):
+    script = {"id": "☃", "rounds": [{"time_ms": 0, "config": {}, "workers": {"w": {}}}]}
+    (tmp_path / "script.jsonl").write_text(json.dumps(script), encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "kafka_rebalance", "connect", str(tmp_path / "script.jsonl")],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.decode().startswith("☃\n")
+
+
+def test_names_that_nobody_has_cost_no_memory(tmp_path):
+    """Topics that are only subscribed to are not limited in number: nothing is sized by them."""
+    members = [{"member_id": f"m{n}", "topics": ["t"]} for n in range(20_000)]
+    members[0]["topics"] = [f"x{n}" for n in range(200_000)]
+    group = {"group_id": "g", "topics": [{"name": "t", "partitions": 3}], "members": members}
+    (tmp_path / "group.jsonl").write_text(json.dumps(group), encoding="utf-8")
+    run = command("assign", tmp_path / "group.jsonl", "--assignor", "sticky")
+    assert run.returncode == 0
+    answer = json.loads(run.stdout)["assignment"]
+    assert sum(map(len, answer.values())) == 3

@@ -94,7 +94,7 @@ WRONG = {
     ("plan", "FILE", "--add-members", "x"): 'argument --add-members: "x" is not a number',
     ("plan", "FILE", "--change", "hop=1"): 'argument --change: "hop=1" begins with none of',
     ("plan", "FILE", "--assignor", "nope"): "argument --assignor: nope is not known",
-    ("plan", "FILE", "--samples", "-1"): "argument --samples: give a number from 0 on",
+    ("plan", "FILE", "--samples", "-1"): "argument --samples: -1 is not a number from 0 to",
     ("plan", "FILE", "--output", "x.pdf"): "name a file that ends in .html or .png",
     ("plan", "FILE", "--output", "x.png"): "--explain and --output need one group",
     ("plan",): "give either FILE or --bootstrap-server",

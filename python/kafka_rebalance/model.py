@@ -143,6 +143,20 @@ def quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
 
 
+def _validate_member(member: Member, at: str) -> None:
+    if isinstance(member.topics, str):
+        problem = f"{quoted(member.topics)} is a string; give a tuple of topic names"
+        raise GroupError(f"{at}.topics", problem)
+    for i, (_, partition) in enumerate(member.owned_partitions):
+        if not 0 <= partition <= MAX_INT32:
+            problem = f"{partition} is not a partition from 0 to {MAX_INT32}"
+            raise GroupError(f"{at}.owned_partitions[{i}]", problem)
+    generation_id = member.generation_id
+    if generation_id is not None and not -MAX_INT32 - 1 <= generation_id <= MAX_INT32:
+        problem = f"{generation_id} is not a generation from {-MAX_INT32 - 1} to {MAX_INT32}"
+        raise GroupError(f"{at}.generation_id", problem)
+
+
 def _validate(group: GroupSpec, max_partitions: int) -> None:
     names: dict[str, int] = {}
     for i, topic in enumerate(group.topics):
@@ -176,6 +190,7 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
         if (first := ids.setdefault(member.member_id, i)) != i:
             problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
             raise GroupError(f"{at}.member_id", problem)
+        _validate_member(member, at)
         instance = member.group_instance_id
         if instance is not None and (first := instances.setdefault(instance, i)) != i:
             problem = f"{quoted(instance)} is already that of members[{first}]"

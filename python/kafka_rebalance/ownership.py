@@ -27,6 +27,8 @@ class Balance:
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Balance":
         """On whole numbers as long as possible: the order of the members leaves no trace."""
+        if not counts:
+            return cls(0, 0, 0.0, 0.0)
         members, total = len(counts), sum(counts)
         squares = members * sum(count * count for count in counts) - total * total
         return cls(min(counts), max(counts), total / members, math.sqrt(squares) / members)

@@ -97,3 +97,36 @@ def test_demo(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out").num_rows == 100
     assert "100 after copying" in run.stdout
     assert max(map(len, run.stdout.splitlines())) <= 100
+
+
+def test_input_is_never_overwritten(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    (source / "nested").mkdir(parents=True)
+    (source / "nested" / "group.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
+    for target in (source, source / "out", tmp_path):
+        run = command("fleet", source, target, "--assignor", "range", "--overwrite")
+        assert run.returncode == 2
+        assert "overlap, and would be lost" in run.stderr
+    assert (source / "nested" / "group.jsonl").exists()
+    run = command("fleet", source, tmp_path / "out", "--assignor", "range")
+    assert "20 groups" in run.stdout  # also in directories below
+
+
+def test_sparks_own_errors_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    run = command("fleet", tmp_path / "empty", tmp_path / "out", "--assignor", "range")
+    assert run.returncode == 1
+    assert "Traceback" not in run.stderr
+    assert "kafka-rebalance: Spark: " in run.stderr
+
+
+def test_without_spark_the_command_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "group.jsonl").write_text("{}", encoding="utf-8")
+    code = (
+        "import sys; sys.modules['pyspark'] = None; from kafka_rebalance.cli import main; "
+        f"sys.exit(main(['fleet', {str(tmp_path)!r}, {str(tmp_path) + '-out'!r}]))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "[spark]" in run.stderr
+    assert "Traceback" not in run.stderr

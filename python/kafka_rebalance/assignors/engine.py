@@ -6,7 +6,7 @@ from kafka_rebalance.model import GroupSpec
 from kafka_rebalance.ownership import Anomaly, AnomalyKind, Assignment, find_anomalies
 
 from .protocol import RebalanceProtocol
-from .registry import BUILT_IN, Engine, custom
+from .registry import BUILT_IN, Engine, check_engine, custom
 from .validate import validate_cooperative
 
 Columns = tuple[list[str], bytes, bytes, bytes, list[tuple[AnomalyKind, str, int, str | None]]]
@@ -27,10 +27,8 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
         raise GroupError("assignor", "missing; name one, in the group or in the call")
     if name not in BUILT_IN:
         return _assign_custom(group, name)
-    if engine == "rust":
+    if check_engine(engine) == "rust":
         return from_columns(group, *_core.assign(group, name))
-    if engine != "reference":
-        raise ValueError(f'engine is "rust" or "reference", not {engine!r}')
     built_in = BUILT_IN[name]
     answer = built_in.assign(group)
     # The answer's members in join order: which order Java's map gives them back in means nothing.

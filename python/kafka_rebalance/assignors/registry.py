@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 Engine = Literal["rust", "reference"]
 
 
+def check_engine(engine: str) -> str:
+    """The engine's name; ValueError for one that is neither."""
+    if engine not in ("rust", "reference"):
+        raise ValueError(f'engine is "rust" or "reference", not {engine!r}')
+    return engine
+
+
 class BuiltIn(NamedTuple):
     """`withholds`: keeps back what another member must first give up."""
 
@@ -33,7 +40,10 @@ _custom: "dict[str, Assignor]" = {}
 
 
 def register(assignor: "Assignor") -> None:
-    """Makes a custom assignor known by its `name`, everywhere a built-in one is."""
+    """Makes a custom assignor known by its `name`, everywhere in this process.
+
+    Not in bulk (`assign_batch`, Spark): the core does not know it.
+    """
     if assignor.name in BUILT_IN:
         raise ValueError(f"{quoted(assignor.name)} is the name of a built-in assignor")
     _custom[assignor.name] = assignor

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from kafka_rebalance import __version__
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
@@ -19,6 +20,10 @@ DONE, FAILED, USAGE, SOME_ERRORS, INTERRUPTED = 0, 1, 2, 3, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; gives its exit code."""
     args = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # Data is UTF-8 whatever the locale; what cannot be said is escaped.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         return int(args.run(args))
     except KeyboardInterrupt:
@@ -36,7 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kafka-rebalance",
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
-        epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 1 anything else.",
+        epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 130 interrupted, "
+        "1 anything else.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -12,6 +12,7 @@ from kafka_rebalance.model import MAX_PARTITIONS
 from kafka_rebalance.report.progress import byte_progress
 
 from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .numbers import whole
 
 _CHUNK_BYTES = 1024 * 1024
 
@@ -37,19 +38,19 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--max-partitions",
-        type=int,
+        type=whole(0),
         default=MAX_PARTITIONS,
         metavar="N",
         help="refuse groups with more partitions in all (default: %(default)s)",
     )
     parser.add_argument(
         "--max-line-bytes",
-        type=int,
+        type=whole(1),
         default=MAX_LINE_BYTES,
         metavar="N",
         help="refuse longer lines unread (default: %(default)s)",
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
+    parser.add_argument("--threads", type=whole(1), metavar="N", help="default: all cores")
     parser.set_defaults(run=run)
 
 

@@ -15,6 +15,7 @@ from kafka_rebalance.lines import error_line, group_id_of
 from kafka_rebalance.report.connect import round_text
 
 from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .numbers import whole
 
 
 def add_parser(commands: Any) -> None:
@@ -23,7 +24,8 @@ def add_parser(commands: Any) -> None:
         help="play a Connect cluster's rebalances",
         description="Plays scripts of rounds, or a live cluster and what happens to it next: what "
         "each worker starts and stops, what runs nowhere, until when, and why.",
-        epilog='Events: "worker W leaves|returns|joins", "connector C tasks=N|deleted", "60s".',
+        epilog='Events: "worker W leaves|returns|joins", "leader W leaves" (REST does not tell who '
+        'leads), "connector C tasks=N|deleted", "60s". Scripts: assignors/connect/script.py.',
     )
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="scripts, one a line; - for standard input"
@@ -34,10 +36,9 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--max-delay-ms",
-        type=int,
-        default=DEFAULT_MAX_DELAY_MS,
+        type=whole(0),
         metavar="N",
-        help="with --url: scheduled.rebalance.max.delay.ms (default: %(default)s)",
+        help=f"with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})",
     )
     parser.add_argument("--json", action="store_true", help="one answer a line, for programs")
     parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
@@ -47,6 +48,8 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     if (args.file is None) == (args.url is None):
         args.parser.error("give either FILE or --url")
+    if args.url is None and (args.then or args.max_delay_ms is not None):
+        args.parser.error("--then and --max-delay-ms go with --url; a script has its own")
     return _run_file(args) if args.url is None else _run_url(args)
 
 
@@ -88,8 +91,9 @@ def _run_url(args: argparse.Namespace) -> int:
     for note in cluster.get("notes", ()):
         print(f"kafka-rebalance: {note}", file=sys.stderr)
     running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
+    delay_ms = DEFAULT_MAX_DELAY_MS if args.max_delay_ms is None else args.max_delay_ms
     rounds = play_events(
-        running, cluster["config"], args.then, max_delay_ms=args.max_delay_ms, engine=args.engine
+        running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine
     )
     if args.json:
         answers = [{"cause": cause, **to_dict(answer)} for cause, answer in rounds]

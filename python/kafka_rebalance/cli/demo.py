@@ -15,6 +15,8 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import GroupSpec, TopicPartition
 from kafka_rebalance.ownership import Assignment
 
+from .numbers import whole
+
 ASSIGNOR = "cooperative-sticky"
 _SHOWN = 5
 
@@ -28,7 +30,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--groups",
-        type=int,
+        type=whole(1),
         default=20_000,
         metavar="N",
         help="how many, after copying (default: %(default)s)",
@@ -60,8 +62,6 @@ def run(args: argparse.Namespace) -> int:
     if args.sample:
         print("\n".join(captured_lines()))
         return 0
-    if args.groups < 1:
-        raise GroupError("--groups", f"{args.groups} is not a number of groups from 1 on")
     captured_groups, refused = _captured()
     groups = captured_groups[: args.groups]
     from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, jobs

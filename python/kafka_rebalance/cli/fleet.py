@@ -10,6 +10,8 @@ from kafka_rebalance.assignors.registry import BUILT_IN, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import MAX_PARTITIONS
 
+from .numbers import whole
+
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
@@ -19,20 +21,25 @@ def add_parser(commands: Any) -> None:
         "and writes OUTPUT as Parquet: group_id, assignor, assignment, anomalies, error. A bad "
         "group has its error set; the job goes on.",
     )
-    parser.add_argument("input", metavar="INPUT", type=Path)
-    parser.add_argument("output", metavar="OUTPUT", type=Path)
+    parser.add_argument(
+        "input", metavar="INPUT", type=Path, help="JSON lines or Parquet, a file or a directory"
+    )
+    parser.add_argument("output", metavar="OUTPUT", type=Path, help="a directory that is made")
     parser.add_argument(
         "--assignor", metavar="NAME", help=f"in place of each group's own: {', '.join(BUILT_IN)}"
     )
     parser.add_argument(
         "--max-partitions",
-        type=int,
+        type=whole(0),
         default=MAX_PARTITIONS,
         metavar="N",
         help="refuse groups with more partitions in all (default: %(default)s)",
     )
     parser.add_argument(
-        "--partitions", type=int, metavar="N", help="spread the groups over so many tasks first"
+        "--partitions",
+        type=whole(1),
+        metavar="N",
+        help="spread groups over so many tasks",
     )
     parser.add_argument(
         "--master", default="local[*]", help="Spark's master (default: %(default)s)"
@@ -52,19 +59,21 @@ def run(args: argparse.Namespace) -> int:
     if args.output.exists() and not args.overwrite:
         raise GroupError("OUTPUT", f"{args.output} exists; --overwrite replaces it")
     from kafka_rebalance.spark import jobs
-    from kafka_rebalance.spark.session import session
+    from kafka_rebalance.spark.session import session, spark_errors
 
-    spark = session("fleet", master=args.master, progress=sys.stderr.isatty())
+    with spark_errors():
+        spark = session("fleet", master=args.master, progress=sys.stderr.isatty())
     try:
-        done = jobs.run(
-            spark,
-            args.input,
-            args.output,
-            assignor=args.assignor,
-            max_partitions=args.max_partitions,
-            partitions=args.partitions,
-            overwrite=args.overwrite,
-        )
+        with spark_errors():
+            done = jobs.run(
+                spark,
+                args.input,
+                args.output,
+                assignor=args.assignor,
+                max_partitions=args.max_partitions,
+                partitions=args.partitions,
+                overwrite=args.overwrite,
+            )
     finally:
         spark.stop()
     rate = done.groups / done.seconds

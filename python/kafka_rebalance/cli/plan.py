@@ -18,6 +18,7 @@ from kafka_rebalance.plans import (
 )
 
 from .groups import Tally, add_arguments, answers
+from .numbers import whole
 
 _DRAWS = 8
 
@@ -38,7 +39,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--samples",
-        type=int,
+        type=whole(0),
         metavar="N",
         help="play again with N draws of ids for new members "
         f"(default: {_DRAWS} in the table of one group, else 0)",
@@ -54,8 +55,6 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and args.assignor not in assignor_names():
         args.parser.error(f"argument --assignor: {args.assignor} is not known")
-    if args.samples is not None and args.samples < 0:
-        args.parser.error("argument --samples: give a number from 0 on")
     if args.output is not None and args.output.suffix not in (".html", ".png"):
         args.parser.error("argument --output: name a file that ends in .html or .png")
     alone = args.explain is not None or args.output is not None

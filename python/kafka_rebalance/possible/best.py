@@ -32,7 +32,7 @@ from typing import Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.engine import Columns, from_columns
-from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.assignors.registry import Engine, check_engine
 from kafka_rebalance.model import GroupSpec, TopicPartition
 from kafka_rebalance.ownership import Assignment, Balance
 
@@ -105,7 +105,7 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     A move is a partition that ends with another member than its owner, or had none. Where several
     members claim a partition, the newest generation owns it; where two do at once, nobody.
     """
-    if engine == "rust":
+    if check_engine(engine) == "rust":
         return _from_core(group, *_core.best_possible(group))
     # 1.
     classes = classify(group)

@@ -3,8 +3,12 @@
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafka_rebalance.errors import KafkaRebalanceError
@@ -14,6 +18,20 @@ ARROW_BYTES = "4m"
 
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
+
+
+class SparkFailedError(KafkaRebalanceError):
+    """Spark could not do it; the first line of what it says."""
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Turns what Spark raises into one line for people."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise SparkFailedError(f"Spark: {first}") from error
 
 
 def session(name: str, *, master: str = "local[*]", progress: bool = False) -> SparkSession:

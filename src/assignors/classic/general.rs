@@ -13,7 +13,7 @@ use super::claims::{Claims, NOBODY, PartitionId, Sent, user_generation};
 use super::constrained::without_kept;
 use super::movements::{self, Movements};
 use super::racks::Racks;
-use super::subscriptions::Subscribers;
+use super::subscriptions::{Subscribers, Subscriptions};
 use crate::error::GroupError;
 use crate::group::{MemberId, TopicId};
 use crate::order::{java_hash_order, string_hash};
@@ -52,8 +52,7 @@ struct Build<'c, 'g, 'a> {
     fixed: Vec<bool>,
     owner: Vec<MemberId>,
     subscribers: Subscribers,
-    /// Bit `member * topics + topic`.
-    subscribes: Vec<u64>,
+    subscriptions: Subscriptions,
     /// Believed previous owner and its generation.
     previous: Vec<(MemberId, i32)>,
     revocation: bool,
@@ -79,13 +78,6 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 owner[id as usize] = m as MemberId;
             }
         }
-        let mut subscribes = vec![0u64; (members * group.topics.len()).div_ceil(64)];
-        for m in 0..members {
-            for &topic in group.subscription(m as MemberId) {
-                let bit = m * group.topics.len() + topic as usize;
-                subscribes[bit / 64] |= 1 << (bit % 64);
-            }
-        }
         let mut by_rank = vec![0; members];
         for (m, &rank) in claims.member_ranks.iter().enumerate() {
             by_rank[rank as usize] = m as MemberId;
@@ -98,7 +90,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             fixed: vec![false; members],
             owner,
             subscribers: Subscribers::of(group, &claims.members),
-            subscribes,
+            subscriptions: Subscriptions::of(group),
             previous: vec![(NOBODY, 0); claims.existing() as usize],
             revocation: false,
             movements: Movements::default(),
@@ -409,8 +401,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn subscribes(&self, member: MemberId, topic: TopicId) -> bool {
-        let bit = member as usize * self.claims.group.topics.len() + topic as usize;
-        self.subscribes[bit / 64] >> (bit % 64) & 1 == 1
+        self.subscriptions.has(member, topic)
     }
 
     fn size(&self, member: MemberId) -> Result<usize, GroupError> {

@@ -80,3 +80,51 @@ impl Subscribers {
         members
     }
 }
+
+/// Which members subscribe to which topics: a bit each, as long as they are few; a large group of
+/// many topics (named, not necessarily there) is searched instead.
+pub struct Subscriptions {
+    topics: usize,
+    bits: Vec<u64>,
+    /// Sorted topics of each member, when there are no bits.
+    sorted: Vec<Vec<TopicId>>,
+}
+
+const MOST_BITS: usize = 1 << 30;
+
+impl Subscriptions {
+    pub fn of(group: &GroupSpec) -> Self {
+        let (members, topics) = (group.members.len(), group.topics.len());
+        let of = |m: usize| group.subscription(m as MemberId);
+        let mut bits = Vec::new();
+        let mut sorted = Vec::new();
+        if members.saturating_mul(topics) <= MOST_BITS {
+            bits.resize((members * topics).div_ceil(64), 0u64);
+            for m in 0..members {
+                for &topic in of(m) {
+                    let bit = m * topics + topic as usize;
+                    bits[bit / 64] |= 1 << (bit % 64);
+                }
+            }
+        } else {
+            sorted.extend((0..members).map(|m| {
+                let mut own = of(m).to_vec();
+                own.sort_unstable();
+                own
+            }));
+        }
+        Self {
+            topics,
+            bits,
+            sorted,
+        }
+    }
+
+    pub fn has(&self, member: MemberId, topic: TopicId) -> bool {
+        if let Some(topics) = self.sorted.get(member as usize) {
+            return topics.binary_search(&topic).is_ok();
+        }
+        let bit = member as usize * self.topics + topic as usize;
+        self.bits[bit / 64] >> (bit % 64) & 1 == 1
+    }
+}

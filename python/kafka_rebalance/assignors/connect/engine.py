@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_rebalance import _core
-from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.assignors.registry import Engine, check_engine
 
 from . import eager, incremental
 from .memory import Memory
@@ -20,7 +20,7 @@ def handle(
 
     Errors   AssignorThrows without workers.
     """
-    if engine == "reference":
+    if check_engine(engine) == "reference":
         return incremental.handle(memory, spec, now_ms)
     round_ = {"memory": memory.to_dict(), "spec": spec.to_dict(), "now_ms": now_ms}
     answer = json.loads(_core.connect_incremental(json.dumps(round_)))
@@ -37,7 +37,7 @@ def assign_eager(
     workers: Sequence[str], config: Mapping[str, int], *, engine: Engine = "rust"
 ) -> dict[str, Work]:
     """The eager assignor; `workers` in member order, `config` is connector -> number of tasks."""
-    if engine == "reference":
+    if check_engine(engine) == "reference":
         return eager.assign(workers, config)
     works = json.loads(_core.connect_eager(workers, json.dumps(config)))
     return {w: Work.from_dict(work) for w, work in zip(workers, works, strict=True)}

@@ -1,6 +1,7 @@
 """What may happen to a Connect cluster, in a few words, and the rebalances that follow.
 
     worker w2 leaves | worker w2 returns | worker w4 joins
+    leader w1 leaves                                            another leads, and remembers nothing
     connector files tasks=3 | connector files deleted
     500ms | 60s | 5m                                            time passes
 
@@ -18,9 +19,9 @@ from kafka_rebalance.model import quoted
 from .cluster import Cluster, ClusterRound, RoundAnswer
 from .work import Work
 
-_WAIT = re.compile(r"(\d+)\s*(ms|s|m|h)")
-_WORKER = re.compile(r"worker\s+(\S+)\s+(leaves|returns|joins)")
-_CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=(\d+))")
+_WAIT = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h)")
+_WORKER = re.compile(r"(?:worker\s+(\S+)\s+(leaves|returns|joins)|leader\s+(\S+)\s+(leaves))")
+_CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=([0-9]{1,7}))")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _MAX_FOLLOWING = 100  # rounds of one event; a cluster settles in a handful
 
@@ -34,11 +35,16 @@ class _Events:
         self.config = config
         self.now_ms = 0
         self.due_ms: int | None = None
+        self.new_leader = False
 
     def rebalance(self, running: Mapping[str, Work | None]) -> Iterator[RoundAnswer]:
         """One round, and those that follow from it at once."""
         for _ in range(_MAX_FOLLOWING):
-            answer = self.cluster.step(ClusterRound(self.now_ms, running, dict(self.config)))
+            round_ = ClusterRound(
+                self.now_ms, running, dict(self.config), new_leader=self.new_leader
+            )
+            self.new_leader = False
+            answer = self.cluster.step(round_)
             yield answer
             delay_ms = answer.result.delay_ms
             self.due_ms = self.now_ms + delay_ms if delay_ms > 0 else None
@@ -59,14 +65,15 @@ class _Events:
         if match := _WAIT.fullmatch(text):
             return self.wait(int(match[1]) * _UNIT_MS[match[2]])
         if match := _WORKER.fullmatch(text):
-            self._worker(match[1], match[2], at)
+            self._worker(match[1] or match[3], match[2] or match[4], at)
+            self.new_leader = match[3] is not None
         elif match := _CONNECTOR.fullmatch(text):
             self._connector(match[1], match[3], at)
         else:
             raise GroupError(
                 at,
                 f'{quoted(event)} is none of "worker W leaves|returns|joins", '
-                '"connector C tasks=N|deleted", "60s"',
+                '"leader W leaves", "connector C tasks=N|deleted", "60s"',
             )
         return self.rebalance(dict.fromkeys(self.workers))
 

@@ -1,0 +1,40 @@
+"""Groups a second in bulk, on one core: `pytest benches/test_bulk.py`.
+
+20 members, 100 partitions, cooperative-sticky, owned partitions set; a batch of 2,000 groups as
+Arrow columns. Planned: two more members. Ratios within one run, never figures alone.
+"""
+
+import pyarrow as pa
+import pytest
+
+import kafka_rebalance as kr
+
+GROUPS = 2000
+
+
+def _batch() -> pa.RecordBatch:
+    topics = (kr.Topic("topic-a", 60), kr.Topic("topic-b", 40))
+    names = ("topic-a", "topic-b")
+    members = [kr.Member(f"consumer-{m}-0b5c2d1e", names) for m in range(20)]
+    group = kr.GroupSpec("bench", topics, tuple(members), "cooperative-sticky")
+    owned = kr.plan(group).final.to_dict()
+    rows = [{**owned, "group_id": f"bench-{n}"} for n in range(GROUPS)]
+    return pa.RecordBatch.from_pylist(rows)
+
+
+def _plan(batch: pa.RecordBatch, threads: int) -> pa.RecordBatch:
+    return kr.plan_batch(batch, None, ["add-members=2"], threads=threads)
+
+
+def _assign(batch: pa.RecordBatch, threads: int) -> pa.RecordBatch:
+    return kr.assign_batch(batch, threads=threads)
+
+
+@pytest.mark.parametrize("work", [_assign, _plan])
+def test_groups_a_second_on_one_core(benchmark, work):
+    batch = _batch()
+    answers = benchmark(work, batch, 1)
+    assert answers.num_rows == GROUPS
+    assert answers["error"].null_count == GROUPS
+    benchmark.extra_info["groups_a_second"] = round(GROUPS / benchmark.stats["median"])
+    print(f"\n{work.__name__}: {benchmark.extra_info['groups_a_second']:,} groups a second")

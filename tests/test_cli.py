@@ -169,7 +169,11 @@ def test_numbers_out_of_range_are_wrong_usage(arguments):
 
 
 def test_the_output_is_utf8_whatever_the_locale(tmp_path):
-    script = {"id": "☃", "rounds": [{"time_ms": 0, "config": {}, "workers": {"w": {}}}]}
+    script = {
+        "id": "☃",
+        "assignor": "connect/incremental",
+        "rounds": [{"time_ms": 0, "config": {}, "workers": {"w": {}}}],
+    }
     (tmp_path / "script.jsonl").write_text(json.dumps(script), encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "kafka_rebalance", "connect", str(tmp_path / "script.jsonl")],

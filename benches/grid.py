@@ -1,0 +1,143 @@
+"""The benchmark grid: the parameters and inputs of Kafka's own client-side assignor benchmark.
+
+A case is a group, entirely determined by its parameters: M members, P partitions a member, T topics
+of M * P / T partitions each. `same`: everybody subscribes to all topics; `buckets`: five disjoint
+sets of members and topics; `three` and `tenth`: each member subscribes to 3 random topics, or to a
+random tenth of all. `full`: nothing is owned; `joins`: everybody owns what the same assignor gave
+them, and one member has just joined. `racks`: every partition is on all three racks, as in Kafka's
+benchmark (which makes its racks inactive); `two racks`: on two of the three.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import kafka_rebalance as kr
+
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One cell for one assignor."""
+
+    assignor: str
+    members: int
+    per_member: int
+    topics: int
+    subscriptions: str = "same"
+    kind: str = "full"
+    racks: str = "none"
+    title: str = ""
+
+    @property
+    def partitions(self) -> int:
+        return self.members * self.per_member // self.topics * self.topics
+
+    def __str__(self) -> str:
+        if self.title:
+            return f"{self.title}, {self.assignor}, {self.kind}"
+        racks = "" if self.racks == "none" else f", {self.racks}"
+        size = f"{self.members} x {self.per_member} / {self.topics}"
+        return f"{size}, {self.subscriptions}, {self.kind}{racks}, {self.assignor}"
+
+    def group(self) -> kr.GroupSpec:
+        """The group that is timed."""
+        present = self.members - (self.kind == "joins")
+        group = _group(self, present)
+        if self.kind == "full":
+            return group
+        before = kr.assign(group, self.assignor)
+        # Sticky's history has a generation, cooperative-sticky's has none in Kafka's benchmark.
+        generation = 1 if self.assignor == "sticky" else None
+        members = tuple(
+            replace(m, owned_partitions=before[m.member_id], generation_id=generation)
+            for m in group.members
+        )
+        topics = group.topics
+        like = members[-1].topics
+        rack = _rack(self, self.members - 1)
+        return kr.GroupSpec(
+            "grid",
+            topics,
+            (*members, kr.Member("newMember", like, rack_id=rack)),
+            self.assignor,
+            max_partitions=10**8,
+        )
+
+
+def _group(case: Case, present: int) -> kr.GroupSpec:
+    each = case.members * case.per_member // case.topics
+    names = [f"topic{t}" for t in range(case.topics)]
+    racks = None
+    if case.racks != "none":
+        copies = 3 if case.racks == "racks" else 2
+        racks = tuple(tuple(f"rack{(p + copy) % 3}" for copy in range(copies)) for p in range(each))
+    topics = tuple(kr.Topic(name, each, racks) for name in names)
+    members = tuple(
+        kr.Member(f"member{m}", subscribed, rack_id=_rack(case, m))
+        for m, subscribed in enumerate(_subscriptions(case, names, present))
+    )
+    return kr.GroupSpec("grid", topics, members, case.assignor, max_partitions=10**8)
+
+
+def _rack(case: Case, member: int) -> str | None:
+    return None if case.racks == "none" else f"rack{member % 3}"
+
+
+def _subscriptions(case: Case, names: list[str], present: int) -> Iterator[tuple[str, ...]]:
+    if case.subscriptions == "same":
+        yield from [tuple(names)] * present
+    elif case.subscriptions == "buckets":
+        buckets = min(5, present)
+        topics, members = -(-len(names) // buckets), -(-present // buckets)
+        for m in range(present):
+            start = m // members * topics
+            yield tuple(names[start : start + topics])
+    elif case.subscriptions == "sevenths":
+        for m in range(present):
+            yield (names[m // 12],)
+    else:
+        rng = random.Random(f"{case.members}/{case.topics}/{case.subscriptions}")
+        count = 3 if case.subscriptions == "three" else max(1, len(names) // 10)
+        for _ in range(present):
+            yield tuple(rng.sample(names, min(count, len(names))))
+
+
+def grid() -> Iterator[Case]:
+    """Every cell of Kafka's parameters that has a partition, for every assignor."""
+    for racks in ("none", "racks", "two racks"):
+        for members in (100, 500, 1000, 5000, 10_000):
+            for per_member in (5, 10, 50):
+                for topics in (10, 100, 1000):
+                    if members * per_member < topics:
+                        continue
+                    for subscriptions in ("same", "buckets"):
+                        for kind in ("full", "joins"):
+                            for assignor in ASSIGNORS:
+                                yield Case(
+                                    *(assignor, members, per_member, topics),
+                                    *(subscriptions, kind, racks),
+                                )
+
+
+def overlapping() -> Iterator[Case]:
+    """Beside the grid: subscriptions that overlap, the hard kind."""
+    for members, per_member, topics in ((100, 10, 100), (1000, 10, 100), (1000, 50, 1000)):
+        for subscriptions in ("three", "tenth"):
+            for kind in ("full", "joins"):
+                for assignor in ("sticky", "cooperative-sticky"):
+                    yield Case(assignor, members, per_member, topics, subscriptions, kind)
+
+
+def reported() -> Iterator[Case]:
+    """Cases from people's reports."""
+    for kind in ("full", "joins"):
+        for assignor in ASSIGNORS:
+            # aiokafka issue 1176: every 12 of 84 members subscribe to another topic.
+            yield Case(assignor, 84, 10, 7, "sevenths", kind, title="84 members, 7 topics")
+            yield Case(assignor, 450, 7, 45, "same", kind, title="450 members, 3,150 partitions")
+            yield Case(assignor, 20, 10, 10, "three", kind, title="20 members, 200 partitions")
+            yield Case(assignor, 2000, 500, 100, "same", kind, title="a million partitions")

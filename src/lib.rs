@@ -5,6 +5,7 @@
 
 pub mod assignors;
 pub mod batch;
+mod by_size;
 pub mod changes;
 pub mod contract;
 pub mod error;

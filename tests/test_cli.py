@@ -172,7 +172,7 @@ def test_the_output_is_utf8_whatever_the_locale(tmp_path):
     script = {
         "id": "☃",
         "assignor": "connect/incremental",
-        "rounds": [{"time_ms": 0, "config": {}, "workers": {"w": {}}}],
+        "rounds": [{"time_ms": 0, "config": {}, "workers": [{"id": "w"}]}],
     }
     (tmp_path / "script.jsonl").write_text(json.dumps(script), encoding="utf-8")
     run = subprocess.run(

@@ -31,7 +31,7 @@ class Balance:
             return cls(0, 0, 0.0, 0.0)
         members, total = len(counts), sum(counts)
         squares = members * sum(count * count for count in counts) - total * total
-        return cls(min(counts), max(counts), total / members, math.sqrt(squares) / members)
+        return cls(min(counts), max(counts), total / members, math.sqrt(squares / members**2))
 
     def to_dict(self) -> dict[str, float]:
         return {"min": self.min, "max": self.max, "mean": self.mean, "stddev": self.stddev}

@@ -20,7 +20,7 @@ impl Balance {
             min: counts.iter().copied().min().unwrap_or(0),
             max: counts.iter().copied().max().unwrap_or(0),
             mean: total as f64 / members as f64,
-            stddev: (spread as f64).sqrt() / members as f64,
+            stddev: (spread as f64 / (members * members) as f64).sqrt(),
         }
     }
 }

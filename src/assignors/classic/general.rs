@@ -5,15 +5,21 @@
 //! - the balance test looks at the largest owner of each topic in place of every partition: a
 //!   member can gain if any owner in its topics has two more, and then the largest has. Only where
 //!   a partition is owned twice does it matter which one, and there each is looked at;
+//! - what unbalanced the group before does so still as long as the same member could take the same
+//!   partition: then nothing else need be looked at (`still_holds`);
+//! - whether a subscriber has at least two less than an owner is decided by the smallest of them,
+//!   unless one of them was taken out, on which Kafka's class fails when it meets it first;
+//! - the smallest subscriber is found by subscription classes (`by_size.rs`);
 //! - subscriptions are looked up in bits.
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
 
 use super::claims::{Claims, NOBODY, PartitionId, Sent, user_generation};
 use super::constrained::without_kept;
 use super::movements::{self, Movements};
 use super::racks::Racks;
 use super::subscriptions::{Subscribers, Subscriptions};
+use crate::by_size::BySize;
 use crate::error::GroupError;
 use crate::group::{MemberId, TopicId};
 use crate::order::{java_hash_order, string_hash};
@@ -43,6 +49,14 @@ const FIRST_SAVED_PASS: usize = 8;
 
 type State = (Lists, Vec<MemberId>, movements::State);
 
+/// `gainer` could take a partition of `topic` from `holder`, who has at least two more.
+#[derive(Clone, Copy)]
+struct Witness {
+    gainer: MemberId,
+    topic: TopicId,
+    partition: PartitionId,
+}
+
 struct Build<'c, 'g, 'a> {
     name: &'c str,
     claims: &'c Claims<'g, 'a>,
@@ -59,9 +73,12 @@ struct Build<'c, 'g, 'a> {
     movements: Movements,
     /// Topics by how few subscribers they have, then name.
     topics: Vec<TopicId>,
-    /// (partitions held, rank of the id) of the members that take part.
-    by_size: BTreeSet<(u32, u32)>,
-    by_rank: Vec<MemberId>,
+    /// The members that take part.
+    by_size: BySize,
+    /// Topics that somebody subscribes to who takes no part.
+    meets_fixed: Vec<bool>,
+    /// Who could take a partition from whom when the group was last found unbalanced.
+    witness: Cell<Option<Witness>>,
     /// Whether a kept partition does not exist, so that some may be owned twice.
     ghosts: bool,
 }
@@ -78,10 +95,6 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 owner[id as usize] = m as MemberId;
             }
         }
-        let mut by_rank = vec![0; members];
-        for (m, &rank) in claims.member_ranks.iter().enumerate() {
-            by_rank[rank as usize] = m as MemberId;
-        }
         Self {
             name,
             claims,
@@ -95,8 +108,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             revocation: false,
             movements: Movements::default(),
             topics: claims.topics.clone(),
-            by_size: BTreeSet::new(),
-            by_rank,
+            by_size: BySize::new(group, &claims.member_ranks),
+            meets_fixed: vec![false; group.topics.len()],
+            witness: Cell::new(None),
             ghosts: false,
         }
     }
@@ -136,9 +150,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             self.ghosts |= keep.iter().any(|&id| id >= self.claims.existing());
             self.current[m] = keep;
         }
-        self.by_size = (0..self.current.len())
-            .map(|m| self.place(m as MemberId))
-            .collect();
+        for m in 0..self.current.len() as MemberId {
+            self.by_size.insert(m, self.place(m));
+        }
         without_kept(self.claims, &self.topics, &self.current)
     }
 
@@ -153,9 +167,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn assign_smallest(&mut self, id: PartitionId, racks: bool) -> bool {
-        let topic = self.claims.topic(id);
-        let found = self.smallest(|member| {
-            self.subscribes(member, topic) && !(racks && self.racks.mismatch(member, id))
+        let found = self.smallest(self.claims.topic(id), |member| {
+            !(racks && self.racks.mismatch(member, id))
         });
         if let Some(member) = found {
             self.add(member, id);
@@ -163,21 +176,20 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         found.is_some()
     }
 
-    /// The first member by size and id that fits.
-    fn smallest(&self, fits: impl Fn(MemberId) -> bool) -> Option<MemberId> {
-        let mut members = self
-            .by_size
-            .iter()
-            .map(|&(_, rank)| self.by_rank[rank as usize]);
-        members.find(|&member| fits(member))
+    /// The first subscriber by size and id that fits.
+    fn smallest(&self, topic: TopicId, fits: impl Fn(MemberId) -> bool) -> Option<MemberId> {
+        let subscribes = |member| self.subscribes(member, topic);
+        self.by_size.smallest(topic, subscribes, fits)
     }
 
     fn take_out_fixed(&mut self) {
         for m in 0..self.current.len() as MemberId {
             if !self.can_take_part(m) {
-                let place = self.place(m);
-                self.by_size.remove(&place);
+                self.by_size.remove(m, self.place(m));
                 self.fixed[m as usize] = true;
+                for &topic in self.claims.group.subscription(m) {
+                    self.meets_fixed[topic as usize] = true;
+                }
             }
         }
     }
@@ -283,14 +295,20 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             return Ok(true);
         }
         let topic = self.claims.topic(id);
-        if self.is_above_other(id, owner, size)? {
-            let smallest = self.smallest(|member| self.subscribes(member, topic));
-            if let Some(member) = smallest {
+        let smallest = self.smallest(topic, |_| true);
+        // Nobody of its subscribers was taken out: then the smallest decides for all of them.
+        let above = if self.meets_fixed[topic as usize] {
+            self.is_above_other(id, owner, size)?
+        } else {
+            smallest.is_some_and(|member| size > self.current[member as usize].len() + 1)
+        };
+        match smallest {
+            Some(member) if above => {
                 self.relocate(id, member);
-                return Ok(true);
+                Ok(true)
             }
+            _ => Ok(false),
         }
-        Ok(false)
     }
 
     /// Whether a subscriber has at least two partitions less than the owner. If the owner is near
@@ -333,11 +351,18 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     /// Whether no member could take a partition of its topics from one with two or more more.
     fn is_balanced(&self) -> Result<bool, GroupError> {
-        let (Some(first), Some(last)) = (self.by_size.first(), self.by_size.last()) else {
+        let (Some(first), Some(last)) = (self.by_size.least(), self.by_size.most()) else {
             return Ok(true);
         };
         if first.0 + 1 >= last.0 {
             return Ok(true);
+        }
+        if self
+            .witness
+            .get()
+            .is_some_and(|known| self.still_holds(known))
+        {
+            return Ok(false);
         }
         // Owners in hash order: where a partition is owned twice, the last one counts.
         let mut holder = vec![NOBODY; self.claims.numbered()];
@@ -352,8 +377,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             }
         }
         let largest = self.largest_holders(&holder);
-        for &(size, rank) in &self.by_size {
-            let member = self.by_rank[rank as usize];
+        for ((size, _), member) in self.by_size.iter() {
             let size = size as usize;
             if size == self.possible(member) {
                 continue;
@@ -363,7 +387,12 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                     if self.can_gain(&holder, member, size, topic)? {
                         return Ok(false);
                     }
-                } else if size + 1 < largest[topic as usize] {
+                } else if size + 1 < largest[topic as usize].0 {
+                    self.witness.set(Some(Witness {
+                        gainer: member,
+                        topic,
+                        partition: largest[topic as usize].1,
+                    }));
                     return Ok(false);
                 }
             }
@@ -371,14 +400,26 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(true)
     }
 
-    fn largest_holders(&self, holder: &[MemberId]) -> Vec<usize> {
-        let mut largest = vec![0; self.claims.group.topics.len()];
+    /// Whether what unbalanced the group still does: that is all that the test would find again.
+    fn still_holds(&self, known: Witness) -> bool {
+        let size = self.current[known.gainer as usize].len();
+        let holder = self.owner[known.partition as usize];
+        size != self.possible(known.gainer)
+            && !self.fixed[holder as usize]
+            && size + 1 < self.current[holder as usize].len()
+            && self.claims.topic(known.partition) == known.topic
+    }
+
+    /// Of each topic the size of its largest holder, and a partition that it holds.
+    fn largest_holders(&self, holder: &[MemberId]) -> Vec<(usize, PartitionId)> {
+        let mut largest = vec![(0, 0); self.claims.group.topics.len()];
         for &topic in &self.claims.topics {
-            let holders = &holder[self.claims.of_topic(topic).start as usize..];
-            let holders = &holders[..self.claims.of_topic(topic).len()];
-            let sizes = holders.iter().filter(|&&m| m != NOBODY);
-            let sizes = sizes.map(|&m| self.current[m as usize].len());
-            largest[topic as usize] = sizes.max().unwrap_or(0);
+            for id in self.claims.of_topic(topic) {
+                let m = holder[id as usize];
+                if m != NOBODY && self.current[m as usize].len() > largest[topic as usize].0 {
+                    largest[topic as usize] = (self.current[m as usize].len(), id);
+                }
+            }
         }
         largest
     }
@@ -416,23 +457,19 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn add(&mut self, member: MemberId, id: PartitionId) {
-        let place = self.place(member);
-        self.by_size.remove(&place);
+        self.by_size.remove(member, self.place(member));
         self.current[member as usize].push(id);
         self.owner[id as usize] = member;
-        let place = self.place(member);
-        self.by_size.insert(place);
+        self.by_size.insert(member, self.place(member));
     }
 
     fn take(&mut self, member: MemberId, id: PartitionId) {
-        let place = self.place(member);
-        self.by_size.remove(&place);
+        self.by_size.remove(member, self.place(member));
         let list = &mut self.current[member as usize];
         if let Some(at) = list.iter().position(|&other| other == id) {
             list.remove(at);
         }
-        let place = self.place(member);
-        self.by_size.insert(place);
+        self.by_size.insert(member, self.place(member));
     }
 
     fn place(&self, member: MemberId) -> (u32, u32) {

@@ -33,29 +33,17 @@ final class Cases {
 
     /** {@code assignment} with every member's partitions in Java's order, or {@code error} when the assignor throws. */
     static ObjectNode answer(JsonNode group) {
-        String name = Fields.text(group, "assignor");
-        ConsumerPartitionAssignor assignor = assignor(name);
-        Cluster cluster = cluster(group);
-        // A default HashMap filled in join order, as in the leader: its order decides ties.
-        Map<String, Subscription> subscriptions = new HashMap<>();
-        var memberIds = new ArrayList<String>();
-        for (JsonNode member : Fields.array(group, "members")) {
-            String memberId = Fields.text(member, "member_id");
-            memberIds.add(memberId);
-            if (subscriptions.put(memberId, subscription(name, member)) != null) {
-                throw new BadInput("member_id " + memberId + " stands twice");
-            }
-        }
-
+        Prepared prepared = prepare(group);
         var answer = Fields.NODES.objectNode();
         Map<String, Assignment> assigned;
         try {
-            assigned = assignor.assign(cluster, new GroupSubscription(subscriptions)).groupAssignment();
+            assigned = prepared.assign();
         } catch (Exception | StackOverflowError e) {
             return answer.put("error", Oracle.describe(e));
         }
         var assignment = answer.putObject("assignment");
-        for (String memberId : memberIds) {
+        for (JsonNode member : Fields.array(group, "members")) {
+            String memberId = Fields.text(member, "member_id");
             Assignment own = assigned.remove(memberId);
             if (own != null) {
                 Fields.put(assignment, memberId, own.partitions());
@@ -64,6 +52,33 @@ final class Cases {
         // Never seen: an assignor that leaves a member out or invents one. Show it rather than hide it.
         assigned.forEach((memberId, own) -> Fields.put(assignment, memberId, own.partitions()));
         return answer;
+    }
+
+    /** What an assignor is asked, ready to be asked again and again. */
+    record Prepared(String name, Cluster cluster, Map<String, Subscription> subscriptions) {
+        Map<String, Assignment> assign() {
+            for (Subscription subscription : subscriptions.values()) {
+                if (subscription.userData() != null) {
+                    subscription.userData().rewind();
+                }
+            }
+            return assignor(name).assign(cluster, new GroupSubscription(subscriptions)).groupAssignment();
+        }
+    }
+
+    static Prepared prepare(JsonNode group) {
+        String name = Fields.text(group, "assignor");
+        assignor(name);
+        Cluster cluster = cluster(group);
+        // A default HashMap filled in join order, as in the leader: its order decides ties.
+        Map<String, Subscription> subscriptions = new HashMap<>();
+        for (JsonNode member : Fields.array(group, "members")) {
+            String memberId = Fields.text(member, "member_id");
+            if (subscriptions.put(memberId, subscription(name, member)) != null) {
+                throw new BadInput("member_id " + memberId + " stands twice");
+            }
+        }
+        return new Prepared(name, cluster, subscriptions);
     }
 
     /** A fresh assignor: Kafka's remember generations between calls. */

@@ -1,0 +1,53 @@
+package oracle;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+
+/** How long Kafka's own classes need: a filter of contract lines, for the benchmark. */
+public final class Bench {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int LEAST_CALLS = 5;
+    private static final int MOST_CALLS = 20_000;
+
+    private Bench() {}
+
+    /** Each line is built once, warmed up, and answered again and again for so many seconds (the argument). */
+    public static void main(String[] args) throws IOException {
+        double seconds = Double.parseDouble(args[0]);
+        var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            Cases.Prepared prepared = Cases.prepare(JSON.readTree(line));
+            calls(prepared, seconds);
+            var answer = JSON.createObjectNode();
+            var times = answer.putArray("ms");
+            for (double ms : calls(prepared, seconds)) {
+                times.add(ms);
+            }
+            System.out.println(answer);
+            System.out.flush();
+        }
+    }
+
+    private static double[] calls(Cases.Prepared prepared, double seconds) {
+        double[] times = new double[MOST_CALLS];
+        int count = 0;
+        long start = System.nanoTime();
+        // A call of more than the budget is enough by itself, also as warm-up.
+        while (count < MOST_CALLS) {
+            double spent = (System.nanoTime() - start) / 1e9;
+            if (spent > seconds && (count >= LEAST_CALLS || spent > 10 * seconds)) {
+                break;
+            }
+            long once = System.nanoTime();
+            int members = prepared.assign().size();
+            times[count] = (System.nanoTime() - once) / 1e6;
+            if (members > 0) {
+                count++;
+            }
+        }
+        return java.util.Arrays.copyOf(times, count);
+    }
+}

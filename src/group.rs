@@ -1,9 +1,12 @@
 //! What an assignor is asked, on numbers: members, topics and racks are indices, names come back
 //! only at the exit. Names are borrowed from wherever the group was read.
 
+use std::sync::OnceLock;
+
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
+use crate::order::{java_hash_order, name_ranks, static_first};
 
 pub const MAX_PARTITIONS: u64 = 10_000_000;
 
@@ -54,6 +57,17 @@ pub struct GroupSpec<'a> {
     /// `replica_racks[i]..replica_racks[i + 1]` of `rack_ids` are the racks of one partition.
     pub(crate) replica_racks: Vec<u32>,
     pub(crate) rack_ids: Vec<RackId>,
+    /// Orders of the names, found when first asked for and then kept: a group that is asked about
+    /// again is numbered, hashed and sorted once.
+    pub(crate) orders: Orders,
+}
+
+#[derive(Default)]
+pub(crate) struct Orders {
+    topic_ranks: OnceLock<Vec<u32>>,
+    member_ranks: OnceLock<Vec<u32>>,
+    members_in_order: OnceLock<Vec<MemberId>>,
+    static_first: OnceLock<Vec<MemberId>>,
 }
 
 impl<'a> GroupSpec<'a> {
@@ -87,8 +101,34 @@ impl<'a> GroupSpec<'a> {
     }
 
     /// Ranks of the topics' names: `ranks[topic]` is its place in the order of `String.compareTo`.
-    pub fn topic_ranks(&self) -> Vec<u32> {
-        crate::order::name_ranks(&self.topic_names())
+    pub fn topic_ranks(&self) -> &[u32] {
+        let ranks = || name_ranks(&self.topic_names());
+        self.orders.topic_ranks.get_or_init(ranks)
+    }
+
+    /// The same of the members' ids.
+    pub fn member_ranks(&self) -> &[u32] {
+        let ranks = || name_ranks(&self.member_ids());
+        self.orders.member_ranks.get_or_init(ranks)
+    }
+
+    /// Members as a leader walks them: a HashMap that was filled in join order.
+    pub fn members_in_order(&self) -> &[MemberId] {
+        let order = || java_hash_order(&self.member_ids());
+        self.orders.members_in_order.get_or_init(order)
+    }
+
+    /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
+    pub fn static_first(&self) -> &[MemberId] {
+        let order = || static_first(&self.members, self.member_ranks());
+        self.orders.static_first.get_or_init(order)
+    }
+
+    /// Finds all of them now.
+    pub fn find_orders(&self) {
+        self.topic_ranks();
+        self.members_in_order();
+        self.static_first();
     }
 }
 
@@ -123,6 +163,7 @@ impl<'a> GroupBuilder<'a> {
                 owned: Vec::new(),
                 replica_racks: vec![0],
                 rack_ids: Vec::new(),
+                orders: Orders::default(),
             },
             racks_given: Vec::new(),
             topic_ids: FxHashMap::default(),

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::group::{GroupSpec, MemberId};
+use crate::group::{Member, MemberId};
 use crate::hash_table::{HashTable, Tie};
 
 /// `String.compareTo`: by UTF-16 unit, then length.
@@ -154,17 +154,15 @@ pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     ranks
 }
 
-/// Static members by `group_instance_id`, then dynamic ones by `member_id`.
-pub fn static_first(group: &GroupSpec) -> Vec<MemberId> {
-    let mut order: Vec<MemberId> = (0..group.members.len() as u32).collect();
-    order.sort_by(|&a, &b| {
-        let (a, b) = (&group.members[a as usize], &group.members[b as usize]);
-        match (a.group_instance_id, b.group_instance_id) {
-            (Some(x), Some(y)) => compare_names(x, y),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => compare_names(a.member_id, b.member_id),
-        }
+/// Static members by `group_instance_id`, then dynamic ones by `member_id`, whose ranks are given.
+pub fn static_first(members: &[Member], ranks: &[u32]) -> Vec<MemberId> {
+    let mut order: Vec<MemberId> = (0..members.len() as u32).collect();
+    let instance = |m: MemberId| members[m as usize].group_instance_id;
+    order.sort_unstable_by(|&a, &b| match (instance(a), instance(b)) {
+        (Some(x), Some(y)) => compare_names(x, y),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => ranks[a as usize].cmp(&ranks[b as usize]),
     });
     order
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashSet;
 
 use crate::assignors::Assignor;
-use crate::group::{GroupSpec, Member, RackId, Topic, TopicId, TopicPartition};
+use crate::group::{GroupSpec, Member, Orders, RackId, Topic, TopicId, TopicPartition};
 
 #[derive(Clone)]
 pub struct DraftTopic<'a> {
@@ -110,6 +110,7 @@ impl<'a> Draft<'a> {
             owned,
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
+            orders: Orders::default(),
         }
     }
 

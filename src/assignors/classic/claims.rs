@@ -3,9 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::subscriptions::members_in_order;
 use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition};
-use crate::order::{java_grouping_order, java_hash_order, name_ranks};
+use crate::order::{java_grouping_order, java_hash_order};
+use crate::ownership::Assignment;
 
 /// Number of a partition within one group.
 pub type PartitionId = u32;
@@ -18,18 +18,20 @@ pub const NOBODY: MemberId = MemberId::MAX;
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     /// In hash order.
-    pub members: Vec<MemberId>,
+    pub members: &'g [MemberId],
     /// In the hash order of the table of believed owners.
     pub owners: Vec<MemberId>,
     /// Subscribed topics that exist, by id.
     pub topics: Vec<TopicId>,
-    pub topic_ranks: Vec<u32>,
-    pub member_ranks: Vec<u32>,
+    pub topic_ranks: &'g [u32],
+    pub member_ranks: &'g [u32],
     /// Believed claims of each member, in the order given.
     pub owned: Vec<Vec<PartitionId>>,
     pub multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
+    /// Some subscription is empty or lists a topic twice: then equal ones may not be, after all.
+    pub odd_subscription: bool,
     /// First number of each topic; `u32::MAX` for topics that nobody subscribes to.
     base: Vec<u32>,
     partitions: Vec<TopicPartition>,
@@ -82,15 +84,35 @@ impl<'g, 'a> Claims<'g, 'a> {
             .filter_map(|&tp| self.id(tp))
     }
 
-    pub fn lists(&self, owned: &[Vec<PartitionId>]) -> Vec<Vec<TopicPartition>> {
-        let names = |list: &Vec<PartitionId>| list.iter().map(|&id| self.partition(id)).collect();
-        owned.iter().map(names).collect()
+    /// Lists of numbers as the answer.
+    pub fn answer(&self, lists: &[Vec<PartitionId>]) -> Assignment {
+        let mut offsets = Vec::with_capacity(lists.len() + 1);
+        offsets.push(0);
+        let mut partitions = Vec::with_capacity(lists.iter().map(Vec::len).sum());
+        for list in lists {
+            partitions.extend(list.iter().map(|&id| self.partition(id)));
+            offsets.push(partitions.len() as u32);
+        }
+        Assignment {
+            offsets,
+            partitions,
+            anomalies: Vec::new(),
+        }
+    }
+
+    /// Whether the constrained algorithm's answer can have nothing unsound in it: what is claimed
+    /// exists, so that every partition is given once, and all really subscribe to the same topics.
+    pub fn is_plain(&self) -> bool {
+        self.equal_subscriptions
+            && !self.odd_subscription
+            && self.numbered() == self.existing as usize
     }
 }
 
 pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
-    let members = members_in_order(group);
-    let mut claims = number_partitions(group, members);
+    let mut claims = number_partitions(group);
+    // Which member was last seen to list a topic: a set that needs no clearing.
+    let mut listed_by = vec![NOBODY; group.topics.len()];
     let mut claimant = vec![NOBODY; claims.numbered()];
     let mut reference: Vec<TopicId> = Vec::new();
     let mut in_reference = vec![false; group.topics.len()];
@@ -108,6 +130,10 @@ pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
             || topics.iter().any(|&topic| !in_reference[topic as usize])
         {
             claims.equal_subscriptions = false;
+        }
+        claims.odd_subscription |= topics.is_empty();
+        for &topic in topics {
+            claims.odd_subscription |= std::mem::replace(&mut listed_by[topic as usize], m) == m;
         }
         let member = &group.members[m as usize];
         claims.max_generation = claims.max_generation.max(user_generation(member));
@@ -147,7 +173,8 @@ fn claim(claims: &mut Claims, claimant: &mut [MemberId], member: MemberId, id: P
     }
 }
 
-fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, members: Vec<MemberId>) -> Claims<'g, 'a> {
+fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
+    let members = group.members_in_order();
     let mut subscribed = vec![false; group.topics.len()];
     for m in 0..group.members.len() as MemberId {
         for &topic in group.subscription(m) {
@@ -190,11 +217,12 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, members: Vec<MemberId>) -
         members,
         topics,
         topic_ranks: group.topic_ranks(),
-        member_ranks: name_ranks(&member_ids),
+        member_ranks: group.member_ranks(),
         owned: vec![Vec::new(); member_ids.len()],
         multiply_owned: vec![false; partitions.len()],
         max_generation: NO_GENERATION,
         equal_subscriptions: true,
+        odd_subscription: false,
         base,
         partitions,
         existing,

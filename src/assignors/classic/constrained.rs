@@ -76,7 +76,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             owned.retain(|&id| !claims.multiply_owned[id as usize]);
             owned.sort_unstable_by_key(|&id| {
                 let tp = claims.partition(id);
-                (tp.partition, claims.topic_ranks[tp.topic as usize])
+                // One number compares faster than two.
+                u64::from(tp.partition) << 32 | u64::from(claims.topic_ranks[tp.topic as usize])
             });
             let keep = if owned.len() < self.least {
                 self.short.push(member);
@@ -94,6 +95,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 self.revoked_from[id as usize] = member;
             }
             owned.truncate(keep);
+            owned.reserve_exact(self.most - keep);
             self.assignment[member as usize] = owned;
         }
     }

@@ -3,11 +3,12 @@
 use super::claims::{Claims, NOBODY, PartitionId, sent_by_cooperative, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
-use crate::group::{GroupSpec, MemberId, TopicPartition};
+use crate::group::{GroupSpec, MemberId};
+use crate::ownership::Assignment;
 
 pub const NAME: &str = "cooperative-sticky";
 
-pub fn assign(group: &GroupSpec) -> Result<Vec<Vec<TopicPartition>>, GroupError> {
+pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     // 1.
     let claims = settle(group);
     // 2.
@@ -31,7 +32,11 @@ pub fn assign(group: &GroupSpec) -> Result<Vec<Vec<TopicPartition>>, GroupError>
             !leaves
         });
     }
-    Ok(claims.lists(&assignment))
+    let mut answer = claims.answer(&assignment);
+    if !claims.is_plain() {
+        answer.find_anomalies(group, true);
+    }
+    Ok(answer)
 }
 
 /// To whom partitions are new that somebody who claims them loses; `order` is the order of the

@@ -102,13 +102,13 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             current,
             fixed: vec![false; members],
             owner,
-            subscribers: Subscribers::of(group, &claims.members),
+            subscribers: Subscribers::of(group, claims.members),
             subscriptions: Subscriptions::of(group),
             previous: vec![(NOBODY, 0); claims.existing() as usize],
             revocation: false,
             movements: Movements::default(),
             topics: claims.topics.clone(),
-            by_size: BySize::new(group, &claims.member_ranks),
+            by_size: BySize::new(group, claims.member_ranks),
             meets_fixed: vec![false; group.topics.len()],
             witness: Cell::new(None),
             ghosts: false,
@@ -123,7 +123,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn remember_previous(&mut self) {
-        for &m in &self.claims.members {
+        for &m in self.claims.members {
             let generation = user_generation(&self.claims.group.members[m as usize]);
             if generation < self.claims.max_generation {
                 for id in self.claims.sent(m) {

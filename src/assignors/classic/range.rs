@@ -5,31 +5,73 @@ use rustc_hash::FxHashMap;
 
 use super::subscriptions::{Subscribers, topics_in_order};
 use crate::group::{GroupSpec, MemberId, RackId, TopicId, TopicPartition};
-use crate::order::static_first;
+use crate::ownership::Assignment;
 
 pub const NAME: &str = "range";
 
-pub fn assign(group: &GroupSpec) -> Vec<Vec<TopicPartition>> {
+pub fn assign(group: &GroupSpec) -> Assignment {
     // 1.
     let mut topics = topic_shares(group);
-    let mut assignment = vec![Vec::new(); group.members.len()];
     // 2.
-    let rack_pass = topics.iter().any(|topic| topic.needs_racks);
-    if rack_pass {
-        assign_with_racks(&mut topics, &mut assignment);
+    if !topics.iter().any(|topic| topic.needs_racks) {
+        return assign_runs(group, &topics); // 3.
     }
+    let mut assignment = vec![Vec::new(); group.members.len()];
+    for topic in &mut topics {
+        topic.unassigned = (0..topic.partitions).collect();
+    }
+    assign_with_racks(&mut topics, &mut assignment);
     // 3.
     for topic in &mut topics {
         topic.assign_ranges(|_, _, _| true, &mut assignment);
     }
     // 4.
-    if rack_pass {
-        let ranks = group.topic_ranks();
-        for list in &mut assignment {
-            list.sort_unstable_by_key(|tp| (ranks[tp.topic as usize], tp.partition));
+    let ranks = group.topic_ranks();
+    for list in &mut assignment {
+        list.sort_unstable_by_key(|tp| (ranks[tp.topic as usize], tp.partition));
+    }
+    Assignment::of_lists(&assignment)
+}
+
+/// Step 3 when no rack pass came before it: every member in order takes its whole share at once, so
+/// that how many it gets is known before, and each run goes to its place in the answer.
+fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
+    let mut offsets = vec![0u32; group.members.len() + 1];
+    for topic in topics {
+        for (position, &member) in topic.subscribers.iter().enumerate() {
+            offsets[member as usize + 1] += topic.whole_share(position);
         }
     }
-    assignment
+    for m in 0..group.members.len() {
+        offsets[m + 1] += offsets[m];
+    }
+    let mut next = offsets.clone();
+    let nothing = TopicPartition {
+        topic: 0,
+        partition: 0,
+    };
+    let mut partitions = vec![nothing; offsets[group.members.len()] as usize];
+    for topic in topics {
+        let mut first = 0;
+        for (position, &member) in topic.subscribers.iter().enumerate() {
+            let end = first + topic.whole_share(position);
+            let at = &mut next[member as usize];
+            let run = &mut partitions[*at as usize..(*at + end - first) as usize];
+            for (place, partition) in run.iter_mut().zip(first..) {
+                *place = TopicPartition {
+                    topic: topic.topic,
+                    partition,
+                };
+            }
+            *at += end - first;
+            first = end;
+        }
+    }
+    Assignment {
+        offsets,
+        partitions,
+        anomalies: Vec::new(),
+    }
 }
 
 /// A topic on its way: its subscribers in order, and what each may still take.
@@ -41,6 +83,8 @@ struct TopicShare {
     /// Sorted and distinct, a list for each partition; empty when no subscriber has a rack.
     partition_racks: Vec<Vec<RackId>>,
     needs_racks: bool,
+    partitions: u32,
+    /// Filled for a rack pass only.
     unassigned: Vec<u32>,
     share: usize,
     extras: usize,
@@ -48,6 +92,11 @@ struct TopicShare {
 }
 
 impl TopicShare {
+    /// What a subscriber gets when nobody has taken anything before.
+    fn whole_share(&self, position: usize) -> u32 {
+        (self.share + usize::from(position < self.extras)) as u32
+    }
+
     fn room(&self, position: usize) -> usize {
         (self.share + usize::from(self.extras > 0)).saturating_sub(self.taken[position])
     }
@@ -103,7 +152,7 @@ impl TopicShare {
 }
 
 fn topic_shares(group: &GroupSpec) -> Vec<TopicShare> {
-    let subscribers = Subscribers::of(group, &static_first(group));
+    let subscribers = Subscribers::of(group, group.static_first());
     let shares = topics_in_order(group).into_iter().map(|topic| {
         let partitions = group.topics[topic as usize].partitions;
         let subscribers = subscribers.distinct(topic);
@@ -123,7 +172,8 @@ fn topic_shares(group: &GroupSpec) -> Vec<TopicShare> {
             share: partitions as usize / subscribers.len(),
             extras: partitions as usize % subscribers.len(),
             taken: vec![0; subscribers.len()],
-            unassigned: (0..partitions).collect(),
+            partitions,
+            unassigned: Vec::new(),
             subscribers,
             subscriber_racks,
             partition_racks,

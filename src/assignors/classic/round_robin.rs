@@ -3,19 +3,19 @@
 
 use super::subscriptions::Subscribers;
 use crate::group::{GroupSpec, TopicId, TopicPartition};
-use crate::order::static_first;
+use crate::ownership::Assignment;
 
 pub const NAME: &str = "roundrobin";
 
-pub fn assign(group: &GroupSpec) -> Vec<Vec<TopicPartition>> {
+pub fn assign(group: &GroupSpec) -> Assignment {
     let mut assignment = vec![Vec::new(); group.members.len()];
     // 1.
-    let circle = static_first(group);
+    let circle = group.static_first();
     let mut places = vec![0u32; circle.len()];
     for (place, &member) in circle.iter().enumerate() {
         places[member as usize] = place as u32;
     }
-    let subscribers = Subscribers::of(group, &circle);
+    let subscribers = Subscribers::of(group, circle);
     let ranks = group.topic_ranks();
     let mut topics: Vec<TopicId> = (0..group.topics.len() as TopicId).collect();
     topics.retain(|&topic| !subscribers.to(topic).is_empty());
@@ -35,5 +35,5 @@ pub fn assign(group: &GroupSpec) -> Vec<Vec<TopicPartition>> {
             next = places[member as usize] + 1;
         }
     }
-    assignment
+    Assignment::of_lists(&assignment)
 }

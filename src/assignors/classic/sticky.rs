@@ -3,19 +3,24 @@
 use super::claims::{sent_by_sticky, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
-use crate::group::{GroupSpec, TopicPartition};
+use crate::group::GroupSpec;
+use crate::ownership::Assignment;
 
 pub const NAME: &str = "sticky";
 
-pub fn assign(group: &GroupSpec) -> Result<Vec<Vec<TopicPartition>>, GroupError> {
+pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     // 1.
     let claims = settle(group);
     // 2.
-    let assignment = if claims.equal_subscriptions {
+    let lists = if claims.equal_subscriptions {
         constrained::assign(NAME, &claims)?.assignment
     // 3.
     } else {
         general::assign(NAME, &claims, sent_by_sticky)?.0
     };
-    Ok(claims.lists(&assignment))
+    let mut answer = claims.answer(&lists);
+    if !claims.is_plain() {
+        answer.find_anomalies(group, false);
+    }
+    Ok(answer)
 }

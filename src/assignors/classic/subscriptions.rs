@@ -3,16 +3,11 @@
 use crate::group::{GroupSpec, MemberId, TopicId};
 use crate::order::{compare_names, java_hash_order};
 
-/// Members as the leader walks them: a HashMap that was filled in join order.
-pub fn members_in_order(group: &GroupSpec) -> Vec<MemberId> {
-    java_hash_order(&group.member_ids())
-}
-
 /// Subscribed topics that have partitions, as the leader walks them.
 pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
     let mut seen = vec![false; group.topics.len()];
     let mut subscribed: Vec<TopicId> = Vec::new();
-    for member in members_in_order(group) {
+    for &member in group.members_in_order() {
         let new = subscribed.len();
         for &topic in group.subscription(member) {
             if !std::mem::replace(&mut seen[topic as usize], true) {

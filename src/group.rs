@@ -67,6 +67,8 @@ pub(crate) struct Orders {
     topic_ranks: OnceLock<Vec<u32>>,
     member_ranks: OnceLock<Vec<u32>>,
     members_in_order: OnceLock<Vec<MemberId>>,
+    owners_in_order: OnceLock<Vec<MemberId>>,
+    members_by_name: OnceLock<Vec<MemberId>>,
     static_first: OnceLock<Vec<MemberId>>,
 }
 
@@ -118,6 +120,35 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_in_order.get_or_init(order)
     }
 
+    /// Members in the order of a table that was filled in that order: sticky's current owners.
+    pub fn owners_in_order(&self) -> &[MemberId] {
+        let order = || {
+            let members = self.members_in_order();
+            let ids = members.iter().map(|&m| self.members[m as usize].member_id);
+            let order = java_hash_order(&ids.collect::<Vec<_>>());
+            order.into_iter().map(|i| members[i as usize]).collect()
+        };
+        self.orders.owners_in_order.get_or_init(order)
+    }
+
+    /// Members by their ids.
+    pub fn members_by_name(&self) -> &[MemberId] {
+        let order = || {
+            let mut order = vec![0; self.members.len()];
+            for (m, &rank) in self.member_ranks().iter().enumerate() {
+                order[rank as usize] = m as MemberId;
+            }
+            order
+        };
+        self.orders.members_by_name.get_or_init(order)
+    }
+
+    /// Whether two members list the same topics in the same order. Members next to each other often
+    /// do: then what was found for one holds for the other.
+    pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
+        self.subscription(a) == self.subscription(b)
+    }
+
     /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
     pub fn static_first(&self) -> &[MemberId] {
         let order = || static_first(&self.members, self.member_ranks());
@@ -127,7 +158,8 @@ impl<'a> GroupSpec<'a> {
     /// Finds all of them now.
     pub fn find_orders(&self) {
         self.topic_ranks();
-        self.members_in_order();
+        self.owners_in_order();
+        self.members_by_name();
         self.static_first();
     }
 }

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition};
-use crate::order::{java_grouping_order, java_hash_order};
+use crate::order::java_grouping_order;
 use crate::ownership::Assignment;
 
 /// Number of a partition within one group.
@@ -20,7 +20,7 @@ pub struct Claims<'g, 'a> {
     /// In hash order.
     pub members: &'g [MemberId],
     /// In the hash order of the table of believed owners.
-    pub owners: Vec<MemberId>,
+    pub owners: &'g [MemberId],
     /// Subscribed topics that exist, by id.
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
@@ -120,7 +120,9 @@ pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
         let m = claims.members[i];
         let topics = group.subscription(m);
         // 3.
-        if reference.is_empty() {
+        if i > 0 && group.same_subscription(claims.members[i - 1], m) {
+            // What was found for the member before holds for this one.
+        } else if reference.is_empty() {
             for &topic in topics {
                 if !std::mem::replace(&mut in_reference[topic as usize], true) {
                     reference.push(topic);
@@ -131,9 +133,12 @@ pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
         {
             claims.equal_subscriptions = false;
         }
-        claims.odd_subscription |= topics.is_empty();
-        for &topic in topics {
-            claims.odd_subscription |= std::mem::replace(&mut listed_by[topic as usize], m) == m;
+        if i == 0 || !group.same_subscription(claims.members[i - 1], m) {
+            claims.odd_subscription |= topics.is_empty();
+            for &topic in topics {
+                let before = std::mem::replace(&mut listed_by[topic as usize], m);
+                claims.odd_subscription |= before == m;
+            }
         }
         let member = &group.members[m as usize];
         claims.max_generation = claims.max_generation.max(user_generation(member));
@@ -177,8 +182,10 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
     let members = group.members_in_order();
     let mut subscribed = vec![false; group.topics.len()];
     for m in 0..group.members.len() as MemberId {
-        for &topic in group.subscription(m) {
-            subscribed[topic as usize] = true;
+        if m == 0 || !group.same_subscription(m - 1, m) {
+            for &topic in group.subscription(m) {
+                subscribed[topic as usize] = true;
+            }
         }
     }
     let mut base = vec![u32::MAX; group.topics.len()];
@@ -208,17 +215,14 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
             }
         }
     }
-    let member_ids = group.member_ids();
-    let names: Vec<&str> = members.iter().map(|&m| member_ids[m as usize]).collect();
-    let owners = java_hash_order(&names);
     Claims {
         group,
-        owners: owners.iter().map(|&i| members[i as usize]).collect(),
+        owners: group.owners_in_order(),
         members,
         topics,
         topic_ranks: group.topic_ranks(),
         member_ranks: group.member_ranks(),
-        owned: vec![Vec::new(); member_ids.len()],
+        owned: vec![Vec::new(); group.members.len()],
         multiply_owned: vec![false; partitions.len()],
         max_generation: NO_GENERATION,
         equal_subscriptions: true,

@@ -68,7 +68,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn keep_owned(&mut self) {
         let claims = self.claims;
-        for &member in &claims.owners {
+        for &member in claims.owners {
             let claimed = &claims.owned[member as usize];
             let mismatch = |&id: &PartitionId| self.racks.mismatch(member, id);
             let (mismatched, mut owned): (Vec<_>, Vec<_>) =
@@ -107,9 +107,16 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn sort(&mut self, unassigned: &mut [PartitionId]) {
-        let ranks = &self.claims.member_ranks;
+        // By id: all members are there in that order already.
+        let mut is_short = vec![false; self.assignment.len()];
+        for &member in &self.short {
+            is_short[member as usize] = true;
+        }
+        let by_name = self.claims.group.members_by_name().iter().copied();
+        self.short.clear();
         self.short
-            .sort_unstable_by_key(|&member| ranks[member as usize]);
+            .extend(by_name.filter(|&member| is_short[member as usize]));
+        let ranks = self.claims.member_ranks;
         let at_least = self.at_least.make_contiguous();
         at_least.sort_unstable_by_key(|&member| ranks[member as usize]);
         if self.racks.active() {

@@ -1,6 +1,8 @@
 //! Mirror of `range.py`, which explains the steps. Members and racks are numbers; what a topic has
 //! given to whom is an array beside its subscribers, so that members here are positions in it.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::subscriptions::{Subscribers, topics_in_order};
@@ -11,7 +13,8 @@ pub const NAME: &str = "range";
 
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1.
-    let mut topics = topic_shares(group);
+    let subscribers = Subscribers::of(group, group.static_first());
+    let mut topics = topic_shares(group, &subscribers);
     // 2.
     if !topics.iter().any(|topic| topic.needs_racks) {
         return assign_runs(group, &topics); // 3.
@@ -19,6 +22,7 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     let mut assignment = vec![Vec::new(); group.members.len()];
     for topic in &mut topics {
         topic.unassigned = (0..topic.partitions).collect();
+        topic.taken = vec![0; topic.subscribers.len()];
     }
     assign_with_racks(&mut topics, &mut assignment);
     // 3.
@@ -75,23 +79,23 @@ fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
 }
 
 /// A topic on its way: its subscribers in order, and what each may still take.
-struct TopicShare {
+struct TopicShare<'s> {
     topic: TopicId,
-    subscribers: Vec<MemberId>,
-    /// Racks of the subscribers, None without one.
+    subscribers: Cow<'s, [MemberId]>,
+    /// Racks of the subscribers, None without one; empty when no member of the group has any.
     subscriber_racks: Vec<Option<RackId>>,
     /// Sorted and distinct, a list for each partition; empty when no subscriber has a rack.
     partition_racks: Vec<Vec<RackId>>,
     needs_racks: bool,
     partitions: u32,
-    /// Filled for a rack pass only.
-    unassigned: Vec<u32>,
     share: usize,
     extras: usize,
+    /// These two are filled for a rack pass only.
+    unassigned: Vec<u32>,
     taken: Vec<usize>,
 }
 
-impl TopicShare {
+impl TopicShare<'_> {
     /// What a subscriber gets when nobody has taken anything before.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
@@ -102,7 +106,7 @@ impl TopicShare {
     }
 
     fn rack_matches(&self, position: usize, partition: u32) -> bool {
-        let Some(rack) = self.subscriber_racks[position] else {
+        let Some(Some(rack)) = self.subscriber_racks.get(position).copied() else {
             return true;
         };
         let racks = self.partition_racks.get(partition as usize);
@@ -151,16 +155,17 @@ impl TopicShare {
     }
 }
 
-fn topic_shares(group: &GroupSpec) -> Vec<TopicShare> {
-    let subscribers = Subscribers::of(group, group.static_first());
+fn topic_shares<'s>(group: &GroupSpec, subscribers: &'s Subscribers) -> Vec<TopicShare<'s>> {
+    let any_rack = group.members.iter().any(|member| member.rack.is_some());
     let shares = topics_in_order(group).into_iter().map(|topic| {
         let partitions = group.topics[topic as usize].partitions;
         let subscribers = subscribers.distinct(topic);
-        let subscriber_racks: Vec<Option<RackId>> = subscribers
-            .iter()
-            .map(|&member| group.members[member as usize].rack)
-            .collect();
+        let mut subscriber_racks = Vec::new();
         let mut partition_racks = Vec::new();
+        if any_rack {
+            let racks = subscribers.iter().map(|&m| group.members[m as usize].rack);
+            subscriber_racks = racks.collect();
+        }
         if subscriber_racks.iter().any(Option::is_some) {
             partition_racks = (0..partitions)
                 .map(|partition| sorted_racks(group, TopicPartition { topic, partition }))
@@ -169,11 +174,11 @@ fn topic_shares(group: &GroupSpec) -> Vec<TopicShare> {
         TopicShare {
             topic,
             needs_racks: needs_racks(&subscriber_racks, &partition_racks),
+            partitions,
             share: partitions as usize / subscribers.len(),
             extras: partitions as usize % subscribers.len(),
-            taken: vec![0; subscribers.len()],
-            partitions,
             unassigned: Vec::new(),
+            taken: Vec::new(),
             subscribers,
             subscriber_racks,
             partition_racks,
@@ -202,7 +207,7 @@ fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicParti
     // A member's rack is its own in every topic, so that equal subscribers have equal racks.
     let mut together: FxHashMap<(&[MemberId], usize), Vec<usize>> = FxHashMap::default();
     for (i, topic) in topics.iter().enumerate() {
-        let key = (topic.subscribers.as_slice(), topic.partition_racks.len());
+        let key = (&*topic.subscribers, topic.partition_racks.len());
         together.entry(key).or_default().push(i);
     }
     // Groups share no topic, and the lists are sorted at the end: their order does not matter.

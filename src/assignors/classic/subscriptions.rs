@@ -1,5 +1,7 @@
 //! Mirror of `subscriptions.py`: the orders in which a leader walks members and topics.
 
+use std::borrow::Cow;
+
 use crate::group::{GroupSpec, MemberId, TopicId};
 use crate::order::{compare_names, java_hash_order};
 
@@ -7,7 +9,14 @@ use crate::order::{compare_names, java_hash_order};
 pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
     let mut seen = vec![false; group.topics.len()];
     let mut subscribed: Vec<TopicId> = Vec::new();
+    let mut before = None;
     for &member in group.members_in_order() {
+        if before
+            .replace(member)
+            .is_some_and(|m| group.same_subscription(m, member))
+        {
+            continue;
+        }
         let new = subscribed.len();
         for &topic in group.subscription(member) {
             if !std::mem::replace(&mut seen[topic as usize], true) {
@@ -69,10 +78,14 @@ impl Subscribers {
     }
 
     /// The same, each member once.
-    pub fn distinct(&self, topic: TopicId) -> Vec<MemberId> {
-        let mut members = self.to(topic).to_vec();
+    pub fn distinct(&self, topic: TopicId) -> Cow<'_, [MemberId]> {
+        let members = self.to(topic);
+        if members.windows(2).all(|pair| pair[0] != pair[1]) {
+            return Cow::Borrowed(members);
+        }
+        let mut members = members.to_vec();
         members.dedup();
-        members
+        Cow::Owned(members)
     }
 }
 

@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint format oracle connect-oracle broker-jars connect-jars broker differential \
-        differential-connect bench-connect sample fuzz bench clean \
+        differential-connect bench-connect sample fuzz bench bench-quick bench-bulk franz clean \
         need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
@@ -65,8 +65,20 @@ fuzz: need-cargo ## fuzz the decoders, coverage-guided, FUZZ_SECONDS in all
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run.sh
 
-bench: $(VENV)/built ## how long one assignment takes, both engines
-	$(BIN)/python -m pytest -q benches --benchmark-columns=median,ops
+bench: oracle franz $(VENV)/built ## our core and borders against the peers, on Kafka's own grid (about 40 min)
+	$(BIN)/python benches/run.py
+
+bench-quick: oracle franz $(VENV)/built ## ten cells of it
+	$(BIN)/python benches/run.py --quick
+
+bench-bulk: $(VENV)/built ## groups a second in bulk, assigned and planned; one assignment, both engines
+	$(BIN)/python -m pytest -q -s benches --benchmark-columns=median,ops
+
+franz: benches/peers/franz/franz
+benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mod
+	@command -v go >/dev/null || { \
+	  echo "Go is needed for franz-go, a peer of the benchmark: 'apt-get install golang'." >&2; exit 1; }
+	cd benches/peers/franz && go build -o franz .
 
 CASES ?= 100000
 SEED ?= 1
@@ -85,7 +97,7 @@ sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups a
 	$(BIN)/python tools/broker/capture.py
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target build tools/*/target
+	rm -rf $(VENV) target build tools/*/target benches/peers/franz/franz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find python -name '*.so' -delete
 

@@ -19,6 +19,8 @@ const MOST_CLASSES: usize = 64;
 
 pub struct BySize {
     all: BTreeSet<Place>,
+    /// While only the smallest of a topic are asked for, the whole set need not be kept.
+    whole: bool,
     /// Empty when there are too many.
     classes: Vec<BTreeSet<Place>>,
     class_of_member: Vec<u32>,
@@ -42,6 +44,7 @@ impl BySize {
         }
         Self {
             all: BTreeSet::new(),
+            whole: subscriptions.is_empty(),
             classes: vec![BTreeSet::new(); subscriptions.len()],
             class_of_member,
             classes_of_topic,
@@ -49,15 +52,26 @@ impl BySize {
         }
     }
 
+    /// From here on the whole set is kept, too: `least`, `most` and `iter` may be asked for.
+    pub fn keep_whole(&mut self) {
+        if !std::mem::replace(&mut self.whole, true) {
+            self.all = self.classes.iter().flatten().copied().collect();
+        }
+    }
+
     pub fn insert(&mut self, member: MemberId, place: Place) {
-        self.all.insert(place);
+        if self.whole {
+            self.all.insert(place);
+        }
         if let Some(class) = self.class_of(member) {
             class.insert(place);
         }
     }
 
     pub fn remove(&mut self, member: MemberId, place: Place) {
-        self.all.remove(&place);
+        if self.whole {
+            self.all.remove(&place);
+        }
         if let Some(class) = self.class_of(member) {
             class.remove(&place);
         }

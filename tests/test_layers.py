@@ -137,9 +137,16 @@ def test_no_optional_part_is_imported_by_the_core(module: str) -> None:
 
 def test_public_names_are_there_and_listed() -> None:
     assert len(set(kr.__all__)) == len(kr.__all__)
-    public = {name for name in vars(kr) if not name.startswith("_")}
+    assert all(hasattr(kr, name) for name in kr.__all__)
+    public = {name for name in dir(kr) if not name.startswith("_")}
     submodules = {name.split(".")[0] for name in MODULES}
-    assert set(kr.__all__) == public - submodules - {"annotations"}
+    assert set(kr.__all__) == public - submodules - {"TYPE_CHECKING", "import_module"}
+
+
+def test_assigning_does_not_import_what_only_plans_need() -> None:
+    code = "import sys, kafka_rebalance; print([n for n in sys.modules if 'plans' in n])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
 
 
 # Examples run -------------------------------------------------------------------------------------

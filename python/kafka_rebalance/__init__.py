@@ -4,6 +4,9 @@ group = GroupSpec.from_json(line)
 result = assign(group, "cooperative-sticky")
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from kafka_rebalance.errors import (
     AssignorThrows,
     GroupError,
@@ -28,35 +31,72 @@ from kafka_rebalance.assignors import (  # isort: skip (after the nouns)
     validate_cooperative,
 )
 from kafka_rebalance.batch import assign_batch, plan_batch
-from kafka_rebalance.changes import (
-    AddMembers,
-    AddPartitions,
-    AddTopics,
-    BounceMembers,
-    Change,
-    RemoveMembers,
-    RemoveTopics,
-    Resubscribe,
-    SwitchAssignor,
-    apply,
-    change_from_text,
-)
-from kafka_rebalance.plans import (
-    Candidate,
-    Comparison,
-    Figures,
-    RebalancePlan,
-    Round,
-    Samples,
-    Step,
-    compare,
-    explain,
-    plan,
-    sample,
-)
-from kafka_rebalance.possible import Level, Possible, best_possible
+
+if TYPE_CHECKING:
+    from kafka_rebalance.changes import (
+        AddMembers,
+        AddPartitions,
+        AddTopics,
+        BounceMembers,
+        Change,
+        RemoveMembers,
+        RemoveTopics,
+        Resubscribe,
+        SwitchAssignor,
+        apply,
+        change_from_text,
+    )
+    from kafka_rebalance.plans.compare import Candidate, Comparison, compare
+    from kafka_rebalance.plans.explain import explain
+    from kafka_rebalance.plans.figures import Figures
+    from kafka_rebalance.plans.plan import RebalancePlan, Step, plan
+    from kafka_rebalance.plans.rounds import Round
+    from kafka_rebalance.plans.samples import Samples, sample
+    from kafka_rebalance.possible import Level, Possible, best_possible
 
 __version__ = "0.1.0"
+
+_LATER = {
+    "AddMembers": "changes",
+    "AddPartitions": "changes",
+    "AddTopics": "changes",
+    "BounceMembers": "changes",
+    "Change": "changes",
+    "RemoveMembers": "changes",
+    "RemoveTopics": "changes",
+    "Resubscribe": "changes",
+    "SwitchAssignor": "changes",
+    "apply": "changes",
+    "change_from_text": "changes",
+    "Candidate": "plans",
+    "Comparison": "plans",
+    "Figures": "plans",
+    "RebalancePlan": "plans",
+    "Round": "plans",
+    "Samples": "plans",
+    "Step": "plans",
+    "compare": "plans",
+    "explain": "plans",
+    "plan": "plans",
+    "sample": "plans",
+    "Level": "possible",
+    "Possible": "possible",
+    "best_possible": "possible",
+}
+"""What only plans need is imported when it is first asked for: assigning starts without."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "MAX_PARTITIONS",

@@ -183,6 +183,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn take_out_fixed(&mut self) {
+        self.by_size.keep_whole();
         for m in 0..self.current.len() as MemberId {
             if !self.can_take_part(m) {
                 self.by_size.remove(m, self.place(m));

@@ -1,0 +1,168 @@
+"""`make bench`: our core, our borders and the peers on the same cases, in one run.
+
+Prints one table of ratios, and writes results/grid.{md,json,png}. `--quick` takes ten cells,
+`--full` every cell of Kafka's parameters (hours). Ratios are of medians: how many times longer the
+peer takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import kafka_rebalance as kr
+from grid import ASSIGNORS, Case, grid, overlapping, reported
+from kafka_rebalance.lines import assign_lines
+from measure import Peer, timed
+from table import summary, table
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parent
+STICKY = ("sticky", "cooperative-sticky")
+PYTHON_BORDER_PARTITIONS = 100_000
+
+
+def chosen(which: str) -> Iterator[Case]:
+    if which == "quick":
+        for assignor in ASSIGNORS:
+            yield Case(assignor, 1000, 10, 100)
+        for subscriptions, kind in (("same", "joins"), ("buckets", "full"), ("buckets", "joins")):
+            for assignor in STICKY:
+                yield Case(assignor, 500, 5, 10, subscriptions, kind)
+        return
+    sizes = (100, 1000, 10_000)
+    for case in grid():
+        usual = case.racks == "none" and case.members in sizes
+        racks = case.racks != "none" and (case.members, case.per_member) == (1000, 5)
+        if which == "full" or usual or (racks and case.topics < 1000):
+            yield case
+    yield from overlapping()
+    yield from reported()
+
+
+def peers(seconds: float, timeout: float) -> list[Peer]:
+    core = ["cargo", "bench", "-q", "--no-default-features", "--bench", "core_times", "--"]
+    java = ["java", "-Xms2g", "-Xmx6g", "-cp", str(ROOT / "tools/oracle/target/oracle.jar")]
+    python = [sys.executable, str(HERE / "peers/python_clients.py")]
+    eager = ("range", "roundrobin", "sticky")
+    return [
+        Peer("core", [*core, "--seconds", str(seconds)], ASSIGNORS, 600),
+        Peer("Java", [*java, "oracle.Bench", str(seconds)], ASSIGNORS, timeout),
+        Peer("franz-go", [str(HERE / "peers/franz/franz"), str(seconds)], STICKY, timeout),
+        Peer("kafka-python", [*python, "kafka-python", str(seconds)], ASSIGNORS, timeout, 2000),
+        Peer("aiokafka", [*python, "aiokafka", str(seconds)], eager, timeout, 2000),
+    ]
+
+
+def borders(group: kr.GroupSpec, line: bytes, seconds: float) -> dict[str, Any]:
+    """The same answer through each of our borders, one thread."""
+    again = group.edited()
+    record = {**json.loads(line), "generation_id": None}
+    batch = pa.RecordBatch.from_pylist([record])
+
+    def objects() -> object:
+        return {member_id: list(owned) for member_id, owned in kr.assign(again).items()}
+
+    return {
+        "lazy": timed(lambda: kr.assign(again), seconds),
+        "objects": timed(objects, seconds),
+        "lines": timed(lambda: assign_lines([line], threads=1, max_partitions=10**8), seconds),
+        "arrow": timed(lambda: kr.assign_batch(batch, threads=1, max_partitions=10**8), seconds),
+    }
+
+
+def machine() -> dict[str, Any]:
+    def said(*command: str) -> str:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        return (ran.stdout + ran.stderr).strip().splitlines()[0]
+
+    import aiokafka
+    import kafka
+
+    cpus = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    model = [line for line in cpus if "model name" in line]
+    modules = said("grep", "franz-go ", str(HERE / "peers/franz/go.mod"))
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{len(model)} x {model[0].partition(': ')[2]}",
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "rust": said("rustc", "--version"),
+        "java": said("java", "-version"),
+        "go": said("go", "version"),
+        "peers": f"kafka-clients 4.4.0, {modules.strip()}, kafka-python {kafka.__version__}, "
+        f"aiokafka {aiokafka.__version__}",
+        "load": Path("/proc/loadavg").read_text().split()[0],
+    }
+
+
+def wheel() -> dict[str, Any]:
+    """The compiled module's size, and how long the import takes beyond Python's own start."""
+
+    def start(code: str) -> float:
+        times = []
+        for _ in range(7):
+            once = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            times.append(time.perf_counter() - once)
+        return min(times) * 1000
+
+    module = next((ROOT / "python/kafka_rebalance").glob("_core*.so"))
+    return {
+        "module_bytes": module.stat().st_size,
+        "import_ms": start("import kafka_rebalance") - start("pass"),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_const", const="quick", dest="which")
+    parser.add_argument("--full", action="store_const", const="full", dest="which")
+    parser.add_argument("--seconds", type=float, default=0.3, help="a case and peer")
+    parser.add_argument("--timeout", type=float, default=75.0)
+    args = parser.parse_args()
+    which = args.which or "usual"
+    asked = peers(args.seconds, 10.0 if which == "quick" else args.timeout)
+    rows = []
+    cases = list(chosen(which))
+    for number, case in enumerate(cases, 1):
+        print(f"\r{number} of {len(cases)}: {case}\033[K", end="", file=sys.stderr, flush=True)
+        group = case.group()
+        line = group.to_json().encode()
+        row: dict[str, Any] = {"case": str(case), **vars(case), "partitions": case.partitions}
+        row["peers"] = {peer.name: peer.ask(case, line) for peer in asked}
+        if case.partitions <= PYTHON_BORDER_PARTITIONS:
+            row["borders"] = borders(group, line, args.seconds / 3)
+        rows.append(row)
+    for peer in asked:
+        peer.stop()
+    print("\r\033[K", end="", file=sys.stderr)
+    result = {"machine": machine(), "wheel": wheel(), "rows": rows}
+    text = f"{summary(result)}\n\n{table(rows)}\n"
+    print(text)
+    if which != "quick":
+        write(result, text)
+
+
+def write(result: dict[str, Any], text: str) -> None:
+    from picture import draw
+
+    target = HERE / "results"
+    target.mkdir(exist_ok=True)
+    (target / "grid.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (target / "grid.md").write_text(text, encoding="utf-8")
+    draw(result["rows"], target / "grid.png")
+
+
+if __name__ == "__main__":
+    main()

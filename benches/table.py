@@ -1,0 +1,153 @@
+"""What a run says, as Markdown: how far it reaches, then every case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def summary(result: dict[str, Any]) -> str:
+    """Machine and versions, then the ratios that matter."""
+    about = result["machine"]
+    rows = result["rows"]
+    versions = ", ".join(about[name] for name in ("system", "rust", "java", "go", "peers"))
+    size, import_ms = result["wheel"]["module_bytes"] / 1e6, result["wheel"]["import_ms"]
+    lines = [
+        f"# Benchmark, {about['date']}",
+        "",
+        f"{about['machine']}, load {about['load']} at the end.",
+        f"Python {about['python']}, {versions}.",
+        "",
+        f"Compiled module {size:.1f} MB, import {import_ms:.0f} ms.",
+        "",
+        "Times are medians in ms of one thread; ratios say how many times longer the peer takes",
+        "than the core. Java: warm, `assign` alone. Core: from a group whose names are numbered,",
+        "hashed and ranked already. franz-go: balancing alone, without parsing.",
+        "",
+        "| what | cells | geometric mean | least |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for title, peer, fits in _QUESTIONS:
+        ratios = [ratio for row in rows if fits(row) and (ratio := _ratio(row, peer)) is not None]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            lines.append(f"| {title} | {len(ratios)} | {mean:,.1f}x | {min(ratios):,.1f}x |")
+    return "\n".join([*lines, *_growth(rows)])
+
+
+def _any(_: Row) -> bool:
+    return True
+
+
+def _same(row: Row) -> bool:
+    return row["subscriptions"] == "same" and not row["title"]
+
+
+_QUESTIONS: list[tuple[str, str, Callable[[Row], bool]]] = [
+    ("core against Java, same subscriptions", "Java", _same),
+    ("the same, range", "Java", lambda row: _same(row) and row["assignor"] == "range"),
+    ("the same, roundrobin", "Java", lambda row: _same(row) and row["assignor"] == "roundrobin"),
+    ("the same, sticky family", "Java", lambda row: _same(row) and "sticky" in row["assignor"]),
+    (
+        "core against Java, different subscriptions, sticky family, one joins, 1,000 members",
+        "Java",
+        lambda row: (
+            row["subscriptions"] == "buckets"
+            and row["kind"] == "joins"
+            and row["members"] == 1000
+            and "sticky" in row["assignor"]
+        ),
+    ),
+    ("core against franz-go, all cells", "franz-go", _any),
+    ("core against kafka-python", "kafka-python", _any),
+    ("core against aiokafka", "aiokafka", _any),
+    (
+        "all results as Python objects against Java, over 5,000 partitions",
+        "objects",
+        lambda row: row["partitions"] > 5000,
+    ),
+]
+
+
+def _ratio(row: Row, peer: str) -> float | None:
+    if peer == "objects":
+        java, mine = row["peers"]["Java"].get("ms"), row.get("borders", {}).get("objects")
+        return None if java is None or mine is None else java / mine["ms"]
+    theirs, core = row["peers"][peer].get("ms"), row["peers"]["core"].get("ms")
+    return None if theirs is None or core is None else theirs / core
+
+
+def _growth(rows: Iterable[Row]) -> list[str]:
+    """Cells that Java does not finish, and how the general algorithm grows."""
+    rows = list(rows)
+    beyond = [
+        row["peers"]["core"]["ms"]
+        for row in rows
+        if "no answer" in row["peers"]["Java"].get("skipped", "")
+    ]
+    lines = [""]
+    if beyond:
+        lines.append(
+            f"Cells that Java does not finish in time: {len(beyond)}; the core's slowest of them "
+            f"takes {max(beyond):,.0f} ms."
+        )
+    sizes = {
+        (row["members"], row["assignor"], row["kind"]): row["peers"]["core"]["ms"]
+        for row in rows
+        if (row["subscriptions"], row["per_member"], row["topics"], row["racks"])
+        == ("buckets", 10, 100, "none")
+    }
+    for (members, assignor, kind), ms in sorted(sizes.items()):
+        larger = sizes.get((10 * members, assignor, kind))
+        if members == 1000 and larger is not None and "sticky" in assignor:
+            lines.append(
+                "Growth from 1,000 to 10,000 members, 10 partitions each, in buckets, "
+                f"{assignor}, {kind}: {larger / ms:.1f}x."
+            )
+    held = [
+        row["peers"]["core"]["peak_bytes"] / row["peers"]["core"]["result_bytes"]
+        for row in rows
+        if row["partitions"] == 500_000 and "peak_bytes" in row["peers"]["core"]
+    ]
+    if held:
+        lines.append(
+            f"Peak memory of one assignment of 500,000 partitions: {min(held):.1f} to "
+            f"{max(held):.1f} times its result as Arrow columns."
+        )
+    return lines
+
+
+PEERS = ("Java", "franz-go", "kafka-python", "aiokafka")
+BORDERS = ("lazy", "objects", "lines", "arrow")
+
+
+def table(rows: Iterable[Row]) -> str:
+    """A line a case: the core's time, each peer's time and ratio, our borders."""
+    heads = ["case", "partitions", "core", *PEERS, *(f"ours, {border}" for border in BORDERS)]
+    lines = [
+        f"| {' | '.join(heads)} |",
+        f"| --- |{' ---: |' * (len(heads) - 1)}",
+    ]
+    reasons: dict[str, int] = {}
+    for row in rows:
+        cells = [row["case"], f"{row['partitions']:,}", _time(row["peers"]["core"])]
+        for peer in PEERS:
+            answer = row["peers"][peer]
+            if "ms" in answer:
+                cells.append(f"{_time(answer)} ({_ratio(row, peer):,.1f}x)")
+            else:
+                reasons.setdefault(answer["skipped"], len(reasons) + 1)
+                cells.append(f"[{reasons[answer['skipped']]}]")
+        borders = row.get("borders", {})
+        cells += [_time(borders[name]) if name in borders else "" for name in BORDERS]
+        lines.append(f"| {' | '.join(cells)} |")
+    notes = [f"[{number}] {reason}  " for reason, number in reasons.items()]
+    return "\n".join([*lines, "", "Not measured:", "", *notes])
+
+
+def _time(answer: dict[str, Any]) -> str:
+    ms = answer.get("ms")
+    return "" if ms is None else f"{ms:,.3f}" if ms < 10 else f"{ms:,.0f}"

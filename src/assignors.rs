@@ -5,6 +5,7 @@ pub mod connect;
 
 use crate::error::GroupError;
 use crate::group::{GroupSpec, quoted};
+use crate::interrupt::Interrupt;
 use crate::ownership::Assignment;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
@@ -51,12 +52,21 @@ impl Assignor {
     }
 
     pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
+        self.assign_until(group, &Interrupt::default())
+    }
+
+    /// The same, given up with an error when the interrupt is requested.
+    pub fn assign_until(
+        self,
+        group: &GroupSpec,
+        interrupt: &Interrupt,
+    ) -> Result<Assignment, GroupError> {
         match self {
             // These two hand out what exists, once, to subscribers: there is nothing unsound.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
-            Self::Sticky => sticky::assign(group),
-            Self::CooperativeSticky => cooperative_sticky::assign(group),
+            Self::Sticky => sticky::assign(group, interrupt),
+            Self::CooperativeSticky => cooperative_sticky::assign(group, interrupt),
         }
     }
 }

@@ -94,6 +94,13 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
+    /// Members, partitions, subscriptions and claims together: what time and memory go by.
+    pub fn size(&self) -> usize {
+        let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
+        let lists = self.subscriptions.len() + self.owned.len();
+        self.members.len() + partitions.sum::<usize>() + lists
+    }
+
     pub fn topic_names(&self) -> Vec<&'a str> {
         self.topics.iter().map(|topic| topic.name).collect()
     }

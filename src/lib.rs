@@ -11,6 +11,7 @@ pub mod contract;
 pub mod error;
 pub mod group;
 pub mod hash_table;
+pub mod interrupt;
 pub mod lines;
 pub mod order;
 pub mod ownership;

@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};
     #[pymodule_export]
-    use super::group::{assign, assign_lines, best_possible};
+    use super::group::{Interned, assign, assign_lines, best_possible, intern};
     #[pymodule_export]
     use super::wire::{
         decode_assignment, decode_cooperative_user_data, decode_sticky_user_data,

@@ -8,6 +8,7 @@ from kafka_rebalance.ownership import AnomalyKind
 
 __all__ = [
     "ArrowBatch",
+    "Interned",
     "assign",
     "assign_batch",
     "assign_line_batch",
@@ -22,6 +23,7 @@ __all__ = [
     "encode_assignment",
     "encode_sticky_user_data",
     "encode_subscription",
+    "intern",
     "plan_batch",
 ]
 
@@ -34,9 +36,13 @@ class ArrowBatch:
 
 _Columns = tuple[list[str], bytes, bytes, bytes, list[tuple[AnomalyKind, str, int, str | None]]]
 
-def assign(group: GroupSpec, assignor: str) -> _Columns: ...
+@final
+class Interned: ...
+
+def intern(group: GroupSpec) -> Interned: ...
+def assign(group: Interned, assignor: str) -> _Columns: ...
 def best_possible(
-    group: GroupSpec,
+    group: Interned,
 ) -> tuple[
     int,
     list[tuple[int, int, list[str], list[int], int]],

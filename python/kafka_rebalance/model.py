@@ -8,9 +8,10 @@ in from JSON (`GroupSpec.from_json`), or in Rust for whole batches. Nothing belo
 
 import json
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any, NamedTuple
 
+from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.fields import MAX_INT32
 
@@ -78,6 +79,7 @@ class GroupSpec:
     assignor: str | None = None
     generation_id: int | None = None
     max_partitions: InitVar[int] = MAX_PARTITIONS
+    _interned: "_core.Interned | None" = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, max_partitions: int) -> None:
         _validate(self, max_partitions)
@@ -97,6 +99,17 @@ class GroupSpec:
         from kafka_rebalance import contract
 
         return contract.from_dict(fields, max_partitions=max_partitions)
+
+    def interned(self) -> "_core.Interned":
+        """The same in the core: made when first asked for, then kept."""
+        if self._interned is None:
+            object.__setattr__(self, "_interned", _core.intern(self))
+        assert self._interned is not None
+        return self._interned
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)
+        return GroupSpec, (*fields, self.limit)
 
     def to_dict(self) -> dict[str, Any]:
         """The contract line, absent fields left out."""

@@ -1,11 +1,18 @@
 //! One group from Python objects, or many from contract lines.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
+use self_cell::self_cell;
+
 use super::{by_name, raise};
+use crate::error::GroupError;
 use crate::group::{GroupBuilder, GroupSpec, MemberFields};
+use crate::interrupt::Interrupt;
 use crate::lines::{self, Options};
 use crate::ownership::Assignment;
 
@@ -29,7 +36,7 @@ struct Member {
     rack_id: Option<PyBackedStr>,
 }
 
-/// `model.GroupSpec`.
+/// `model.GroupSpec`, its names held in place.
 #[derive(FromPyObject)]
 pub struct Group {
     group_id: PyBackedStr,
@@ -39,7 +46,7 @@ pub struct Group {
 
 impl Group {
     /// Validated when the Python object was made; here it is only numbered.
-    fn spec(&self) -> Result<GroupSpec<'_>, crate::error::GroupError> {
+    fn spec(&self) -> Result<GroupSpec<'_>, GroupError> {
         let mut builder = GroupBuilder::new(&self.group_id, None);
         for topic in &self.topics {
             builder.topic(&topic.name, topic.partitions);
@@ -67,6 +74,71 @@ impl Group {
             }
         }
         builder.finish(u64::MAX)
+    }
+}
+
+self_cell! {
+    struct Cell {
+        owner: Group,
+        #[covariant]
+        dependent: GroupSpec,
+    }
+}
+
+/// A group that is numbered once, and asked about as often as one likes.
+#[pyclass(frozen, module = "kafka_rebalance._core")]
+pub struct Interned(Cell);
+
+impl Interned {
+    fn spec(&self) -> &GroupSpec<'_> {
+        self.0.borrow_dependent()
+    }
+}
+
+/// Numbers a group's names; the objects that it was made from need not be kept.
+#[pyfunction]
+pub fn intern(py: Python<'_>, group: Group) -> PyResult<Interned> {
+    let cell = py.detach(|| Cell::try_new(group, Group::spec));
+    Ok(Interned(cell.map_err(|error| raise(py, &error))?))
+}
+
+/// Beyond this, names and partitions together, a computation may last: it can be interrupted.
+const SHORT: usize = 20_000;
+const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
+
+/// Runs `work` without the interpreter lock. Work on a large group has a thread of its own, while
+/// this one looks for signals: Ctrl-C ends both.
+fn interruptibly<T: Send>(
+    py: Python<'_>,
+    group: &GroupSpec,
+    work: impl FnOnce(&Interrupt) -> Result<T, GroupError> + Send,
+) -> PyResult<T> {
+    let never = Interrupt::default();
+    if group.size() <= SHORT {
+        let done = py.detach(|| work(&never));
+        return done.map_err(|error| raise(py, &error));
+    }
+    let interrupt = Interrupt::default();
+    let done = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel::<()>();
+            let worker = scope.spawn(|| {
+                // Dropped when the work is done, which ends the waiting.
+                let _sender = sender;
+                work(&interrupt)
+            });
+            while receiver.recv_timeout(LOOK_FOR_SIGNALS) == Err(RecvTimeoutError::Timeout) {
+                if let Err(signal) = Python::attach(|py| py.check_signals()) {
+                    interrupt.request();
+                    return Err(signal);
+                }
+            }
+            Ok(worker.join())
+        })
+    });
+    match done? {
+        Ok(done) => done.map_err(|error| raise(py, &error)),
+        Err(panic) => std::panic::resume_unwind(panic),
     }
 }
 
@@ -121,15 +193,19 @@ impl Answer {
 }
 
 #[pyfunction]
-pub fn assign<'py>(py: Python<'py>, group: Group, assignor: &str) -> PyResult<Columns<'py>> {
+pub fn assign<'py>(
+    py: Python<'py>,
+    group: &Bound<'py, Interned>,
+    assignor: &str,
+) -> PyResult<Columns<'py>> {
     let Some(assignor) = by_name(py, Some(assignor))? else {
         return Err(pyo3::exceptions::PyValueError::new_err("no assignor"));
     };
-    let answer = py.detach(|| {
-        let spec = group.spec()?;
-        Ok(Answer::of(&spec, assignor.assign(&spec)?))
-    });
-    Ok(answer.map_err(|error| raise(py, &error))?.columns(py))
+    let spec = group.get().spec();
+    let answer = interruptibly(py, spec, |interrupt| {
+        Ok(Answer::of(spec, assignor.assign_until(spec, interrupt)?))
+    })?;
+    Ok(answer.columns(py))
 }
 
 /// Load, extra, topics, members, partitions.
@@ -144,10 +220,13 @@ type Possible<'py> = (
 );
 
 #[pyfunction]
-pub fn best_possible<'py>(py: Python<'py>, group: Group) -> PyResult<Possible<'py>> {
-    let possible = py.detach(|| {
-        let spec = group.spec()?;
-        let possible = crate::possible::Possible::of(&spec);
+pub fn best_possible<'py>(
+    py: Python<'py>,
+    group: &Bound<'py, Interned>,
+) -> PyResult<Possible<'py>> {
+    let spec = group.get().spec();
+    let (moves, levels, answer, topic_prices, member_prices) = py.detach(|| {
+        let possible = crate::possible::Possible::of(spec);
         let classes = &possible.classes;
         let names = |c: u32| {
             let topics = classes.topics[c as usize].iter();
@@ -170,16 +249,15 @@ pub fn best_possible<'py>(py: Python<'py>, group: Group) -> PyResult<Possible<'p
         let topic_prices = possible.topic_prices().into_iter();
         let topic_prices =
             topic_prices.flat_map(|(c, price)| names(c).map(move |topic| (topic, price)));
-        Ok((
+        let topic_prices: Vec<(String, i64)> = topic_prices.collect();
+        (
             possible.least_moves,
             levels,
-            Answer::of(&spec, possible.assignment(&spec)),
-            topic_prices.collect(),
+            Answer::of(spec, possible.assignment(spec)),
+            topic_prices,
             possible.member_prices(),
-        ))
+        )
     });
-    let (moves, levels, answer, topic_prices, member_prices) =
-        possible.map_err(|error| raise(py, &error))?;
     Ok((
         moves,
         levels,

@@ -28,7 +28,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     if name not in BUILT_IN:
         return _assign_custom(group, name)
     if check_engine(engine) == "rust":
-        return from_columns(group, *_core.assign(group, name))
+        return from_columns(group, *_core.assign(group.interned(), name))
     built_in = BUILT_IN[name]
     answer = built_in.assign(group)
     # The answer's members in join order: which order Java's map gives them back in means nothing.

@@ -106,7 +106,7 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     members claim a partition, the newest generation owns it; where two do at once, nobody.
     """
     if check_engine(engine) == "rust":
-        return _from_core(group, *_core.best_possible(group))
+        return _from_core(group, *_core.best_possible(group.interned()))
     # 1.
     classes = classify(group)
     # 2.

@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition};
+use crate::interrupt::Interrupt;
 use crate::order::java_grouping_order;
 use crate::ownership::Assignment;
 
@@ -17,6 +18,7 @@ pub const NOBODY: MemberId = MemberId::MAX;
 
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
+    pub interrupt: &'g Interrupt,
     /// In hash order.
     pub members: &'g [MemberId],
     /// In the hash order of the table of believed owners.
@@ -109,8 +111,8 @@ impl<'g, 'a> Claims<'g, 'a> {
     }
 }
 
-pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
-    let mut claims = number_partitions(group);
+pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt) -> Claims<'g, 'a> {
+    let mut claims = number_partitions(group, interrupt);
     // Which member was last seen to list a topic: a set that needs no clearing.
     let mut listed_by = vec![NOBODY; group.topics.len()];
     let mut claimant = vec![NOBODY; claims.numbered()];
@@ -178,7 +180,7 @@ fn claim(claims: &mut Claims, claimant: &mut [MemberId], member: MemberId, id: P
     }
 }
 
-fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
+fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt) -> Claims<'g, 'a> {
     let members = group.members_in_order();
     let mut subscribed = vec![false; group.topics.len()];
     for m in 0..group.members.len() as MemberId {
@@ -217,6 +219,7 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>) -> Claims<'g, 'a> {
     }
     Claims {
         group,
+        interrupt,
         owners: group.owners_in_order(),
         members,
         topics,

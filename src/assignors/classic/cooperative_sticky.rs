@@ -4,13 +4,14 @@ use super::claims::{Claims, NOBODY, PartitionId, sent_by_cooperative, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::{GroupSpec, MemberId};
+use crate::interrupt::Interrupt;
 use crate::ownership::Assignment;
 
 pub const NAME: &str = "cooperative-sticky";
 
-pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
+pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
-    let claims = settle(group);
+    let claims = settle(group, interrupt);
     // 2.
     let (mut assignment, transferring) = if claims.equal_subscriptions {
         let target = constrained::assign(NAME, &claims)?;

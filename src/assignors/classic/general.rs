@@ -37,7 +37,7 @@ pub fn assign(
     build.remember_previous(); // 2.
     let unassigned = build.keep_owned(); // 3.
     let initializing = build.current.iter().all(Vec::is_empty);
-    build.assign_unassigned(&unassigned); // 4.
+    build.assign_unassigned(&unassigned)?; // 4.
     build.take_out_fixed(); // 5.
     build.balance(&unassigned, initializing)?; // 6. 7.
     let order = build.in_hash_order();
@@ -156,14 +156,23 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         without_kept(self.claims, &self.topics, &self.current)
     }
 
-    fn assign_unassigned(&mut self, unassigned: &[PartitionId]) {
+    fn assign_unassigned(&mut self, unassigned: &[PartitionId]) -> Result<(), GroupError> {
         let mut left = unassigned.to_vec();
         if self.racks.active() {
             left.retain(|&id| !self.assign_smallest(id, true));
         }
         for id in left {
             self.assign_smallest(id, false);
+            self.go_on()?;
         }
+        Ok(())
+    }
+
+    fn go_on(&self) -> Result<(), GroupError> {
+        if self.claims.interrupt.is_requested() {
+            return Err(GroupError::new("assignor", "interrupted"));
+        }
+        Ok(())
     }
 
     fn assign_smallest(&mut self, id: PartitionId, racks: bool) -> bool {
@@ -258,6 +267,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 if balanced {
                     break;
                 }
+                self.go_on()?;
                 if self.reassign_one(id)? {
                     moved = true;
                     balanced = self.is_balanced()?;

@@ -4,13 +4,14 @@ use super::claims::{sent_by_sticky, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::GroupSpec;
+use crate::interrupt::Interrupt;
 use crate::ownership::Assignment;
 
 pub const NAME: &str = "sticky";
 
-pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
+pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
-    let claims = settle(group);
+    let claims = settle(group, interrupt);
     // 2.
     let lists = if claims.equal_subscriptions {
         constrained::assign(NAME, &claims)?.assignment

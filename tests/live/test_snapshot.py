@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -295,3 +297,26 @@ def test_a_cluster_that_is_not_there(server: str) -> None:
 def test_a_setting_that_kafka_python_does_not_have() -> None:
     with pytest.raises(ClusterError, match="no_such_setting"):
         next(snapshot("127.0.0.1:1", configs={"no_such_setting": 1}))
+
+
+def test_plan_and_compare_read_the_cluster_themselves(cluster: Cluster) -> None:
+    def command(*arguments: str) -> list[dict[str, Any]]:
+        ran = subprocess.run(
+            [sys.executable, "-m", "kafka_rebalance", *arguments, "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return [json.loads(line) for line in ran.stdout.splitlines()]
+
+    where = ("--bootstrap-server", cluster.server, "--group", "java-cooperative-sticky")
+    line = cluster.lines["java-cooperative-sticky"]
+    (planned,) = command("plan", *where, "--add-members", "1")
+    assert planned["balance_before"]["max"] == max(
+        sum(len(entry["partitions"]) for entry in member["owned_partitions"])
+        for member in line["members"]
+    )
+    assert len(planned["made_up"]) == 1
+    (compared,) = command("compare", *where)
+    assert compared["assignor"] == "cooperative-sticky"
+    assert {one["assignor"] for one in compared["candidates"]} == set(ASSIGNORS)

@@ -42,7 +42,9 @@ def chosen(which: str) -> Iterator[Case]:
         return
     sizes = (100, 1000, 10_000)
     for case in grid():
+        growth = case.per_member == 10 and case.topics == 100 and case.members >= 1000
         usual = case.racks == "none" and case.members in sizes
+        usual &= case.per_member in (5, 50) or growth
         racks = case.racks != "none" and (case.members, case.per_member) == (1000, 5)
         if which == "full" or usual or (racks and case.topics < 1000):
             yield case

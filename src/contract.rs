@@ -103,6 +103,7 @@ fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Res
         generation_id,
     });
     for topic in topics {
+        let topic = builder.topic_id(topic);
         builder.subscribe(topic);
     }
     for (topic, partition) in owned {

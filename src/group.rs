@@ -263,8 +263,7 @@ impl<'a> GroupBuilder<'a> {
     }
 
     /// One more topic that the last member subscribes to.
-    pub fn subscribe(&mut self, topic: &'a str) {
-        let topic = self.topic_id(topic);
+    pub fn subscribe(&mut self, topic: TopicId) {
         self.group.subscriptions.push(topic);
         if let Some(member) = self.group.members.last_mut() {
             member.topics.1 += 1;
@@ -277,6 +276,11 @@ impl<'a> GroupBuilder<'a> {
         if let Some(member) = self.group.members.last_mut() {
             member.owned.1 += 1;
         }
+    }
+
+    /// How many topics have been given.
+    pub fn declared(&self) -> usize {
+        self.group.declared
     }
 
     pub fn topic_id(&mut self, name: &'a str) -> TopicId {

@@ -36,6 +36,16 @@ def test_three_engines_one_answer(tmp_path: Path) -> None:
     assert cases == dict.fromkeys(differential.ASSIGNORS, CASES // 4)
 
 
+@pytest.mark.usefixtures("oracle")
+def test_large_groups_of_the_grid_too() -> None:
+    command = [sys.executable, "tools/differential_grid.py", "--cases", "16", "--seed", "3"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.stdout == "16 grid cases: oracle = rust, 0 differences (seed 3)\n", ran.stderr[
+        -3000:
+    ]
+    assert ran.returncode == 0
+
+
 def test_three_engines_one_answer_to_connects_scripts(tmp_path: Path) -> None:
     if not CONNECT_JAR.is_file():
         pytest.skip("the Connect oracle's jar is missing: `make connect-oracle` builds it")

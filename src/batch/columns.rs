@@ -76,6 +76,11 @@ impl<'a> Structs<'a> {
         Integers::of(&path, column, self.parent)
     }
 
+    pub fn topics(&self, name: &str, required: bool) -> Result<Topics<'a>, SchemaError> {
+        let (path, column) = self.column(name, required)?;
+        Topics::of(&path, column, self.parent)
+    }
+
     pub fn lists(&self, name: &str, required: bool) -> Result<Lists<'a>, SchemaError> {
         let (path, column) = self.column(name, required)?;
         Lists::of(path, column, self.parent)
@@ -233,6 +238,27 @@ impl<'a> Integers<'a> {
     }
 }
 
+/// Topics named, or referred to by their place in the group's own list, which is cheaper to pass.
+pub enum Topics<'a> {
+    Named(Strings<'a>),
+    Placed(Integers<'a>),
+}
+
+impl<'a> Topics<'a> {
+    fn of(
+        path: &str,
+        column: Option<&'a ArrayRef>,
+        parent: Option<&'a StructArray>,
+    ) -> Result<Self, SchemaError> {
+        match column.map(|column| column.data_type()) {
+            Some(DataType::Int32 | DataType::Int64) => {
+                Ok(Self::Placed(Integers::of(path, column, parent)?))
+            }
+            _ => Ok(Self::Named(Strings::of(path, column, parent)?)),
+        }
+    }
+}
+
 pub struct Lists<'a> {
     path: String,
     presence: Presence<'a>,
@@ -320,6 +346,10 @@ impl<'a> Lists<'a> {
 
     pub fn strings(&self) -> Result<Strings<'a>, SchemaError> {
         Strings::of(&self.element(), self.values, None)
+    }
+
+    pub fn topics(&self) -> Result<Topics<'a>, SchemaError> {
+        Topics::of(&self.element(), self.values, None)
     }
 
     pub fn integers(&self) -> Result<Integers<'a>, SchemaError> {

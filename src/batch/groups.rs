@@ -2,9 +2,9 @@
 
 use arrow_array::RecordBatch;
 
-use super::columns::{Integers, Lists, NotUtf8, SchemaError, Strings, Structs};
+use super::columns::{Integers, Lists, NotUtf8, SchemaError, Strings, Structs, Topics};
 use crate::error::GroupError;
-use crate::group::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::{GroupBuilder, GroupSpec, MemberFields, TopicId};
 
 /// The input's columns.
 pub struct Groups<'a> {
@@ -21,9 +21,9 @@ pub struct Groups<'a> {
     group_instance_id: Strings<'a>,
     client_id: Strings<'a>,
     member_topics: Lists<'a>,
-    member_topic: Strings<'a>,
+    member_topic: Topics<'a>,
     owned: Lists<'a>,
-    owned_topic: Strings<'a>,
+    owned_topic: Topics<'a>,
     owned_partitions: Lists<'a>,
     owned_partition: Integers<'a>,
     generation_id: Integers<'a>,
@@ -52,8 +52,8 @@ impl<'a> Groups<'a> {
             member_id: member.strings("member_id", true)?,
             group_instance_id: member.strings("group_instance_id", false)?,
             client_id: member.strings("client_id", false)?,
-            member_topic: member_topics.strings()?,
-            owned_topic: owned_entry.strings("topic", true)?,
+            member_topic: member_topics.topics()?,
+            owned_topic: owned_entry.topics("topic", true)?,
             owned_partition: owned_partitions.integers()?,
             generation_id: member.integers("generation_id", false)?,
             rack_id: member.strings("rack_id", false)?,
@@ -139,13 +139,13 @@ impl<'a> Groups<'a> {
         })?;
         for (t, at) in topics.enumerate() {
             let path = || format!("members[{i}].topics[{t}]");
-            let topic = optional_text(&self.member_topic, at, path)?;
+            let topic = topic(builder, &self.member_topic, at, path)?;
             builder.subscribe(element(topic, "string", path)?);
         }
         for (e, entry) in self.owned.get(at).unwrap_or(0..0).enumerate() {
             let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
-            let topic = text(&self.owned_topic, entry, || entry_path("topic"))?;
-            let topic = builder.topic_id(topic);
+            let path = || entry_path("topic");
+            let topic = required(topic(builder, &self.owned_topic, entry, path)?, path)?;
             let partitions = self.owned_partitions.get(entry);
             for (p, at) in required(partitions, || entry_path("partitions"))?.enumerate() {
                 let path = || format!("{}[{p}]", entry_path("partitions"));
@@ -154,6 +154,33 @@ impl<'a> Groups<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// A topic's number, by its name or by its place in the group's list.
+fn topic<'a>(
+    builder: &mut GroupBuilder<'a>,
+    column: &Topics<'a>,
+    at: usize,
+    path: impl Fn() -> String,
+) -> Result<Option<TopicId>, GroupError> {
+    match column {
+        Topics::Named(names) => {
+            let name = optional_text(names, at, path)?;
+            Ok(name.map(|name| builder.topic_id(name)))
+        }
+        Topics::Placed(places) => {
+            let declared = builder.declared();
+            let place = |place: i64| {
+                if !(0..declared as i64).contains(&place) {
+                    let problem =
+                        format!("{place} is no place in topics, of which there are {declared}");
+                    return Err(GroupError::new(path(), problem));
+                }
+                Ok(place as TopicId)
+            };
+            places.get(at).map(place).transpose()
+        }
     }
 }
 

@@ -66,6 +66,7 @@ impl Group {
                 generation_id: member.generation_id,
             });
             for topic in &member.topics {
+                let topic = builder.topic_id(topic);
                 builder.subscribe(topic);
             }
             for (topic, partition) in &member.owned_partitions {

@@ -186,11 +186,9 @@ def test_a_bad_group_harms_no_other(spark):
 
 def test_text_that_is_not_utf8_is_an_error_of_its_row(spark):
     case = {"group_id": "g", "topics": [], "members": [{"member_id": "a", "topics": []}]}
-    raw = f.col("group_id").cast("binary")
     broken = frame(spark, [case]).withColumn("group_id", f.unhex(f.lit("ff")).cast("string"))
     rows = assign_groups(broken.union(frame(spark, [case])), assignor="range").collect()
     assert [row["error"] for row in rows] == ["group_id: not UTF-8", None]
-    assert raw is not None
 
 
 def test_a_giant_group_beside_many_small_ones(spark):
@@ -248,3 +246,54 @@ def test_spark_connect():
         check=False,
     )
     assert run.stdout.split() == [str(len(captured()))] * 2 + ["True"], run.stderr[-2000:]
+
+
+PLACES = INPUT_SCHEMA.replace("topics: array<string>", "topics: array<int>").replace(
+    "<topic: string, partitions", "<topic: int, partitions"
+)
+
+
+def placed(case: dict[str, Any]) -> dict[str, Any]:
+    """Topics of members by their place in the group's list; unknown ones are put there first."""
+    names = [topic["name"] for topic in case["topics"]]
+    for member in case["members"]:
+        owned = [entry["topic"] for entry in member.get("owned_partitions") or ()]
+        names += [name for name in dict.fromkeys([*member["topics"], *owned]) if name not in names]
+    known = {topic["name"]: topic for topic in case["topics"]}
+    members = [
+        {
+            **member,
+            "topics": [names.index(name) for name in member["topics"]],
+            "owned_partitions": [
+                {**entry, "topic": names.index(entry["topic"])}
+                for entry in member.get("owned_partitions") or ()
+            ],
+        }
+        for member in case["members"]
+    ]
+    topics = [known.get(name, {"name": name, "partitions": 0}) for name in names]
+    return {**case, "topics": topics, "members": members}
+
+
+def test_topics_by_their_place_give_the_same_answers(spark):
+    cases = [case for name in NAMES for case in frozen(name)[:150]]
+    rows = [{**placed(case), "group_id": str(n)} for n, case in enumerate(cases)]
+    groups = spark.createDataFrame(rows, PLACES)
+    answers = {row["group_id"]: got(row) for row in assign_groups(groups).collect()}
+    assert answers == {str(n): expected(case) for n, case in enumerate(cases)}
+
+
+def test_a_place_that_is_not_there_is_an_error_of_its_row(spark):
+    member = {"member_id": "a", "topics": [0, 1]}
+    owning = {**member, "topics": [0], "owned_partitions": [{"topic": -1, "partitions": [0]}]}
+    topics = [{"name": "t", "partitions": 1}]
+    rows = [
+        {"group_id": str(n), "topics": topics, "members": [one]}
+        for n, one in enumerate([member, owning, {**member, "topics": [None]}])
+    ]
+    answers = assign_groups(spark.createDataFrame(rows, PLACES), assignor="sticky").collect()
+    assert sorted(row["error"] for row in answers) == [
+        "members[0].owned_partitions[0].topic: -1 is no place in topics, of which there are 1",
+        "members[0].topics[0]: null is not a string",
+        "members[0].topics[1]: 1 is no place in topics, of which there are 1",
+    ]

@@ -130,13 +130,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_const", const="quick", dest="which")
     parser.add_argument("--full", action="store_const", const="full", dest="which")
+    parser.add_argument("--members", type=int, help="only cells with so many")
     parser.add_argument("--seconds", type=float, default=0.3, help="a case and peer")
     parser.add_argument("--timeout", type=float, default=75.0)
     args = parser.parse_args()
     which = args.which or "usual"
     asked = peers(args.seconds, 10.0 if which == "quick" else args.timeout)
     rows = []
-    cases = list(chosen(which))
+    cases = [case for case in chosen(which) if args.members in (None, case.members)]
     for number, case in enumerate(cases, 1):
         print(f"\r{number} of {len(cases)}: {case}\033[K", end="", file=sys.stderr, flush=True)
         group = case.group()
@@ -146,24 +147,30 @@ def main() -> None:
         if case.partitions <= PYTHON_BORDER_PARTITIONS:
             row["borders"] = borders(group, line, args.seconds / 3)
         rows.append(row)
+        if which != "quick" and number % 20 == 0:
+            write(rows)  # what is measured is kept, whatever comes
     for peer in asked:
         peer.stop()
     print("\r\033[K", end="", file=sys.stderr)
+    print(write(rows) if which != "quick" else report(rows)[1])
+
+
+def report(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
     result = {"machine": machine(), "wheel": wheel(), "rows": rows}
-    text = f"{summary(result)}\n\n{table(rows)}\n"
-    print(text)
-    if which != "quick":
-        write(result, text)
+    return result, f"{summary(result)}\n\n{table(rows)}\n"
 
 
-def write(result: dict[str, Any], text: str) -> None:
+def write(rows: list[dict[str, Any]]) -> str:
+    """The results as they are so far; gives the text."""
     from picture import draw
 
+    result, text = report(rows)
     target = HERE / "results"
     target.mkdir(exist_ok=True)
     (target / "grid.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     (target / "grid.md").write_text(text, encoding="utf-8")
-    draw(result["rows"], target / "grid.png")
+    draw(rows, target / "grid.png")
+    return text
 
 
 if __name__ == "__main__":

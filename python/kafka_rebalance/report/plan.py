@@ -124,7 +124,9 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
     if len(rows) > len(shown):
         notes.append(f"{len(rows) - len(shown)} members more change (--all shows them)")
     if quiet:
-        notes.append(f"{_count(quiet, 'member')} keep what they have")
+        notes.append(
+            "1 member keeps what it has" if quiet == 1 else f"{quiet} members keep what they have"
+        )
     silent = _count(len(one.unavailable), "partition")
     notes.append(
         f"{silent} without a reader in this round"

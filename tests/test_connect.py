@@ -210,3 +210,15 @@ def test_bad_scripts_are_named(value, problem):
     with pytest.raises(kr.GroupError) as raised:
         run_script(value)
     assert str(raised.value).startswith(problem)
+
+
+def test_a_leader_that_leaves_takes_its_memory_along(engine):
+    """Lost work waits for its worker to come back, unless nobody remembers whose it was."""
+    running = {f"w{n}": Work((), tuple(Task("c", 3 * k + n) for k in range(2))) for n in range(3)}
+    delays = {}
+    for who in ("worker", "leader"):
+        events = [f"{who} w2 leaves"]
+        rounds = list(play_events(running, {"c": 6}, events, max_delay_ms=DELAY_MS, engine=engine))
+        delays[who] = rounds[-1][1].result.delay_ms
+        assert rounds[-1][1].round.new_leader == (who == "leader")
+    assert delays == {"worker": DELAY_MS, "leader": 0}

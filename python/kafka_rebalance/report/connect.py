@@ -1,10 +1,11 @@
 """A Connect round as text of at most 100 columns."""
 
-from collections.abc import Iterable
 from itertools import groupby
 
 from kafka_rebalance.assignors.connect import RoundAnswer, Work
 from kafka_rebalance.assignors.connect.idle import backing_off, idle
+
+from .names import runs
 
 _WIDTH = 100
 
@@ -67,22 +68,11 @@ def _balance(answer: RoundAnswer) -> str:
 def _summary(work: Work) -> str:
     parts = [*work.connectors]
     for connector, tasks in groupby(work.tasks, key=lambda task: task.connector):
-        parts.append(f"{connector}[{_runs([task.task for task in tasks])}]")
+        parts.append(f"{connector}[{runs([task.task for task in tasks])}]")
     text = ", ".join(parts)
     counts = f"{len(work.connectors)} connectors, {len(work.tasks)} tasks"
     room = _WIDTH - len(counts) - 14
     return f"{counts}: {text if len(text) <= room else text[: room - 1] + '…'}"
-
-
-def _runs(numbers: Iterable[int]) -> str:
-    """0, 1, 2, 5 as `0-2, 5`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 def _count(work: Work) -> str:

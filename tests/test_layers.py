@@ -67,9 +67,9 @@ NOUNS = ("errors", "fields", "hash_table", "model", "order", "ownership", "contr
 LAYERS: list[tuple[str, ...]] = [
     ("_core",),
     NOUNS,
-    ("wire", "assignors"),
-    ("batch", "lines", "changes", "possible", "coordinator", "member"),
-    ("plans",),
+    ("wire", "assignors", "traces"),
+    ("batch", "lines", "changes", "possible", "coordinator"),
+    ("plans", "member"),
     ("__init__",),
     ("sources", "spark", "simulator", "clients", "report", "data"),
     ("cli", "__main__"),

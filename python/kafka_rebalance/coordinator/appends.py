@@ -1,0 +1,64 @@
+"""What follows an append, well or ill."""
+
+from .error_codes import ErrorCode, of_append_error
+from .join_group import not_replaced, replaced
+from .messages import JoinGroupResponse
+from .offset_fetch import fetched
+from .refusals import refuse
+from .state import Answer, ReplaceStatic, State, StoreAssignment, Write
+from .states import GroupState
+from .sync_group import not_stored, stored
+
+
+def appended(state: State, append_id: int, position: int) -> None:
+    """The records are in the log, the first at `position`; ids of before an unload do nothing."""
+    write = state.writes.pop(append_id, None)
+    if write is None:
+        return
+    state.offsets.complete(append_id, position)
+    match write.then:
+        case StoreAssignment() as then:
+            stored(state, then)
+        case ReplaceStatic() as then:
+            replaced(state, then)
+        case Answer() as then:
+            state.respond(then.request_id, then.response)
+    _release_fetches(state, append_id)
+
+
+def append_failed(state: State, append_id: int, error: ErrorCode) -> None:
+    """They are not: what the append would have made is taken back."""
+    write = state.writes.pop(append_id, None)
+    if write is None:
+        return
+    state.offsets.fail(append_id)
+    match write.then:
+        case StoreAssignment() as then:
+            not_stored(state, then, error)
+        case ReplaceStatic() as then:
+            not_replaced(state, then, error)
+        case Answer() as then:
+            state.respond(then.request_id, refuse(then.request, of_append_error(error)))
+    _take_back(state, write, error)
+    _release_fetches(state, append_id)
+
+
+def _take_back(state: State, write: Write, error: ErrorCode) -> None:
+    created = write.created
+    if created is not None and state.groups.get(created.group_id) is created:
+        response = JoinGroupResponse(error_code=of_append_error(error))
+        for member in created.members.values():
+            state.answer_join(created, member, response)
+        state.forget(created)
+    for group in write.deleted:
+        if group.group_id not in state.groups:
+            group.state = GroupState.EMPTY
+            state.groups[group.group_id] = group
+
+
+def _release_fetches(state: State, append_id: int) -> None:
+    for request_id, waiting in list(state.waiting_fetches.items()):
+        waiting.append_ids.discard(append_id)
+        if not waiting.append_ids:
+            del state.waiting_fetches[request_id]
+            state.respond(request_id, fetched(state, waiting.request))

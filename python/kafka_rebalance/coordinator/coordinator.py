@@ -1,0 +1,215 @@
+"""The group coordinator without I/O: events in, effects out, the clock as a number.
+
+A Coordinator is one partition of `__consumer_offsets`: the groups that hash to it, and their log.
+It reads no clock, draws nothing at random, waits for nothing. The same events in the same order
+give the same effects and the same state.
+
+    Getters   next_deadline_ms, groups, deadlines
+    Inputs    handle(event, now_ms), times never going back
+
+The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
+reports Appended or AppendFailed, and sends every Respond. Effects are in the order in which they
+happened; Kafka leaves the order of responses within one step to a hash map, here it is the order in
+which members came.
+
+Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic groups.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from types import MappingProxyType
+from uuid import UUID
+
+from . import (
+    appends,
+    describe,
+    expiry,
+    heartbeat,
+    join_group,
+    leave_group,
+    loading,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    rebalance,
+    sync_group,
+)
+from .config import CoordinatorConfig
+from .deadlines import DeadlineKey
+from .error_codes import ErrorCode
+from .events import (
+    Appended,
+    AppendFailed,
+    Effect,
+    Event,
+    Expired,
+    Loaded,
+    LoadStarted,
+    PartitionsDeleted,
+    Received,
+    Sweep,
+    Tick,
+    Unloaded,
+)
+from .group import Group
+from .messages import (
+    DeleteGroups,
+    DescribeGroups,
+    EndTransaction,
+    FindCoordinator,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    ListGroups,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    Request,
+    SyncGroup,
+    TxnOffsetCommit,
+)
+from .refusals import refuse
+from .state import Ownership, State
+
+
+def counted_ids() -> Callable[[], str]:
+    """Ids of 36 characters that count up: the default, so that runs repeat."""
+    numbers = count(1)
+    return lambda: str(UUID(int=next(numbers)))
+
+
+class Coordinator:
+    """See the module. `new_id` gives the 36 characters of a new member's id."""
+
+    def __init__(
+        self,
+        config: CoordinatorConfig | None = None,
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        self._state = State(config or CoordinatorConfig(), new_id or counted_ids())
+
+    @property
+    def config(self) -> CoordinatorConfig:
+        """The settings."""
+        return self._state.config
+
+    def groups(self) -> Mapping[str, Group]:
+        """Group id -> group, to be looked at."""
+        return MappingProxyType(self._state.groups)
+
+    def deadlines(self) -> dict[DeadlineKey, int]:
+        """What is armed, and for when."""
+        return self._state.deadlines.armed()
+
+    def next_deadline_ms(self) -> int | None:
+        """When to Tick next; None where nothing is armed."""
+        return self._state.deadlines.next_ms()
+
+    def handle(self, event: Event, now_ms: int) -> list[Effect]:
+        """One event. Errors: ValueError where time goes back."""
+        state = self._state
+        if now_ms < state.now_ms:
+            raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
+        state.now_ms = now_ms
+        effects: list[Effect] = []
+        state.effects = effects
+        match event:
+            case Received():
+                _receive(state, event)
+            case Tick():
+                _tick(state)
+            case Appended(append_id, position):
+                appends.appended(state, append_id, position)
+            case AppendFailed(append_id, error):
+                appends.append_failed(state, append_id, error)
+            case LoadStarted():
+                state.clear()
+                state.ownership = Ownership.LOADING
+            case Loaded(entries):
+                state.clear()
+                loading.load(state, entries)
+            case Unloaded():
+                loading.unload(state)
+            case PartitionsDeleted():
+                offset_delete.partitions_deleted(state, event)
+            case Sweep():
+                expiry.sweep(state)
+        return effects
+
+
+def _receive(state: State, event: Received) -> None:
+    request = event.request
+    refusal = _gate(state, request)
+    if refusal is not None:
+        response = refuse(request, refusal)
+        if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
+            response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
+        if isinstance(request, Heartbeat) and refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            response = HeartbeatResponse()  # not the time to send members away
+        state.respond(event.request_id, response)
+        return
+    match request:
+        case JoinGroup():
+            join_group.join_group(state, event, request)
+        case SyncGroup():
+            sync_group.sync_group(state, event, request)
+        case Heartbeat():
+            heartbeat.heartbeat(state, event, request)
+        case LeaveGroup():
+            leave_group.leave_group(state, event, request)
+        case OffsetCommit():
+            offset_commit.offset_commit(state, event, request)
+        case TxnOffsetCommit():
+            offset_commit.txn_offset_commit(state, event, request)
+        case EndTransaction():
+            offset_commit.end_transaction(state, event, request)
+        case OffsetFetch():
+            offset_fetch.offset_fetch(state, event, request)
+        case OffsetDelete():
+            offset_delete.offset_delete(state, event, request)
+        case DeleteGroups():
+            offset_delete.delete_groups(state, event, request)
+        case DescribeGroups():
+            describe.describe_groups(state, event, request)
+        case ListGroups():
+            describe.list_groups(state, event, request)
+        case FindCoordinator():
+            raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+
+
+_NEEDS_GROUP_ID = (JoinGroup, SyncGroup, Heartbeat, LeaveGroup)
+_ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
+
+
+def _gate(state: State, request: Request) -> ErrorCode | None:
+    """What is refused before the group is looked at (section 2.2 of the behaviour)."""
+    if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    if isinstance(request, JoinGroup):
+        least, most = (
+            state.config.group_min_session_timeout_ms,
+            state.config.group_max_session_timeout_ms,
+        )
+        if not least <= request.session_timeout_ms <= most:
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+    if state.ownership is Ownership.LOADING:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if state.ownership is Ownership.GONE:
+        return ErrorCode.NOT_COORDINATOR
+    return None
+
+
+def _tick(state: State) -> None:
+    while (key := state.deadlines.take_due(state.now_ms)) is not None:
+        state.effects.append(Expired(key))
+        group = state.groups.get(key.group_id)
+        if group is None:
+            continue
+        if key.kind == "join":
+            rebalance.join_deadline(state, group)
+        elif key.kind == "sync":
+            rebalance.sync_deadline(state, group)
+        else:
+            rebalance.session_deadline(state, group, key.member_id)

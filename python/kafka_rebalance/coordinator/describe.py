@@ -1,0 +1,66 @@
+"""DescribeGroups and ListGroups: what an administrator sees.
+
+Outside of Stable there is no metadata and no protocol, but the last assignment; a group that is not
+there is Dead, and from version 6 on also an error (KIP-1043).
+"""
+
+from .error_codes import ErrorCode
+from .events import Received
+from .group import Group
+from .messages import (
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroups,
+    DescribeGroupsResponse,
+    ListedGroup,
+    ListGroups,
+    ListGroupsResponse,
+)
+from .state import State
+from .states import GroupState
+
+_ABSENT_IS_NOT_FOUND = 6
+
+
+def describe_groups(state: State, event: Received, request: DescribeGroups) -> None:
+    """Answers at once."""
+    new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
+    absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
+    described = []
+    for group_id in request.group_ids:
+        group = state.groups.get(group_id)
+        described.append(DescribedGroup(group_id, absent) if group is None else _describe(group))
+    state.respond(event.request_id, DescribeGroupsResponse(groups=tuple(described)))
+
+
+def _describe(group: Group) -> DescribedGroup:
+    stable = group.is_(GroupState.STABLE)
+    members = tuple(
+        DescribedMember(
+            one.member_id,
+            one.group_instance_id,
+            one.client_id,
+            one.client_host,
+            one.metadata(group.protocol_name) if stable else b"",
+            one.assignment,
+        )
+        for one in group.members.values()
+    )
+    return DescribedGroup(
+        group.group_id,
+        ErrorCode.NONE,
+        group.state,
+        group.protocol_type or "",
+        (group.protocol_name or "") if stable else "",
+        members,
+    )
+
+
+def list_groups(state: State, event: Received, request: ListGroups) -> None:
+    """Answers at once."""
+    listed = tuple(
+        ListedGroup(group.group_id, group.protocol_type or "", group.state)
+        for group in state.groups.values()
+        if not request.states or group.state in request.states
+    )
+    state.respond(event.request_id, ListGroupsResponse(groups=listed))

@@ -1,0 +1,65 @@
+"""The sweep: offsets that have expired, and groups of which nothing is left (KIP-211).
+
+    group                                         an offset's age is counted from
+    no type (offsets only)                        its commit
+    Empty                                         the moment when the group became Empty
+    Stable consumers, subscriptions known         its commit, if its topic is not subscribed
+    anything else                                 never
+
+Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition;
+         section 5.7 of the behaviour.
+"""
+
+from .group import CONSUMER, Group
+from .offsets import Change, CommittedOffset, Forget, Partition
+from .records import group_tombstone, offset_tombstone
+from .state import State, Write
+from .states import GroupState
+
+
+def sweep(state: State) -> None:
+    """Removes what has expired, and Empty groups of which nothing is left.
+
+    Kafka also removes a group that has nothing but open transactions, whose offsets are then
+    invisible; we do not copy that.
+    """
+    retention = state.config.offsets_retention_ms
+    records, changes, deleted = [], list[Change](), []
+    for group in list(state.groups.values()):
+        offsets = state.offsets.latest(group.group_id)
+        values = offsets.values()
+        expired = [
+            Forget(group.group_id, partition)
+            for partition, value in values
+            if _has_expired(group, partition, value, state.now_ms, retention)
+            and not offsets.is_pending(partition)
+        ]
+        records += [offset_tombstone(*one) for one in expired]
+        changes += expired
+        if len(expired) == len(values) and not offsets.open and group.is_(GroupState.EMPTY):
+            records.append(group_tombstone(group.group_id))
+            deleted.append(group)
+            state.forget(group)
+    if records:
+        state.append(records, Write(None, deleted=tuple(deleted)), changes)
+
+
+def _has_expired(
+    group: Group, partition: Partition, value: CommittedOffset, now_ms: int, retention_ms: int
+) -> bool:
+    base: int | None = value.commit_timestamp_ms
+    if group.protocol_type is not None:
+        if group.is_(GroupState.EMPTY):
+            if group.state_timestamp_ms is not None:
+                base = group.state_timestamp_ms
+        elif (
+            group.protocol_type != CONSUMER
+            or group.subscribed_topics is None
+            or group.not_(GroupState.STABLE)
+        ):
+            return False
+    if group.is_subscribed(partition[0]):
+        return False
+    if value.expire_timestamp_ms is not None:
+        return now_ms >= value.expire_timestamp_ms
+    return base is not None and now_ms - base >= retention_ms

@@ -1,0 +1,258 @@
+"""A classic group: members, leader, generation, votes. No requests, no clock of its own.
+
+    members        member id -> Member, in the order in which they came
+    pending        ids handed out with MEMBER_ID_REQUIRED and not used yet (KIP-394)
+    pending_sync   ids that have not sent SyncGroup in this generation
+    votes          protocol -> how many members list it
+    awaiting_join  how many members have a parked JoinGroup
+
+Where Kafka iterates over a hash map of member ids (a leader after the leader's loss), we take the
+order in which members came.
+
+Source   ClassicGroup.java; section 1 of the behaviour.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.wire import decode_subscription
+
+from .error_codes import ErrorCode
+from .members import Member
+from .messages import JoinedMember, Protocol
+from .protocol_selection import select_protocol
+from .states import LEGAL_PREDECESSORS, GroupState, IllegalTransition
+
+CONSUMER = "consumer"
+
+
+@dataclass(slots=True)
+class Group:
+    """Getters: is_, not_, can_rebalance, size, supports, … Inputs: transition_to, add, remove, …
+
+    `state_timestamp_ms` is None only where it was loaded from a record that had none.
+    """
+
+    group_id: str
+    state_timestamp_ms: int | None
+    state: GroupState = GroupState.EMPTY
+    previous_state: GroupState = GroupState.EMPTY
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    generation_id: int = 0
+    leader_id: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, None] = field(default_factory=dict)
+    pending_sync: dict[str, None] = field(default_factory=dict)
+    votes: Counter[str] = field(default_factory=Counter)
+    awaiting_join: int = 0
+    subscribed_topics: frozenset[str] | None = None
+    new_member_added: bool = False
+    initial_delay_ms: int | None = None  # the wait that runs now, of the initial delay
+    initial_remaining_ms: int = 0  # what may still be waited after it
+
+    # State ----------------------------------------------------------------------------------------
+
+    def is_(self, *states: GroupState) -> bool:
+        """Whether the group is in one of the states."""
+        return self.state in states
+
+    def not_(self, *states: GroupState) -> bool:
+        """Whether it is in none of them."""
+        return self.state not in states
+
+    def can_rebalance(self) -> bool:
+        """Whether PreparingRebalance may come next."""
+        return self.state in LEGAL_PREDECESSORS[GroupState.PREPARING_REBALANCE]
+
+    def transition_to(self, state: GroupState, now_ms: int) -> None:
+        """Changes the state. Errors: IllegalTransition, and nothing is changed."""
+        if self.state not in LEGAL_PREDECESSORS[state]:
+            raise IllegalTransition(self.group_id, self.state, state)
+        self.previous_state, self.state = self.state, state
+        self.state_timestamp_ms = now_ms
+
+    # Members --------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """How many members; pending ids do not count."""
+        return len(self.members)
+
+    def has(self, member_id: str) -> bool:
+        """Whether the id is a member's."""
+        return member_id in self.members
+
+    def get(self, member_id: str) -> Member:
+        """The member. Errors: KeyError."""
+        return self.members[member_id]
+
+    def is_leader(self, member_id: str) -> bool:
+        """Whether the id is the leader's."""
+        return member_id == self.leader_id
+
+    def rebalance_timeout_ms(self) -> int:
+        """The longest of its members', 0 without members."""
+        return max((one.rebalance_timeout_ms for one in self.members.values()), default=0)
+
+    def supports(self, protocol_type: str, names: tuple[str, ...]) -> bool:
+        """Whether a member with this type and these protocols may join."""
+        if self.is_(GroupState.EMPTY):
+            return bool(protocol_type) and bool(names)
+        return protocol_type == self.protocol_type and any(
+            self.votes[name] == self.size for name in names
+        )
+
+    def add(self, member: Member) -> None:
+        """Takes a member in; the first sets the protocol type, and leads.
+
+        Errors: ValueError where its instance id is taken or its type or protocols do not fit.
+        """
+        instance = member.group_instance_id
+        if instance is not None and instance in self.static_members:
+            raise ValueError(f"instance id {instance!r} is {self.static_members[instance]!r}'s")
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        elif not self.supports(member.protocol_type, member.names()):
+            raise ValueError(f"{member.member_id!r} does not fit the group's protocols")
+        if instance is not None:
+            self.static_members[instance] = member.member_id
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.members[member.member_id] = member
+        self.votes.update(member.names())
+        self.awaiting_join += member.parked_join is not None
+        self.pending.pop(member.member_id, None)
+
+    def remove(self, member_id: str) -> Member | None:
+        """Takes an id out, member or pending; leadership passes on to the oldest member."""
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self.votes.subtract(member.names())
+            self.awaiting_join -= member.parked_join is not None
+            if member.group_instance_id is not None:
+                del self.static_members[member.group_instance_id]
+        if self.is_leader(member_id):
+            self.leader_id = next(iter(self.members), None)
+        self.pending.pop(member_id, None)
+        self.pending_sync.pop(member_id, None)
+        return member
+
+    def replace_static(self, group_instance_id: str, new_id: str) -> Member:
+        """Gives a static member's place to a new id; leadership and all but requests go along."""
+        old_id = self.static_members[group_instance_id]
+        member = self.members.pop(old_id)
+        member.member_id = new_id
+        member.is_new = False
+        self.members[new_id] = member
+        self.static_members[group_instance_id] = new_id
+        if self.is_leader(old_id):
+            self.leader_id = new_id
+        return member
+
+    def update(
+        self,
+        member: Member,
+        protocols: tuple[Protocol, ...],
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+    ) -> None:
+        """What a member's newest JoinGroup says about it."""
+        self.votes.subtract(member.names())
+        member.protocols = protocols
+        self.votes.update(member.names())
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_timeout_ms
+
+    def add_pending(self, member_id: str) -> None:
+        """Hands out an id. Errors: ValueError where a member has it."""
+        if self.has(member_id):
+            raise ValueError(f"{member_id!r} is a member already")
+        self.pending[member_id] = None
+
+    def park_join(self, member: Member, request_id: int) -> int | None:
+        """Keeps a JoinGroup unanswered; gives the one that it replaces."""
+        replaced, member.parked_join = member.parked_join, request_id
+        self.awaiting_join += replaced is None
+        return replaced
+
+    def take_join(self, member: Member) -> int | None:
+        """The parked JoinGroup, to be answered now."""
+        parked, member.parked_join = member.parked_join, None
+        self.awaiting_join -= parked is not None
+        return parked
+
+    def check(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """What a request with these ids is told; NONE where they are a member's."""
+        if group_instance_id is not None:
+            known = self.static_members.get(group_instance_id)
+            if known is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if known != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if self.has(member_id) else ErrorCode.UNKNOWN_MEMBER_ID
+
+    # Generations ----------------------------------------------------------------------------------
+
+    def has_all_joined(self) -> bool:
+        """Whether the join phase waits for nobody, members or pending ids."""
+        return self.awaiting_join == self.size and not self.pending
+
+    def elect_joined_leader(self) -> bool:
+        """Makes sure that the leader has joined; False where no member has."""
+        leader = None if self.leader_id is None else self.members.get(self.leader_id)
+        if leader is not None and leader.parked_join is not None:
+            return True
+        for member in self.members.values():
+            if member.parked_join is not None:
+                self.leader_id = member.member_id
+                return True
+        return False
+
+    def next_generation(self, now_ms: int) -> None:
+        """Ends the join phase: a generation more, with members or without."""
+        self.generation_id += 1
+        self.protocol_name = self.select_protocol() if self.members else None
+        self.find_subscribed_topics()
+        state = GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY
+        self.transition_to(state, now_ms)
+        self.pending_sync.clear()
+
+    def select_protocol(self) -> str:
+        """The members' vote. Errors: ValueError without members."""
+        return select_protocol([member.names() for member in self.members.values()])
+
+    def find_subscribed_topics(self) -> None:
+        """Sets `subscribed_topics`: None where they are not known.
+
+        Any version's metadata starts with version 0's; Kafka fails on some broken metadata here,
+        for us it is a subscription that is not known.
+        """
+        self.subscribed_topics = None
+        if self.protocol_type != CONSUMER:
+            return
+        topics: set[str] = set()
+        for member in self.members.values():
+            metadata = member.metadata(self.protocol_name)
+            if len(metadata) < 2 or metadata[0] & 0x80:
+                return
+            try:
+                topics.update(decode_subscription(b"\0\0" + metadata[2:]).topics)
+            except WireError:
+                return
+        self.subscribed_topics = frozenset(topics)
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether offsets of the topic are in use; yes where a consumer group's is not known."""
+        if self.subscribed_topics is None:
+            return self.protocol_type == CONSUMER
+        return topic in self.subscribed_topics
+
+    def joined_members(self) -> tuple[JoinedMember, ...]:
+        """All members, as the leader gets them."""
+        return tuple(
+            JoinedMember(one.member_id, one.group_instance_id, one.metadata(self.protocol_name))
+            for one in self.members.values()
+        )

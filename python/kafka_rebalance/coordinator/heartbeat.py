@@ -1,0 +1,37 @@
+"""Heartbeat: a sign of life, and how a member hears that it has to rejoin.
+
+    Empty                UNKNOWN_MEMBER_ID
+    PreparingRebalance   REBALANCE_IN_PROGRESS, also to members that have rejoined
+    CompletingRebalance  NONE
+    Stable               NONE
+
+Source   GroupMetadataManager.classicGroupHeartbeat; section 3.3 of the behaviour.
+"""
+
+from .error_codes import ErrorCode
+from .events import Received
+from .messages import Heartbeat, HeartbeatResponse
+from .state import State
+from .states import GroupState
+
+
+def heartbeat(state: State, event: Received, request: Heartbeat) -> None:
+    """Answers a Heartbeat; one that is refused renews nothing."""
+    state.respond(event.request_id, HeartbeatResponse(error_code=_beat(state, request)))
+
+
+def _beat(state: State, request: Heartbeat) -> ErrorCode:
+    group = state.groups.get(request.group_id)
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.is_(GroupState.DEAD):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = group.check(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.generation_id != group.generation_id:
+        return ErrorCode.ILLEGAL_GENERATION
+    state.renew_session(group, group.get(request.member_id))
+    if group.is_(GroupState.PREPARING_REBALANCE):
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE

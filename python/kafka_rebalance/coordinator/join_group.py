@@ -1,0 +1,219 @@
+"""JoinGroup: who may come in, under which id, and whether the group has to rebalance for it.
+
+    in order                                      told
+    1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
+    2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
+    3. no member id: a static member's place is taken over, a new static member added;
+       a dynamic one gets an id and comes again   MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
+    4. a member id: pending, known, fenced?       UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
+    5. a known one, unchanged: answered at once; changed, or the leader's in Stable: rebalance
+
+Source   GroupMetadataManager.classicGroupJoin; section 2 of the behaviour; KIP-345 (static
+         members), KIP-394, KIP-814 (skip_assignment).
+"""
+
+from dataclasses import replace
+
+from .config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from .error_codes import ErrorCode, of_append_error
+from .events import Received
+from .group import Group
+from .members import Member, without_repeats
+from .messages import NO_GENERATION, UNKNOWN_MEMBER, JoinGroup, JoinGroupResponse, SyncGroupResponse
+from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
+from .records import group_record, new_group_record
+from .state import ReplaceStatic, State, Write
+from .states import GroupState
+
+_NEWEST = 9
+_REQUIRES_KNOWN_ID = 4
+_KNOWS_SKIPPING = 9
+
+
+def join_group(state: State, event: Received, request: JoinGroup) -> None:
+    """Answers, or parks, a JoinGroup."""
+    group = state.groups.get(request.group_id)
+    created = None
+    if group is None:
+        if request.member_id != UNKNOWN_MEMBER:
+            _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
+            return
+        group = created = Group(request.group_id, state.now_ms)
+        state.groups[request.group_id] = group
+    request = replace(request, protocols=without_repeats(request.protocols))
+    if not _has_room(state, group, request.member_id):
+        group.remove(request.member_id)
+        _refuse(state, event, ErrorCode.GROUP_MAX_SIZE_REACHED)
+    elif group.is_(GroupState.DEAD):
+        _refuse(state, event, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id)
+    elif not group.supports(request.protocol_type, tuple(one.name for one in request.protocols)):
+        _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
+    elif request.member_id == UNKNOWN_MEMBER:
+        _join_without_id(state, event, request, group)
+    else:
+        _join_with_id(state, event, request, group)
+    if created is not None:
+        # The first trace of the group in the log; without it, it has never been there.
+        write = Write(None, created=created, created_by=event.request_id)
+        state.append([new_group_record(created)], write)
+
+
+def _has_room(state: State, group: Group, member_id: str) -> bool:
+    limit = state.config.group_max_size
+    if group.is_(GroupState.EMPTY, GroupState.DEAD):
+        return True
+    member = group.members.get(member_id)
+    if group.is_(GroupState.PREPARING_REBALANCE):
+        # Who rejoins last loses, where the limit was lowered below the group's size.
+        waits = member is not None and member.parked_join is not None
+        return waits or group.awaiting_join < limit
+    return member is not None or group.size < limit
+
+
+def _join_without_id(state: State, event: Received, request: JoinGroup, group: Group) -> None:
+    instance = request.group_instance_id
+    member_id = f"{event.client_id if instance is None else instance}-{state.new_id()}"
+    if instance is None and _version(event) >= _REQUIRES_KNOWN_ID:
+        group.add_pending(member_id)
+        state.arm_session(group, member_id, request.session_timeout_ms)
+        _refuse(state, event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
+    elif instance in group.static_members:
+        _take_over(state, event, request, group, member_id)
+    else:
+        _add(state, event, request, group, member_id)
+
+
+def _join_with_id(state: State, event: Received, request: JoinGroup, group: Group) -> None:
+    member_id = request.member_id
+    if member_id in group.pending:
+        if request.group_instance_id is not None:
+            # Only dynamic members get an id before they are in.
+            _refuse(state, event, ErrorCode.UNKNOWN_SERVER_ERROR)
+        else:
+            _add(state, event, request, group, member_id)
+        return
+    error = group.check(member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        _refuse(state, event, error, member_id)
+        return
+    member = group.get(member_id)
+    unchanged = member.protocols == request.protocols
+    if group.is_(GroupState.COMPLETING_REBALANCE) and unchanged:
+        # It may have lost our answer.
+        state.respond(event.request_id, joined(group, member, group.joined_members()))
+    elif group.is_(GroupState.STABLE) and unchanged and not group.is_leader(member_id):
+        state.respond(event.request_id, joined(group, member))
+    elif group.is_(GroupState.EMPTY):
+        _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
+    else:
+        # The leader too when unchanged: topics may have changed, which only it watches.
+        _update(state, event, request, group, member)
+        rebalance_or_complete(state, group)
+
+
+def _add(state: State, event: Received, request: JoinGroup, group: Group, member_id: str) -> None:
+    member = Member(
+        member_id=member_id,
+        group_instance_id=request.group_instance_id,
+        client_id=event.client_id,
+        client_host=event.client_host,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        session_timeout_ms=request.session_timeout_ms,
+        protocol_type=request.protocol_type,
+        protocols=request.protocols,
+        is_new=True,
+        parked_join=event.request_id,
+    )
+    if group.is_(GroupState.PREPARING_REBALANCE) and group.previous_state is GroupState.EMPTY:
+        group.new_member_added = True
+    group.add(member)
+    # It cannot send heartbeats before it has its answer, so its session says nothing yet.
+    state.arm_session(group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
+    rebalance_or_complete(state, group)
+
+
+def _update(
+    state: State, event: Received, request: JoinGroup, group: Group, member: Member
+) -> None:
+    timeouts = (request.rebalance_timeout_ms, request.session_timeout_ms)
+    group.update(member, request.protocols, *timeouts)
+    state.park_join(group, member, event.request_id)
+
+
+def _take_over(
+    state: State, event: Received, request: JoinGroup, group: Group, member_id: str
+) -> None:
+    """A static member is back under a new id; a rebalance only where it changes the protocol."""
+    assert request.group_instance_id is not None
+    member = group.get(group.static_members[request.group_instance_id])
+    old_id, old_leader = member.member_id, group.leader_id
+    # 1. Whoever still waits under the old id is fenced.
+    fenced = ErrorCode.FENCED_INSTANCE_ID
+    state.answer_join(group, member, JoinGroupResponse(error_code=fenced, member_id=old_id))
+    state.answer_sync(member, SyncGroupResponse(error_code=fenced))
+    # 2. The new id has the old one's session, until it is heard of.
+    before = replace(member)
+    group.replace_static(request.group_instance_id, member_id)
+    state.renew_session(group, member)
+    _update(state, event, request, group, member)
+    # 3. What follows depends on the state.
+    if group.is_(GroupState.PREPARING_REBALANCE):
+        try_complete_join(state, group)
+    elif group.is_(GroupState.COMPLETING_REBALANCE):
+        # The leader may be assigning to the old id at this moment.
+        prepare(state, group)
+    elif group.select_protocol() == group.protocol_name:
+        knows = _version(event) >= _KNOWS_SKIPPING
+        then = ReplaceStatic(group, before, old_leader, event.request_id, knows)
+        assignment = {one.member_id: one.assignment for one in group.members.values()}
+        state.append([group_record(group, assignment)], Write(then))
+    else:
+        rebalance_or_complete(state, group)
+
+
+def replaced(state: State, then: ReplaceStatic) -> None:
+    """The new id is in the log: the member goes on with what it had."""
+    group = then.group
+    instance = then.before.group_instance_id
+    member = group.members.get(group.static_members.get(instance or "", ""))
+    if member is None or member.parked_join != then.request_id or group.not_(GroupState.STABLE):
+        return  # a rebalance has begun; it answers
+    leads = group.is_leader(member.member_id)
+    if then.knows_skipping:
+        response = replace(joined(group, member, group.joined_members()), skip_assignment=leads)
+    else:
+        # An old client that leads would assign anew: it is told that it follows.
+        response = replace(joined(group, member), leader=then.old_leader or "")
+    state.answer_join(group, member, response)
+
+
+def not_replaced(state: State, then: ReplaceStatic, error: ErrorCode) -> None:
+    """The new id is not in the log: the old one is valid again."""
+    group, before = then.group, then.before
+    instance = before.group_instance_id
+    member = group.members.get(group.static_members.get(instance or "", ""))
+    if member is None or member.parked_join != then.request_id:
+        return  # it has been answered, or is gone
+    response = JoinGroupResponse(
+        error_code=of_append_error(error),
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=then.old_leader or "",
+    )
+    state.answer_join(group, member, response)
+    timeouts = (before.rebalance_timeout_ms, before.session_timeout_ms)
+    group.update(member, before.protocols, *timeouts)
+    group.replace_static(instance or "", before.member_id)
+    state.renew_session(group, member)
+
+
+def _version(event: Received) -> int:
+    return _NEWEST if event.api_version is None else event.api_version
+
+
+def _refuse(
+    state: State, event: Received, error: ErrorCode, member_id: str = UNKNOWN_MEMBER
+) -> None:
+    response = JoinGroupResponse(error_code=error, generation_id=NO_GENERATION, member_id=member_id)
+    state.respond(event.request_id, response)

@@ -1,0 +1,55 @@
+"""LeaveGroup: members go, or an administrator removes them by instance id.
+
+All entries are taken out first, then there is one rebalance.
+
+Source   GroupMetadataManager.classicGroupLeave; section 3.4 of the behaviour; KIP-345 (batches).
+"""
+
+from .error_codes import ErrorCode
+from .events import Received
+from .group import Group
+from .messages import UNKNOWN_MEMBER, LeaveGroup, LeaveGroupResponse, LeftMember, MemberIdentity
+from .rebalance import prepare, remove, try_complete_join
+from .state import State
+from .states import GroupState
+
+
+def leave_group(state: State, event: Received, request: LeaveGroup) -> None:
+    """Answers a LeaveGroup, when what it leads to is in the log."""
+    group = state.groups.get(request.group_id)
+    if group is None:
+        gone = ErrorCode.UNKNOWN_MEMBER_ID
+        entries = tuple(LeftMember(*entry, gone) for entry in request.members)
+        state.respond(event.request_id, LeaveGroupResponse(members=entries))
+        return
+    if group.is_(GroupState.DEAD):
+        response = LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        state.respond(event.request_id, response)
+        return
+    entries = tuple(LeftMember(*entry, _take_out(state, group, entry)) for entry in request.members)
+    with state.answering(event.request_id, request, LeaveGroupResponse(members=entries)):
+        if all(entry.error_code is not ErrorCode.NONE for entry in entries):
+            return
+        if group.is_(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            prepare(state, group)
+        elif group.is_(GroupState.PREPARING_REBALANCE):
+            try_complete_join(state, group)
+
+
+def _take_out(state: State, group: Group, entry: MemberIdentity) -> ErrorCode:
+    member_id, instance = entry
+    if member_id == UNKNOWN_MEMBER:
+        member_id = group.static_members.get(instance or "", UNKNOWN_MEMBER)
+        if member_id == UNKNOWN_MEMBER:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+    elif member_id in group.pending:
+        group.remove(member_id)
+        state.end_session(group, member_id)
+        return ErrorCode.NONE
+    else:
+        error = group.check(member_id, instance)
+        if error is not ErrorCode.NONE:
+            return error
+    state.end_session(group, member_id)
+    remove(state, group, group.get(member_id))
+    return ErrorCode.NONE

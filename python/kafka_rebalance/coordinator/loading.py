@@ -1,0 +1,130 @@
+"""Coming and going: a coordinator starts from the log, and leaves nothing behind.
+
+A record that cannot be read is passed over and told; the rest is still read. An unfinished
+rebalance is not in the log: a group with members is Stable again, one without is Empty.
+
+Source   GroupMetadataManager.replay/onLoaded/onUnloaded, OffsetMetadataManager.replay; sections 6.3
+         and 6.4 of the behaviour.
+"""
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_key,
+    decode_value,
+)
+
+from .error_codes import ErrorCode
+from .events import LogEntry, Unreadable
+from .group import Group
+from .members import Member
+from .messages import JoinGroupResponse, Protocol, SyncGroupResponse
+from .offsets import Commit, CommittedOffset, Forget, Marker
+from .rebalance import prepare
+from .refusals import refuse
+from .state import Answer, Ownership, State
+from .states import GroupState
+
+
+def load(state: State, entries: tuple[LogEntry, ...]) -> None:
+    """Replays the log, in order; then every member's session starts anew."""
+    for entry in entries:
+        try:
+            _replay(state, entry)
+        except WireError as error:
+            state.effects.append(Unreadable(entry.position, str(error)))
+    state.ownership = Ownership.ACTIVE
+    for group in list(state.groups.values()):
+        for member in group.members.values():
+            state.renew_session(group, member)
+        if group.size > state.config.group_max_size:
+            # The limit is lower than it was: members come again, the last ones are refused.
+            prepare(state, group)
+
+
+def _replay(state: State, entry: LogEntry) -> None:
+    if entry.committed is not None:
+        marker = Marker(-1 if entry.producer_id is None else entry.producer_id, entry.committed)
+        state.offsets.load(marker, entry.position)
+        return
+    key = decode_key(entry.key)
+    value = decode_value(key, entry.value)
+    match key, value:
+        case GroupMetadataKey(group_id), None:
+            state.groups.pop(group_id, None)
+        case GroupMetadataKey(group_id), GroupMetadataValue():
+            state.groups[group_id] = _group(group_id, value)
+        case OffsetCommitKey(group_id, topic, partition), None:
+            state.offsets.load(Forget(group_id, (topic, partition)), entry.position)
+        case OffsetCommitKey(group_id, topic, partition), OffsetCommitValue():
+            # Offsets without a group are a simple consumer's.
+            state.groups.setdefault(group_id, Group(group_id, state.now_ms))
+            commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
+            state.offsets.load(commit, entry.position)
+
+
+def _group(group_id: str, value: GroupMetadataValue) -> Group:
+    timestamp = value.current_state_timestamp_ms
+    group = Group(
+        group_id,
+        None if timestamp == -1 else timestamp,
+        state=GroupState.STABLE if value.members else GroupState.EMPTY,
+        generation_id=value.generation_id,
+        protocol_type=value.protocol_type or None,
+        protocol_name=value.protocol,
+    )
+    for one in value.members:
+        rebalance_timeout = one.rebalance_timeout_ms
+        if rebalance_timeout == -1:
+            rebalance_timeout = one.session_timeout_ms
+        member = Member(
+            member_id=one.member_id,
+            group_instance_id=one.group_instance_id,
+            client_id=one.client_id,
+            client_host=one.client_host,
+            rebalance_timeout_ms=rebalance_timeout,
+            session_timeout_ms=one.session_timeout_ms,
+            protocol_type=value.protocol_type,
+            protocols=(Protocol(value.protocol or "", one.subscription),),
+            assignment=one.assignment,
+        )
+        group.members[member.member_id] = member
+        group.votes.update(member.names())
+        if member.group_instance_id is not None:
+            group.static_members[member.group_instance_id] = member.member_id
+    group.leader_id = value.leader
+    group.find_subscribed_topics()
+    return group
+
+
+def _offset(value: OffsetCommitValue) -> CommittedOffset:
+    return CommittedOffset(
+        value.offset,
+        value.metadata,
+        value.commit_timestamp_ms,
+        None if value.leader_epoch == -1 else value.leader_epoch,
+        None if value.expire_timestamp_ms == -1 else value.expire_timestamp_ms,
+    )
+
+
+def unload(state: State) -> None:
+    """Everybody who waits is sent away; nothing is written, everything is forgotten."""
+    gone = ErrorCode.NOT_COORDINATOR
+    for group in list(state.groups.values()):
+        before = group.state
+        state.move(group, GroupState.DEAD)
+        for member in group.members.values():
+            if before is GroupState.PREPARING_REBALANCE:
+                refusal = JoinGroupResponse(error_code=gone, member_id=member.member_id)
+                state.answer_join(group, member, refusal)
+            state.answer_sync(member, SyncGroupResponse(error_code=gone))
+    for write in state.writes.values():
+        if isinstance(write.then, Answer):
+            state.respond(write.then.request_id, refuse(write.then.request, gone))
+    for request_id, waiting in state.waiting_fetches.items():
+        state.respond(request_id, refuse(waiting.request, gone))
+    state.clear()
+    state.ownership = Ownership.GONE

@@ -1,0 +1,144 @@
+"""OffsetCommit, TxnOffsetCommit and the end of a transaction.
+
+Who may commit, first match:
+
+    Dead                                          COORDINATOR_NOT_AVAILABLE
+    no generation, group Empty                    yes, whoever it is
+    generation, member or instance id given       must be a member's, of this generation
+    nothing given, group not Empty                UNKNOWN_MEMBER_ID; in a transaction yes
+    CompletingRebalance                           REBALANCE_IN_PROGRESS; in a transaction yes
+
+Commits of the current generation are accepted while the group rebalances.
+
+Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit; sections 5.2 to 5.4 of the
+         behaviour; KIP-447 (transactions).
+"""
+
+from .error_codes import ErrorCode
+from .events import Received
+from .group import Group
+from .messages import (
+    EndTransaction,
+    EndTransactionResponse,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetToCommit,
+    PartitionError,
+    TxnOffsetCommit,
+)
+from .offsets import Commit, CommittedOffset, Marker
+from .records import offset_record
+from .refusals import refuse
+from .state import Answer, State, Write
+from .states import GroupState
+
+_ABSENT_IS_NOT_FOUND = 9  # from this version of OffsetCommit on
+
+
+def offset_commit(state: State, event: Received, request: OffsetCommit) -> None:
+    """Stages offsets; the answer comes with the append."""
+    group = state.groups.get(request.group_id)
+    created = None
+    if group is None and request.generation_id >= 0:
+        new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
+        error = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.ILLEGAL_GENERATION
+        state.respond(event.request_id, refuse(request, error))
+        return
+    if group is None:
+        group = created = _simple_group(state, request.group_id)
+    error = _check(group, request, is_transactional=False)
+    if error is not ErrorCode.NONE:
+        state.respond(event.request_id, refuse(request, error))
+        return
+    if group.is_(GroupState.STABLE, GroupState.PREPARING_REBALANCE):
+        state.renew_session(group, group.get(request.member_id))
+    _commit(state, event, request, created, request.retention_ms, None)
+
+
+def txn_offset_commit(state: State, event: Received, request: TxnOffsetCommit) -> None:
+    """Stages offsets of a transaction; no sign of life."""
+    group = state.groups.get(request.group_id)
+    created = None
+    if group is None and request.generation_id >= 0:
+        error = ErrorCode.ILLEGAL_GENERATION
+        state.respond(event.request_id, refuse(request, error))
+        return
+    if group is None:
+        group = created = _simple_group(state, request.group_id)
+    error = _check(group, request, is_transactional=True)
+    if error is not ErrorCode.NONE:
+        state.respond(event.request_id, refuse(request, error))
+        return
+    _commit(state, event, request, created, None, request.producer_id)
+
+
+def _simple_group(state: State, group_id: str) -> Group:
+    """A group that is there for its offsets only."""
+    group = state.groups[group_id] = Group(group_id, state.now_ms)
+    return group
+
+
+def _check(
+    group: Group, request: OffsetCommit | TxnOffsetCommit, is_transactional: bool
+) -> ErrorCode:
+    if group.is_(GroupState.DEAD):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if request.generation_id < 0 and group.is_(GroupState.EMPTY):
+        return ErrorCode.NONE
+    instance = request.group_instance_id
+    if request.generation_id >= 0 or request.member_id or instance is not None:
+        error = group.check(request.member_id, instance)
+        if error is not ErrorCode.NONE:
+            return error
+        if request.generation_id != group.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+    elif not is_transactional:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.is_(GroupState.COMPLETING_REBALANCE) and not is_transactional:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def _commit(
+    state: State,
+    event: Received,
+    request: OffsetCommit | TxnOffsetCommit,
+    created: Group | None,
+    retention_ms: int | None,
+    producer_id: int | None,
+) -> None:
+    limit = state.config.offset_metadata_max_bytes
+    expires = None if retention_ms is None else state.now_ms + retention_ms
+    commits, codes = [], []
+    for one in request.offsets:
+        too_large = _utf16_length(one.metadata or "") > limit
+        code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
+        codes.append(PartitionError(one.topic, one.partition, code))
+        if not too_large:
+            value = _value(one, state.now_ms, expires)
+            partition = (one.topic, one.partition)
+            commits.append(Commit(request.group_id, partition, value, producer_id))
+    response = OffsetCommitResponse(partitions=tuple(codes))
+    if not commits:
+        state.respond(event.request_id, response)
+        return
+    then = Answer(event.request_id, response, request)
+    records = [offset_record(commit) for commit in commits]
+    state.append(records, Write(then, created=created), commits, producer_id)
+
+
+def _value(one: OffsetToCommit, now_ms: int, expires: int | None) -> CommittedOffset:
+    epoch = None if one.leader_epoch < 0 else one.leader_epoch
+    return CommittedOffset(one.offset, one.metadata or "", now_ms, epoch, expires)
+
+
+def _utf16_length(text: str) -> int:
+    """Java's length of a string, which Kafka compares with its limit of bytes."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def end_transaction(state: State, event: Received, request: EndTransaction) -> None:
+    """Appends the producer's marker."""
+    then = Answer(event.request_id, EndTransactionResponse(), request)
+    marker = Marker(request.producer_id, request.committed)
+    state.append([], Write(then), [marker], request.producer_id, request.committed)

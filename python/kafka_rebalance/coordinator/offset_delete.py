@@ -1,0 +1,100 @@
+"""What takes offsets away on request: OffsetDelete, DeleteGroups, partitions that are gone.
+
+Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups; section 5.6 of the
+         behaviour; KIP-496 (OffsetDelete).
+"""
+
+from .error_codes import ErrorCode
+from .events import PartitionsDeleted, Received
+from .group import CONSUMER
+from .messages import (
+    DeleteGroups,
+    DeleteGroupsResponse,
+    OffsetDelete,
+    OffsetDeleteResponse,
+    PartitionError,
+)
+from .offsets import Change, Forget, Partition
+from .records import group_tombstone, offset_tombstone
+from .state import Answer, State, Write
+from .states import GroupState
+
+
+def offset_delete(state: State, event: Received, request: OffsetDelete) -> None:
+    """Forgets offsets of topics that nobody is subscribed to."""
+    group = state.groups.get(request.group_id)
+    if group is None or group.is_(GroupState.DEAD):
+        error = ErrorCode.GROUP_ID_NOT_FOUND
+        state.respond(event.request_id, OffsetDeleteResponse(error_code=error))
+        return
+    if group.not_(GroupState.EMPTY) and group.protocol_type != CONSUMER:
+        response = OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
+        state.respond(event.request_id, response)
+        return
+    offsets = state.offsets.latest(group.group_id)
+    codes, forgotten = [], []
+    for partition in request.partitions:
+        subscribed = group.is_subscribed(partition[0])
+        code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
+        codes.append(PartitionError(*partition, code))
+        there = offsets.value(partition) is not None or offsets.is_pending(partition)
+        if there and not subscribed:
+            forgotten.append(Forget(group.group_id, partition))
+    response = OffsetDeleteResponse(partitions=tuple(codes))
+    _forget(state, forgotten, Write(Answer(event.request_id, response, request)))
+
+
+def delete_groups(state: State, event: Received, request: DeleteGroups) -> None:
+    """Forgets empty groups and their offsets."""
+    codes, records, changes, deleted = [], [], list[Change](), []
+    for group_id in request.group_ids:
+        group = state.groups.get(group_id)
+        if group is None or group.is_(GroupState.DEAD):
+            codes.append((group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+        elif group.not_(GroupState.EMPTY):
+            codes.append((group_id, ErrorCode.NON_EMPTY_GROUP))
+        else:
+            codes.append((group_id, ErrorCode.NONE))
+            forgotten = [Forget(group_id, one) for one in _all_partitions(state, group_id)]
+            records += [offset_tombstone(*one) for one in forgotten]
+            records.append(group_tombstone(group_id))
+            changes += forgotten
+            deleted.append(group)
+            state.forget(group)
+    response = DeleteGroupsResponse(groups=tuple(codes))
+    then = Answer(event.request_id, response, request)
+    if not records:
+        state.respond(event.request_id, response)
+        return
+    state.append(records, Write(then, deleted=tuple(deleted)), changes)
+
+
+def _all_partitions(state: State, group_id: str) -> list[Partition]:
+    """Committed ones, then those that only transactions have."""
+    offsets = state.offsets.latest(group_id)
+    committed = [partition for partition, _ in offsets.values()]
+    pending = [
+        partition
+        for values in offsets.pending.values()
+        for partition in values
+        if offsets.value(partition) is None
+    ]
+    return committed + pending
+
+
+def partitions_deleted(state: State, event: PartitionsDeleted) -> None:
+    """Partitions are gone from the cluster, and with them their offsets in every group."""
+    forgotten = []
+    for group_id in state.offsets.groups():
+        offsets = state.offsets.latest(group_id)
+        for partition in event.partitions:
+            if offsets.value(partition) is not None or offsets.is_pending(partition):
+                forgotten.append(Forget(group_id, partition))
+    _forget(state, forgotten, Write(None))
+
+
+def _forget(state: State, forgotten: list[Forget], write: Write) -> None:
+    if forgotten:
+        state.append([offset_tombstone(*one) for one in forgotten], write, forgotten)
+    elif isinstance(write.then, Answer):
+        state.respond(write.then.request_id, write.then.response)

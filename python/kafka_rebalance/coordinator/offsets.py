@@ -1,0 +1,218 @@
+"""Committed offsets: what the log says, and what appends that are still under way will make of it.
+
+    committed   (topic, partition) -> value at a place in the log; the later place wins
+    pending     producer -> (topic, partition) -> value: waits for the transaction's marker
+    staged      append -> its changes, not durable yet
+
+A fetch reads what is durable; what decides about new records (deletes, expiry, "is it stable?")
+reads the latest: durable with the staged changes over it.
+
+Source   OffsetMetadataManager.java; sections 5.1 to 5.4 of the behaviour; KIP-447 for `pending`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Partition = tuple[str, int]  # (topic, partition)
+
+
+class CommittedOffset(NamedTuple):
+    """A committed offset; times in ms, None for none."""
+
+    offset: int
+    metadata: str
+    commit_timestamp_ms: int
+    leader_epoch: int | None = None
+    expire_timestamp_ms: int | None = None
+
+
+class Stored(NamedTuple):
+    """A value and its place in the log; None where a tombstone took it out."""
+
+    value: CommittedOffset | None
+    position: int
+
+
+class Commit(NamedTuple):
+    """A record with a value; of a transaction where `producer_id` is set."""
+
+    group_id: str
+    partition: Partition
+    value: CommittedOffset
+    producer_id: int | None = None
+
+
+class Forget(NamedTuple):
+    """A tombstone: goes for the committed and for every pending value of the partition."""
+
+    group_id: str
+    partition: Partition
+
+
+class Marker(NamedTuple):
+    """The end of a producer's transaction."""
+
+    producer_id: int
+    committed: bool
+
+
+Change = Commit | Forget | Marker
+
+
+@dataclass(slots=True)
+class GroupOffsets:
+    """One group's. `open` holds producers with a transaction, also where nothing is left of it."""
+
+    committed: dict[Partition, Stored] = field(default_factory=dict)
+    pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)
+    open: dict[int, None] = field(default_factory=dict)
+
+    def value(self, partition: Partition) -> CommittedOffset | None:
+        """The committed value."""
+        stored = self.committed.get(partition)
+        return None if stored is None else stored.value
+
+    def values(self) -> list[tuple[Partition, CommittedOffset]]:
+        """All committed values, in the order in which their partitions came."""
+        return [
+            (partition, stored.value)
+            for partition, stored in self.committed.items()
+            if stored.value is not None
+        ]
+
+    def is_pending(self, partition: Partition) -> bool:
+        """Whether a transaction that is open has a value for it."""
+        return any(partition in values for values in self.pending.values())
+
+    def is_empty(self) -> bool:
+        """Whether nothing is left."""
+        return not (self.committed or self.open)
+
+    def copy(self) -> "GroupOffsets":
+        """One to change; values are shared."""
+        pending = {producer: dict(values) for producer, values in self.pending.items()}
+        return GroupOffsets(dict(self.committed), pending, dict(self.open))
+
+    def apply(self, change: Change, position: int) -> None:
+        """One record of the log. Order does not matter but for markers: places decide."""
+        match change:
+            case Commit(_, partition, value, producer_id):
+                stored = Stored(value, position)
+                if producer_id is None:
+                    self._install(partition, stored)
+                else:
+                    self.pending.setdefault(producer_id, {})[partition] = stored
+                    self.open[producer_id] = None
+            case Forget(_, partition):
+                self._install(partition, Stored(None, position))
+                for values in self.pending.values():
+                    values.pop(partition, None)
+            case Marker(producer_id, committed):
+                self.open.pop(producer_id, None)
+                for partition, stored in self.pending.pop(producer_id, {}).items():
+                    if committed:
+                        self._install(partition, stored)
+
+    def _install(self, partition: Partition, stored: Stored) -> None:
+        known = self.committed.get(partition)
+        if known is None or known.position < stored.position:
+            self.committed[partition] = stored
+
+    def purge(self) -> None:
+        """Forgets tombstones: nothing older is under way that they would have to win against."""
+        gone = [partition for partition, one in self.committed.items() if one.value is None]
+        for partition in gone:
+            del self.committed[partition]
+
+
+_NONE = GroupOffsets()
+# Staged changes stand after everything in the log, in the order of their appends.
+_AFTER_THE_LOG = 1 << 62
+
+
+class Offsets:
+    """Getters: durable, latest, groups. Inputs: stage, then complete or fail; load."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, GroupOffsets] = {}
+        self._groups_of: dict[int, dict[str, None]] = {}  # producer -> groups with its values
+        self._staged: dict[int, tuple[Change, ...]] = {}
+        self._tombstones: dict[str, None] = {}  # groups that hold some
+
+    def durable(self, group_id: str) -> GroupOffsets:
+        """What the log says of a group; not to be changed."""
+        return self._groups.get(group_id, _NONE)
+
+    def latest(self, group_id: str) -> GroupOffsets:
+        """The same with what is staged; not to be changed."""
+        staged = [
+            change
+            for changes in self._staged.values()
+            for change in changes
+            if isinstance(change, Marker) or change.group_id == group_id
+        ]
+        durable = self.durable(group_id)
+        if not staged:
+            return durable
+        latest = durable.copy()
+        for place, change in enumerate(staged):
+            latest.apply(change, _AFTER_THE_LOG + place)
+        latest.purge()
+        return latest
+
+    def groups(self) -> list[str]:
+        """Groups with offsets, durable or staged."""
+        staged = {
+            change.group_id: None
+            for changes in self._staged.values()
+            for change in changes
+            if not isinstance(change, Marker)
+        }
+        return list(self._groups | staged)
+
+    def stage(self, append_id: int, changes: Sequence[Change]) -> None:
+        """Changes that an append will make."""
+        self._staged[append_id] = tuple(changes)
+
+    def complete(self, append_id: int, position: int) -> None:
+        """The append stands at `position`, one place a change."""
+        for place, change in enumerate(self._staged.pop(append_id)):
+            self._apply(change, position + place)
+        self._purge()
+
+    def fail(self, append_id: int) -> None:
+        """The append came to nothing."""
+        del self._staged[append_id]
+        self._purge()
+
+    def load(self, change: Change, position: int) -> None:
+        """One record of a log that is loaded, in order."""
+        self._apply(change, position)
+        self._purge()
+
+    def _apply(self, change: Change, position: int) -> None:
+        if isinstance(change, Marker):
+            for group_id in self._groups_of.pop(change.producer_id, {}):
+                self._groups[group_id].apply(change, position)
+                self._drop_if_empty(group_id)
+            return
+        if isinstance(change, Commit):
+            if change.producer_id is not None:
+                self._groups_of.setdefault(change.producer_id, {})[change.group_id] = None
+        else:
+            self._tombstones[change.group_id] = None
+        self._groups.setdefault(change.group_id, GroupOffsets()).apply(change, position)
+
+    def _purge(self) -> None:
+        if self._staged:
+            return
+        for group_id in self._tombstones:
+            if group_id in self._groups:
+                self._groups[group_id].purge()
+                self._drop_if_empty(group_id)
+        self._tombstones.clear()
+
+    def _drop_if_empty(self, group_id: str) -> None:
+        if self._groups[group_id].is_empty():
+            del self._groups[group_id]

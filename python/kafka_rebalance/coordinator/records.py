@@ -1,0 +1,78 @@
+"""What the coordinator writes to `__consumer_offsets`.
+
+Versions as Kafka writes them: group metadata 3; offsets 3, or 1 where they have their own expiry.
+"""
+
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_value,
+)
+
+from .events import LogRecord
+from .group import Group
+from .offsets import Commit, Partition
+
+
+def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
+    """The group as it is, with `assignment`; metadata of the selected protocol only."""
+    timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
+    members = tuple(
+        MemberMetadata(
+            member_id=one.member_id,
+            group_instance_id=one.group_instance_id,
+            client_id=one.client_id,
+            client_host=one.client_host,
+            rebalance_timeout_ms=one.rebalance_timeout_ms,
+            session_timeout_ms=one.session_timeout_ms,
+            subscription=one.metadata(group.protocol_name),
+            assignment=assignment.get(one.member_id, b""),
+        )
+        for one in group.members.values()
+    )
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation_id=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp_ms=timestamp,
+        members=members,
+    )
+    return LogRecord(encode_key(GroupMetadataKey(group.group_id)), encode_value(value))
+
+
+def new_group_record(group: Group) -> LogRecord:
+    """A group of which nothing is known yet but that it is there."""
+    timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
+    value = GroupMetadataValue("", 0, None, None, timestamp)
+    return LogRecord(encode_key(GroupMetadataKey(group.group_id)), encode_value(value))
+
+
+def group_tombstone(group_id: str) -> LogRecord:
+    """The group is gone; its offsets have their own tombstones."""
+    return LogRecord(encode_key(GroupMetadataKey(group_id)), None)
+
+
+def offset_record(commit: Commit) -> LogRecord:
+    """A committed offset: version 1 where it has its own expiry, else 3."""
+    value = commit.value
+    expires = value.expire_timestamp_ms
+    written = OffsetCommitValue(
+        offset=value.offset,
+        metadata=value.metadata,
+        commit_timestamp_ms=value.commit_timestamp_ms,
+        leader_epoch=-1 if value.leader_epoch is None else value.leader_epoch,
+        expire_timestamp_ms=-1 if expires is None else expires,
+        version=3 if expires is None else 1,
+    )
+    key = OffsetCommitKey(commit.group_id, *commit.partition)
+    return LogRecord(encode_key(key), encode_value(written))
+
+
+def offset_tombstone(group_id: str, partition: Partition) -> LogRecord:
+    """The offset is gone."""
+    return LogRecord(encode_key(OffsetCommitKey(group_id, *partition)), None)

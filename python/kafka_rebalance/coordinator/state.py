@@ -1,0 +1,212 @@
+"""All that a coordinator knows, and the four things that a step may do: answer, append, arm, move.
+
+The steps themselves are in `join_group`, `sync_group`, `rebalance`, …; each takes this first.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import count
+
+from .config import CoordinatorConfig
+from .deadlines import DeadlineKey, Deadlines
+from .events import Append, Drop, Effect, LogRecord, Respond, Transition
+from .group import Group
+from .members import Member
+from .messages import JoinGroupResponse, OffsetFetch, Request, Response, SyncGroupResponse
+from .offsets import Change, Offsets
+from .states import GroupState
+
+
+class Ownership(Enum):
+    """Whether this broker coordinates the groups at all."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAssignment:
+    """After the append: the leader's assignment is everybody's, and the group Stable."""
+
+    group: Group
+    generation_id: int
+    assignment: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceStatic:
+    """After the append: a static member has a new id (`before` is how it was), no rebalance."""
+
+    group: Group
+    before: Member
+    old_leader: str | None
+    request_id: int
+    knows_skipping: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """After the append: the response, or a refusal of the request."""
+
+    request_id: int
+    response: Response
+    request: Request
+
+
+Continuation = StoreAssignment | ReplaceStatic | Answer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An append under way: what follows it, and which groups it made or removed."""
+
+    then: Continuation
+    created: Group | None = None
+    created_by: int | None = None  # the JoinGroup that waits for it
+    deleted: tuple[Group, ...] = ()
+
+
+@dataclass(slots=True)
+class WaitingFetch:
+    """A fetch of stable offsets, and the appends under way when it came."""
+
+    request: OffsetFetch
+    append_ids: set[int]
+
+
+@dataclass(slots=True)
+class State:
+    """`now_ms` is the time of the event at hand, `effects` what it has led to so far."""
+
+    config: CoordinatorConfig
+    new_id: Callable[[], str]
+    ownership: Ownership = Ownership.ACTIVE
+    groups: dict[str, Group] = field(default_factory=dict)
+    offsets: Offsets = field(default_factory=Offsets)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    writes: dict[int, Write] = field(default_factory=dict)
+    waiting_fetches: dict[int, WaitingFetch] = field(default_factory=dict)
+    now_ms: int = 0
+    effects: list[Effect] = field(default_factory=list)
+    append_ids: "count[int]" = field(default_factory=count)
+    answer: Answer | None = None  # goes with the next append
+
+    def clear(self) -> None:
+        """Forgets everything but the settings."""
+        self.groups.clear()
+        self.offsets = Offsets()
+        self.deadlines = Deadlines()
+        self.writes.clear()
+        self.waiting_fetches.clear()
+
+    # Answer ---------------------------------------------------------------------------------------
+
+    def respond(self, request_id: int, response: Response) -> None:
+        """Answers a request."""
+        self.effects.append(Respond(request_id, response))
+
+    def answer_join(self, group: Group, member: Member, response: JoinGroupResponse) -> None:
+        """Answers the member's parked JoinGroup, if there is one."""
+        request_id = group.take_join(member)
+        if request_id is not None:
+            self.respond(request_id, response)
+
+    def answer_sync(self, member: Member, response: SyncGroupResponse) -> bool:
+        """Answers the member's parked SyncGroup; whether there was one."""
+        request_id, member.parked_sync = member.parked_sync, None
+        if request_id is None:
+            return False
+        self.respond(request_id, response)
+        return True
+
+    def park_join(self, group: Group, member: Member, request_id: int) -> None:
+        """Keeps a JoinGroup; an older one of the member gets no answer any more."""
+        replaced = group.park_join(member, request_id)
+        if replaced is not None:
+            self.effects.append(Drop(replaced))
+
+    def park_sync(self, member: Member, request_id: int) -> None:
+        """Keeps a SyncGroup, likewise."""
+        if member.parked_sync is not None:
+            self.effects.append(Drop(member.parked_sync))
+        member.parked_sync = request_id
+
+    @contextmanager
+    def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
+        """Answers after the append that the block asks for; at once if it asks for none."""
+        self.answer = Answer(request_id, response, request)
+        yield
+        if self.answer is not None:
+            self.answer = None
+            self.respond(request_id, response)
+
+    # Arm ------------------------------------------------------------------------------------------
+
+    def arm_session(self, group: Group, member_id: str, timeout_ms: int) -> None:
+        """The member, or pending id, has so long from now."""
+        key = DeadlineKey("heartbeat", group.group_id, member_id)
+        self.deadlines.arm(key, self.now_ms + timeout_ms)
+
+    def renew_session(self, group: Group, member: Member) -> None:
+        """The member has been heard of."""
+        self.arm_session(group, member.member_id, member.session_timeout_ms)
+
+    def end_session(self, group: Group, member_id: str) -> None:
+        """Nobody waits for the id any more."""
+        self.deadlines.cancel(DeadlineKey("heartbeat", group.group_id, member_id))
+
+    def arm(self, kind: str, group: Group, delay_ms: int) -> None:
+        """The group's `join` or `sync` deadline."""
+        self.deadlines.arm(DeadlineKey(kind, group.group_id), self.now_ms + delay_ms)
+
+    def cancel(self, kind: str, group: Group) -> None:
+        """Forgets it."""
+        self.deadlines.cancel(DeadlineKey(kind, group.group_id))
+
+    def cancel_all(self, group: Group) -> None:
+        """Forgets everything about a group that is gone."""
+        self.cancel("join", group)
+        self.cancel("sync", group)
+        for member_id in (*group.members, *group.pending):
+            self.end_session(group, member_id)
+
+    def forget(self, group: Group) -> None:
+        """The group is gone, unless its tombstone does not come into the log."""
+        self.move(group, GroupState.DEAD)
+        self.cancel_all(group)
+        del self.groups[group.group_id]
+
+    # Move -----------------------------------------------------------------------------------------
+
+    def move(self, group: Group, state: GroupState) -> None:
+        """Changes a group's state."""
+        before = group.state
+        group.transition_to(state, self.now_ms)
+        self.effects.append(Transition(group.group_id, before, state, group.generation_id))
+
+    def next_generation(self, group: Group) -> None:
+        """Ends a group's join phase."""
+        before = group.state
+        group.next_generation(self.now_ms)
+        self.effects.append(Transition(group.group_id, before, group.state, group.generation_id))
+
+    # Append ---------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        records: Sequence[LogRecord],
+        write: Write,
+        changes: Iterable[Change] = (),
+        producer_id: int | None = None,
+        committed: bool | None = None,
+    ) -> None:
+        """Asks for an append; `changes` are what it does to offsets, one a record where any."""
+        append_id = next(self.append_ids)
+        if self.answer is not None:
+            write, self.answer = replace(write, then=self.answer), None
+        self.writes[append_id] = write
+        self.offsets.stage(append_id, tuple(changes))
+        self.effects.append(Append(append_id, tuple(records), producer_id, committed))

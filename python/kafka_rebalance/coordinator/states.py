@@ -1,0 +1,53 @@
+"""The states of a classic group: what each answers, and when a group leaves it.
+
+    Empty                no members; offsets may be left. Leaves with the first member.
+    PreparingRebalance   JoinGroups are parked until all members have come, or time is up.
+    CompletingRebalance  all have their generation; waits for the leader's SyncGroup.
+    Stable               every member has its assignment.
+    Dead                 removed or moved away; answers COORDINATOR_NOT_AVAILABLE.
+
+                    +------------------------------------------+
+                    v                                          |
+    Empty --> PreparingRebalance --> CompletingRebalance --> Stable
+      ^            |    ^                   |
+      +------------+    +-------------------+          any --> Dead
+
+Source   ClassicGroupState.java; the matrix is section 1.2 of Kafka's behaviour as we specify it.
+"""
+
+from enum import Enum
+
+from kafka_rebalance.errors import KafkaRebalanceError
+
+
+class GroupState(Enum):
+    """A group's state; the values are what DescribeGroups says."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_S = GroupState
+
+# state -> the states that a group may come from
+LEGAL_PREDECESSORS: dict[GroupState, frozenset[GroupState]] = {
+    _S.EMPTY: frozenset({_S.PREPARING_REBALANCE}),
+    _S.PREPARING_REBALANCE: frozenset({_S.EMPTY, _S.COMPLETING_REBALANCE, _S.STABLE}),
+    _S.COMPLETING_REBALANCE: frozenset({_S.PREPARING_REBALANCE}),
+    _S.STABLE: frozenset({_S.COMPLETING_REBALANCE}),
+    _S.DEAD: frozenset(_S),
+}
+
+
+class IllegalTransition(KafkaRebalanceError):
+    """A transition that the table does not have; the group is as it was."""
+
+    def __init__(self, group_id: str, before: GroupState, after: GroupState) -> None:
+        allowed = ", ".join(sorted(str(state) for state in LEGAL_PREDECESSORS[after]))
+        super().__init__(f"group {group_id!r}: {after} comes after {allowed}, not after {before}")

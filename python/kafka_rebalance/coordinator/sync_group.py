@@ -1,0 +1,95 @@
+"""SyncGroup: members wait for the leader, and the leader's assignment for the log.
+
+    Empty                UNKNOWN_MEMBER_ID
+    PreparingRebalance   REBALANCE_IN_PROGRESS
+    CompletingRebalance  parked; the leader's assignment is appended, and then given to all
+    Stable               the member's assignment
+
+Source   GroupMetadataManager.classicGroupSync; section 3.1 of the behaviour; KIP-559 for type and
+         name.
+"""
+
+from .error_codes import ErrorCode, of_append_error
+from .events import Received
+from .group import Group
+from .messages import SyncGroup, SyncGroupResponse
+from .rebalance import drop_assignments, hand_out, prepare, stop_waiting_for_syncs
+from .records import group_record
+from .state import State, StoreAssignment, Write
+from .states import GroupState
+
+_NAMES_ITS_PROTOCOL = 5
+
+
+def sync_group(state: State, event: Received, request: SyncGroup) -> None:
+    """Answers, or parks, a SyncGroup."""
+    group = state.groups.get(request.group_id)
+    error = _check(event, request, group)
+    if group is None or error is not ErrorCode.NONE:
+        state.respond(event.request_id, SyncGroupResponse(error_code=error))
+        return
+    member = group.get(request.member_id)
+    group.pending_sync.pop(member.member_id, None)
+    if not group.pending_sync:
+        stop_waiting_for_syncs(state, group)
+    state.park_sync(member, event.request_id)
+    if group.is_(GroupState.STABLE):
+        # No `hand_out`: this SyncGroup is no sign of life to Kafka.
+        response = SyncGroupResponse(
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            assignment=member.assignment,
+        )
+        state.answer_sync(member, response)
+    elif group.is_leader(member.member_id):
+        given = dict(request.assignments)
+        assignment = {member_id: given.get(member_id, b"") for member_id in group.members}
+        then = StoreAssignment(group, group.generation_id, assignment)
+        state.append([group_record(group, assignment)], Write(then))
+
+
+def _check(event: Received, request: SyncGroup, group: Group | None) -> ErrorCode:
+    version = _NAMES_ITS_PROTOCOL if event.api_version is None else event.api_version
+    names = (request.protocol_type, request.protocol_name)
+    if version >= _NAMES_ITS_PROTOCOL and None in names:
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if group is None or group.is_(GroupState.EMPTY):
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.is_(GroupState.DEAD):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = group.check(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.generation_id != group.generation_id:
+        return ErrorCode.ILLEGAL_GENERATION
+    for said, is_so in zip(names, (group.protocol_type, group.protocol_name), strict=True):
+        if said is not None and is_so is not None and said != is_so:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if group.is_(GroupState.PREPARING_REBALANCE):
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def stored(state: State, then: StoreAssignment) -> None:
+    """The assignment is in the log: everybody has it, unless a rebalance has begun meanwhile."""
+    group = then.group
+    if not _is_current(then):
+        return
+    for member in group.members.values():
+        member.assignment = then.assignment.get(member.member_id, b"")
+        hand_out(state, group, member, ErrorCode.NONE)
+    state.move(group, GroupState.STABLE)
+
+
+def not_stored(state: State, then: StoreAssignment, error: ErrorCode) -> None:
+    """It is not: nobody has it, and the group rebalances."""
+    if _is_current(then):
+        drop_assignments(state, then.group, of_append_error(error))
+        prepare(state, then.group)
+
+
+def _is_current(then: StoreAssignment) -> bool:
+    group = then.group
+    return group.is_(GroupState.COMPLETING_REBALANCE) and (
+        then.generation_id == group.generation_id
+    )

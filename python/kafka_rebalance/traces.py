@@ -1,0 +1,158 @@
+"""Traces: whole runs as text, commands with what came of them.
+
+    # why
+    advance 3s
+    ----
+    3.0s g PreparingRebalance -> CompletingRebalance generation=1
+
+A block is comments, one or more commands, `----`, and the lines that came of them; blocks are
+separated by empty lines. A file without answers is played as well, and gets them.
+
+A command is words and `name=value` options, quoted as in a shell. Durations: `250ms`, `3s`, `5m`,
+`1h`, `7d`, or a number of ms.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kafka_rebalance.errors import GroupError
+
+_RULE = "----"
+_UNITS = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command line; `line` counts from 1."""
+
+    line: int
+    words: tuple[str, ...]
+    options: dict[str, str]
+
+    def __str__(self) -> str:
+        return f"line {self.line}"
+
+    def error(self, problem: str) -> GroupError:
+        """An error that names this line."""
+        return GroupError(f"line {self.line}", problem)
+
+    def option(self, name: str, default: str = "") -> str:
+        """An option's text."""
+        return self.options.get(name, default)
+
+    def ms(self, name: str, default_ms: int) -> int:
+        """An option's duration in ms."""
+        return duration_ms(self, self.options[name]) if name in self.options else default_ms
+
+    def number(self, name: str, default: int) -> int:
+        """An option's whole number."""
+        text = self.options.get(name)
+        return default if text is None else whole(self, text)
+
+    def only(self, *names: str) -> None:
+        """Errors: GroupError where there is an option of another name."""
+        for name in self.options:
+            if name not in names:
+                known = ", ".join(names) or "none"
+                raise self.error(f"no option {name!r} here; known: {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Commands with the lines that are said to come of them; `head` is them as written."""
+
+    head: tuple[str, ...]
+    commands: tuple[Command, ...]
+    expected: tuple[str, ...]
+
+
+def parse(text: str) -> list[Block]:
+    """Reads a trace. Errors: GroupError with the line."""
+    blocks = []
+    head: list[str] = []
+    commands: list[Command] = []
+    expected: list[str] = []
+    answers = False
+
+    def close() -> None:
+        if head:
+            blocks.append(Block(tuple(head), tuple(commands), tuple(expected)))
+        head.clear()
+        commands.clear()
+        expected.clear()
+
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            close()
+            answers = False
+        elif line == _RULE:
+            answers = True
+        elif answers:
+            expected.append(line)
+        else:
+            head.append(line)
+            if not line.startswith("#"):
+                commands.append(_command(number, line))
+    close()
+    return blocks
+
+
+def play(text: str, step: Callable[[Command], Sequence[str]]) -> str:
+    """The trace with what `step` says of each command in place of what was expected.
+
+    A command that `step` refuses (GroupError) says so, and the next one is played.
+    """
+    parts = []
+    for block in parse(text):
+        lines = list(block.head)
+        said: list[str] = []
+        for command in block.commands:
+            try:
+                said += step(command)
+            except GroupError as error:
+                said.append(f"error: {error.problem}")
+        if block.commands:
+            lines += [_RULE, *said]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _command(number: int, line: str) -> Command:
+    try:
+        pieces = shlex.split(line, comments=True)
+    except ValueError as error:
+        raise GroupError(f"line {number}", str(error)) from error
+    words = tuple(piece for piece in pieces if "=" not in piece)
+    options = dict(piece.split("=", 1) for piece in pieces if "=" in piece)
+    if not words:
+        raise GroupError(f"line {number}", f"{line!r} has no command")
+    return Command(number, words, options)
+
+
+def duration_ms(command: Command, text: str) -> int:
+    """`3s` -> 3000. Errors: GroupError."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise command.error(f"{text!r} is no duration; 250ms, 3s, 5m, 1h and 7d are")
+    return round(float(found[1]) * _UNITS[found[2]])
+
+
+def whole(command: Command, text: str) -> int:
+    """`12` -> 12. Errors: GroupError."""
+    try:
+        return int(text)
+    except ValueError:
+        raise command.error(f"{text!r} is no whole number") from None
+
+
+def at(now_ms: int) -> str:
+    """A time in a trace's lines.
+
+    >>> at(3000), at(12_345), at(7)
+    ('3.0s', '12.345s', '0.007s')
+    """
+    text = f"{now_ms / 1000:.3f}".rstrip("0")
+    return f"{text}0s" if text.endswith(".") else f"{text}s"

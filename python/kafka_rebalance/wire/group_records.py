@@ -1,0 +1,384 @@
+"""The records of `__consumer_offsets` that classic groups write: keys and values, every version.
+
+    key 0, 1   offset commit     group string, topic string, partition int32
+    key 2      group metadata    group string
+    other      other kinds of groups: `OtherKey`, kept as bytes
+
+Every key and value starts with an int16 version; big-endian. `string` is an int16 length and UTF-8
+(-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
+"flexible": lengths are unsigned varints of length + 1, and every struct ends with tagged fields,
+which are kept as they are. What was read is written again byte for byte.
+
+Errors   WireError with the name of the field; a tombstone is `None` instead of a value.
+Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from kafka_rebalance.errors import WireError
+
+Tagged = tuple[tuple[int, bytes], ...]  # (tag, data), in the order written
+
+_OFFSET_KEYS = (0, 1)
+_GROUP_KEY = 2
+_HIGHEST_VALUE = 4
+_FLEXIBLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitKey:
+    """Where an offset belongs."""
+
+    group_id: str
+    topic: str
+    partition: int
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadataKey:
+    """Which group a record is about."""
+
+    group_id: str
+    version: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OtherKey:
+    """A key of another kind of group (KIP-848, KIP-932, …), or of a version not known yet."""
+
+    version: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitValue:
+    """A committed offset. `leader_epoch` from v3 on, `expire_timestamp_ms` in v1 only; times in ms.
+
+    -1 stands for "none" in both, as on the wire.
+    """
+
+    offset: int
+    metadata: str
+    commit_timestamp_ms: int
+    leader_epoch: int = -1
+    expire_timestamp_ms: int = -1
+    version: int = 3
+    tagged: Tagged = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberMetadata:
+    """One member within a group's record; `rebalance_timeout_ms` is -1 where v0 has none."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+    tagged: Tagged = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadataValue:
+    """A group; `current_state_timestamp_ms` from v2 on, -1 for none."""
+
+    protocol_type: str
+    generation_id: int
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp_ms: int = -1
+    members: tuple[MemberMetadata, ...] = ()
+    version: int = 3
+    tagged: Tagged = ()
+
+
+Key = OffsetCommitKey | GroupMetadataKey | OtherKey
+Value = OffsetCommitValue | GroupMetadataValue
+
+
+def decode_key(data: bytes) -> Key:
+    """Reads a key; unknown versions are `OtherKey`, not an error. Errors: WireError."""
+    reader = _Reader(data, "key")
+    version = reader.int16("version")
+    key: Key
+    if version in _OFFSET_KEYS:
+        group_id, topic = reader.string("group"), reader.string("topic")
+        key = OffsetCommitKey(group_id, topic, reader.int32("partition"), version)
+    elif version == _GROUP_KEY:
+        key = GroupMetadataKey(reader.string("group"), version)
+    else:
+        return OtherKey(version, data[2:])
+    reader.end()
+    return key
+
+
+def encode_key(key: Key) -> bytes:
+    """Writes a key."""
+    writer = _Writer(flexible=False)
+    writer.int16(key.version)
+    match key:
+        case OffsetCommitKey():
+            writer.string(key.group_id)
+            writer.string(key.topic)
+            writer.int32(key.partition)
+        case GroupMetadataKey():
+            writer.string(key.group_id)
+        case OtherKey():
+            writer.raw(key.body)
+    return writer.written()
+
+
+def decode_value(key: Key, data: bytes | None) -> Value | None:
+    """Reads the value that belongs to a key; None is a tombstone. Errors: WireError."""
+    if data is None or isinstance(key, OtherKey):
+        return None
+    reader = _Reader(data, "value")
+    version = reader.int16("version")
+    if not 0 <= version <= _HIGHEST_VALUE:
+        raise WireError(f"value.version: {version} is not known (0 to {_HIGHEST_VALUE} are)")
+    reader.flexible = version >= _FLEXIBLE
+    value = (
+        _read_offset(reader, version)
+        if isinstance(key, OffsetCommitKey)
+        else _read_group(reader, version)
+    )
+    reader.end()
+    return value
+
+
+def encode_value(value: Value) -> bytes:
+    """Writes a value in its own version; fields that the version does not have are left out."""
+    writer = _Writer(flexible=value.version >= _FLEXIBLE)
+    writer.int16(value.version)
+    match value:
+        case OffsetCommitValue():
+            _write_offset(writer, value)
+        case GroupMetadataValue():
+            _write_group(writer, value)
+    return writer.written()
+
+
+def _read_offset(reader: "_Reader", version: int) -> OffsetCommitValue:
+    offset = reader.int64("offset")
+    leader_epoch = reader.int32("leaderEpoch") if version >= 3 else -1
+    metadata = reader.string("metadata")
+    committed = reader.int64("commitTimestamp")
+    expires = reader.int64("expireTimestamp") if version == 1 else -1
+    tagged = reader.tagged()
+    return OffsetCommitValue(offset, metadata, committed, leader_epoch, expires, version, tagged)
+
+
+def _write_offset(writer: "_Writer", value: OffsetCommitValue) -> None:
+    writer.int64(value.offset)
+    if value.version >= 3:
+        writer.int32(value.leader_epoch)
+    writer.string(value.metadata)
+    writer.int64(value.commit_timestamp_ms)
+    if value.version == 1:
+        writer.int64(value.expire_timestamp_ms)
+    writer.tagged(value.tagged)
+
+
+def _read_group(reader: "_Reader", version: int) -> GroupMetadataValue:
+    protocol_type = reader.string("protocolType")
+    generation_id = reader.int32("generation")
+    protocol = reader.nullable_string("protocol")
+    leader = reader.nullable_string("leader")
+    timestamp = reader.int64("currentStateTimestamp") if version >= 2 else -1
+    count = reader.count("members")
+    members = tuple(_read_member(reader, version, at) for at in range(count))
+    tagged = reader.tagged()
+    return GroupMetadataValue(
+        protocol_type, generation_id, protocol, leader, timestamp, members, version, tagged
+    )
+
+
+def _read_member(reader: "_Reader", version: int, at: int) -> MemberMetadata:
+    path = f"members[{at}]."
+    member_id = reader.string(path + "memberId")
+    instance = reader.nullable_string(path + "groupInstanceId") if version >= 3 else None
+    client_id = reader.string(path + "clientId")
+    client_host = reader.string(path + "clientHost")
+    rebalance_timeout = reader.int32(path + "rebalanceTimeout") if version >= 1 else -1
+    session_timeout = reader.int32(path + "sessionTimeout")
+    subscription = reader.data(path + "subscription")
+    assignment = reader.data(path + "assignment")
+    return MemberMetadata(
+        member_id,
+        instance,
+        client_id,
+        client_host,
+        rebalance_timeout,
+        session_timeout,
+        subscription,
+        assignment,
+        reader.tagged(),
+    )
+
+
+def _write_group(writer: "_Writer", value: GroupMetadataValue) -> None:
+    writer.string(value.protocol_type)
+    writer.int32(value.generation_id)
+    writer.string(value.protocol)
+    writer.string(value.leader)
+    if value.version >= 2:
+        writer.int64(value.current_state_timestamp_ms)
+    writer.count(len(value.members))
+    for member in value.members:
+        writer.string(member.member_id)
+        if value.version >= 3:
+            writer.string(member.group_instance_id)
+        writer.string(member.client_id)
+        writer.string(member.client_host)
+        if value.version >= 1:
+            writer.int32(member.rebalance_timeout_ms)
+        writer.int32(member.session_timeout_ms)
+        writer.data(member.subscription)
+        writer.data(member.assignment)
+        writer.tagged(member.tagged)
+    writer.tagged(value.tagged)
+
+
+class _Reader:
+    """A place in the bytes; every method reads one field, and its errors name the field."""
+
+    def __init__(self, data: bytes, what: str) -> None:
+        self._data = data
+        self._at = 0
+        self._what = what
+        self.flexible = False
+
+    def int16(self, field: str) -> int:
+        return self._number(">h", field)
+
+    def int32(self, field: str) -> int:
+        return self._number(">i", field)
+
+    def int64(self, field: str) -> int:
+        return self._number(">q", field)
+
+    def string(self, field: str) -> str:
+        text = self.nullable_string(field)
+        if text is None:
+            raise self._error(field, "is null")
+        return text
+
+    def nullable_string(self, field: str) -> str | None:
+        length = self._varint(field) - 1 if self.flexible else self.int16(field)
+        if length < 0:
+            return None
+        try:
+            return self._take(length, field).decode()
+        except UnicodeDecodeError as error:
+            raise self._error(field, "is not UTF-8") from error
+
+    def data(self, field: str) -> bytes:
+        length = self._varint(field) - 1 if self.flexible else self.int32(field)
+        if length < 0:
+            raise self._error(field, "is null")
+        return self._take(length, field)
+
+    def count(self, field: str) -> int:
+        count = self._varint(field) - 1 if self.flexible else self.int32(field)
+        # A member takes more than one byte: a count beyond the data is refused before the loop.
+        if not 0 <= count <= len(self._data) - self._at:
+            raise self._error(field, f"{count} entries are not in the data")
+        return count
+
+    def tagged(self) -> Tagged:
+        if not self.flexible:
+            return ()
+        fields = []
+        for _ in range(self._varint("tagged fields")):
+            tag = self._varint("tagged fields")
+            fields.append((tag, self._take(self._varint("tagged fields"), f"tagged field {tag}")))
+        return tuple(fields)
+
+    def end(self) -> None:
+        left = len(self._data) - self._at
+        if left:
+            raise self._error("end", f"{left} bytes too many")
+
+    def _number(self, layout: str, field: str) -> int:
+        return int(struct.unpack(layout, self._take(struct.calcsize(layout), field))[0])
+
+    def _varint(self, field: str) -> int:
+        value = 0
+        for shift in range(0, 35, 7):
+            byte = self._take(1, field)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise self._error(field, "has a length of more than 5 bytes")
+
+    def _take(self, length: int, field: str) -> bytes:
+        taken = self._data[self._at : self._at + length]
+        if len(taken) < length:
+            raise self._error(field, f"needs {length} bytes, {len(taken)} are left")
+        self._at += length
+        return taken
+
+    def _error(self, field: str, problem: str) -> WireError:
+        return WireError(f"{self._what}.{field}: {problem}")
+
+
+class _Writer:
+    """The reader's mirror."""
+
+    def __init__(self, flexible: bool) -> None:
+        self._parts: list[bytes] = []
+        self._flexible = flexible
+
+    def written(self) -> bytes:
+        return b"".join(self._parts)
+
+    def raw(self, data: bytes) -> None:
+        self._parts.append(data)
+
+    def int16(self, value: int) -> None:
+        self._parts.append(struct.pack(">h", value))
+
+    def int32(self, value: int) -> None:
+        self._parts.append(struct.pack(">i", value))
+
+    def int64(self, value: int) -> None:
+        self._parts.append(struct.pack(">q", value))
+
+    def string(self, text: str | None) -> None:
+        data = None if text is None else text.encode()
+        length = -1 if data is None else len(data)
+        if self._flexible:
+            self._varint(length + 1)
+        else:
+            self.int16(length)
+        self._parts.append(data or b"")
+
+    def data(self, data: bytes) -> None:
+        self.count(len(data))
+        self._parts.append(data)
+
+    def count(self, count: int) -> None:
+        if self._flexible:
+            self._varint(count + 1)
+        else:
+            self.int32(count)
+
+    def tagged(self, fields: Tagged) -> None:
+        if not self._flexible:
+            return
+        self._varint(len(fields))
+        for tag, data in fields:
+            self._varint(tag)
+            self._varint(len(data))
+            self._parts.append(data)
+
+    def _varint(self, value: int) -> None:
+        while value >= 0x80:
+            self._parts.append(bytes([value & 0x7F | 0x80]))
+            value >>= 7
+        self._parts.append(bytes([value]))

@@ -45,7 +45,11 @@ def append_failed(state: State, append_id: int, error: ErrorCode) -> None:
 
 def _take_back(state: State, write: Write, error: ErrorCode) -> None:
     created = write.created
-    if created is not None and state.groups.get(created.group_id) is created:
+    if (
+        created is not None
+        and state.groups.get(created.group_id) is created
+        and state.offsets.latest(created.group_id).is_empty()
+    ):
         response = JoinGroupResponse(error_code=of_append_error(error))
         for member in created.members.values():
             state.answer_join(created, member, response)

@@ -12,7 +12,7 @@ from kafka_rebalance.wire.group_records import (
 )
 
 from .error_codes import ErrorCode
-from .events import Append, Effect, Expired, LogRecord, Respond
+from .events import Append, AppendFailed, Effect, Expired, LogRecord, Respond
 from .messages import (
     DeleteGroupsResponse,
     DescribeGroupsResponse,
@@ -77,7 +77,7 @@ def _answer(response: Response) -> Json:
             return {}
 
 
-def events_of(at: int, effect: Effect) -> list[Json]:
+def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
     """What an effect is in the answer's list: joins, syncs, timers, records."""
     match effect:
         case Respond(request_id, JoinGroupResponse() as join):

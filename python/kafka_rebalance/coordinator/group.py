@@ -112,7 +112,7 @@ class Group:
         """
         instance = member.group_instance_id
         if instance is not None and instance in self.static_members:
-            raise ValueError(f"instance id {instance!r} is {self.static_members[instance]!r}'s")
+            raise ValueError(f"{instance!r} is taken by {self.static_members[instance]!r}")
         if not self.members:
             self.protocol_type = member.protocol_type
         elif not self.supports(member.protocol_type, member.names()):

@@ -54,7 +54,7 @@ def join_group(state: State, event: Received, request: JoinGroup) -> None:
         _join_with_id(state, event, request, group)
     if created is not None:
         # The first trace of the group in the log; without it, it has never been there.
-        write = Write(None, created=created, created_by=event.request_id)
+        write = Write(None, created=created)
         state.append([new_group_record(created)], write)
 
 

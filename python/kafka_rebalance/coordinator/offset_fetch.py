@@ -28,7 +28,7 @@ def fetched(state: State, request: OffsetFetch) -> OffsetFetchResponse:
         return OffsetFetchResponse(offsets=tuple(FetchedOffset(*one) for one in partitions))
     wanted = request.partitions
     if wanted is None:
-        wanted = tuple(partition for partition, _ in offsets.values())
+        wanted = tuple(sorted(partition for partition, _ in offsets.values()))
     found = []
     for partition in wanted:
         value = offsets.value(partition)

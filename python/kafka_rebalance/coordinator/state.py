@@ -65,7 +65,6 @@ class Write:
 
     then: Continuation
     created: Group | None = None
-    created_by: int | None = None  # the JoinGroup that waits for it
     deleted: tuple[Group, ...] = ()
 
 

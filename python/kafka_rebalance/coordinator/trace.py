@@ -23,7 +23,7 @@ from kafka_rebalance.traces import Command, at, duration_ms, whole
 
 from .config import CoordinatorConfig
 from .error_codes import ErrorCode
-from .events import Append, Drop, Effect, Expired, Respond, Transition, Unreadable
+from .events import Append, AppendFailed, Drop, Effect, Expired, Respond, Transition, Unreadable
 from .messages import (
     DeleteGroups,
     DescribeGroups,
@@ -271,7 +271,7 @@ class Tracer:
         """`advance 3s`."""
         self.broker.advance(duration_ms(command, _one_word(command, "DURATION")))
 
-    def _line(self, effect: Effect) -> str:
+    def _line(self, effect: Effect | AppendFailed) -> str:
         match effect:
             case Respond(number, response):
                 client = self._asked[number].client
@@ -285,12 +285,14 @@ class Tracer:
                 return f"append {self._names.records(records)}"
             case Append(_, _, producer, committed):
                 return f"append {'COMMIT' if committed else 'ABORT'} of producer {producer}"
+            case AppendFailed(_, error):
+                return f"append fails: {error}"
             case Drop(number):
                 return f"{self._asked[number].client}'s older request gets no answer"
             case Unreadable(position, problem):
                 return f"record {position} is passed over: {problem}"
 
-    def _learn(self, effect: Effect) -> None:
+    def _learn(self, effect: Effect | AppendFailed) -> None:
         if not isinstance(effect, Respond) or not isinstance(effect.response, Joined):
             return
         response = effect.response

@@ -1,7 +1,8 @@
 """A broker in virtual time around one coordinator: its clock, its log, and what may go wrong there.
 
 Appends are taken at once, held back, or failed; the coordinator moves away and comes back. What
-happens is kept as (time in ms, effect), in order, until `take` fetches it.
+happens is kept as (time in ms, effect), in order, until `take` fetches it; in place of an Append
+that fails stands its AppendFailed.
 
     Getters   now_ms, coordinator, log
     Inputs    send, advance, sweep, delete_partitions; hold, release, release_last, fail_next;
@@ -32,7 +33,7 @@ from .events import (
 )
 from .messages import Request
 
-Happening = tuple[int, Effect]
+Happening = tuple[int, Effect | AppendFailed]
 
 
 class VirtualBroker:
@@ -133,13 +134,15 @@ class VirtualBroker:
     def _handle(self, event: Event) -> None:
         waiting = deque([event])
         while waiting:
-            effects = self.coordinator.handle(waiting.popleft(), self.now_ms)
-            self._happened += [(self.now_ms, effect) for effect in effects]
-            for effect in effects:
+            for effect in self.coordinator.handle(waiting.popleft(), self.now_ms):
+                happened: Effect | AppendFailed = effect
                 if isinstance(effect, Append):
                     done = self._append(effect)
+                    if isinstance(done, AppendFailed):
+                        happened = done
                     if done is not None:
                         waiting.append(done)
+                self._happened.append((self.now_ms, happened))
 
     def _append(self, append: Append) -> Appended | AppendFailed | None:
         if append.records and self._next_error is not None:

@@ -1,0 +1,435 @@
+"""The coordinator's parts by themselves: sections 9.1 and 9.6 of the behaviour, and more."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from kafka_rebalance.coordinator import (
+    Append,
+    Appended,
+    AppendFailed,
+    Coordinator,
+    CoordinatorConfig,
+    DeleteGroups,
+    DescribeGroups,
+    ErrorCode,
+    Group,
+    GroupState,
+    Heartbeat,
+    IllegalTransition,
+    JoinGroup,
+    Loaded,
+    LoadStarted,
+    LogEntry,
+    Member,
+    Node,
+    OffsetCommit,
+    OffsetFetch,
+    OffsetToCommit,
+    Protocol,
+    Received,
+    Request,
+    Respond,
+    Response,
+    SyncGroup,
+    Tick,
+    Unreadable,
+    find_coordinator,
+    least_loaded_node,
+    partition_for,
+    select_protocol,
+)
+from kafka_rebalance.coordinator.states import LEGAL_PREDECESSORS
+from kafka_rebalance.coordinator.virtual import VirtualBroker
+from kafka_rebalance.errors import GroupError, KafkaRebalanceError
+
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = GroupState
+
+
+def _member(member_id: str, *names: str, instance: str | None = None, ms: int = 10_000) -> Member:
+    protocols = tuple(Protocol(name, b"m") for name in names or ("range",))
+    return Member(member_id, instance, "c", "/h", ms, 10_000, "consumer", protocols)
+
+
+def _group(*members: Member) -> Group:
+    group = Group("g", 0)
+    for member in members:
+        group.add(member)
+    return group
+
+
+# States -------------------------------------------------------------------------------------------
+
+LEGAL = {
+    (EMPTY, PREPARING),
+    (PREPARING, EMPTY),
+    (PREPARING, COMPLETING),
+    (COMPLETING, PREPARING),
+    (COMPLETING, STABLE),
+    (STABLE, PREPARING),
+    *((state, DEAD) for state in GroupState),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(GroupState, GroupState)))
+def test_s01_all_25_transitions(before: GroupState, after: GroupState) -> None:
+    group = Group("g", 5, state=before)
+    if (before, after) in LEGAL:
+        group.transition_to(after, 9)
+        assert (group.state, group.previous_state, group.state_timestamp_ms) == (after, before, 9)
+    else:
+        with pytest.raises(IllegalTransition, match=f"not after {before}"):
+            group.transition_to(after, 9)
+        assert (group.state, group.state_timestamp_ms) == (before, 5)
+
+
+def test_s03_can_rebalance() -> None:
+    able = {state for state in GroupState if Group("g", 0, state=state).can_rebalance()}
+    assert able == {EMPTY, COMPLETING, STABLE} == LEGAL_PREDECESSORS[PREPARING]
+
+
+def test_is_and_not() -> None:
+    group = Group("g", 0)
+    assert group.is_(EMPTY, DEAD)
+    assert group.not_(STABLE, DEAD)
+    assert not group.not_(EMPTY)
+
+
+# Protocols: worked example E ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lists", "winner"),
+    [
+        ([["B", "A"], ["A", "B", "C"], ["D", "B", "A"]], "B"),
+        ([["range", "roundrobin"], ["roundrobin", "range"]], "range"),
+        ([["sticky", "range"], ["range", "sticky"]], "sticky"),
+        ([["cooperative-sticky", "range"], ["range", "cooperative-sticky"]], "range"),
+        ([["range", "roundrobin"], ["roundrobin", "foo"]], "roundrobin"),
+    ],
+)
+def test_s04_s05_s06_votes(lists: list[list[str]], winner: str) -> None:
+    for order in itertools.permutations(lists):
+        assert select_protocol(order) == winner
+
+
+def test_s06_nobody_selects_nothing() -> None:
+    with pytest.raises(ValueError, match="without members"):
+        Group("g", 0).select_protocol()
+    with pytest.raises(ValueError, match="in common"):
+        select_protocol([["a"], ["b"]])
+
+
+# Members ------------------------------------------------------------------------------------------
+
+
+def test_s07_leadership_passes_on() -> None:
+    group = _group(_member("l"), _member("a"), _member("b"))
+    group.remove("b")
+    assert group.leader_id == "l"
+    group.remove("l")
+    assert group.leader_id == "a"
+    group.remove("a")
+    assert group.leader_id is None
+    assert group.size == 0
+
+
+def test_s08_the_longest_rebalance_timeout() -> None:
+    assert _group().rebalance_timeout_ms() == 0
+    members = [_member(str(ms), ms=ms) for ms in (10_000, 60_000, 30_000)]
+    assert _group(*members).rebalance_timeout_ms() == 60_000
+
+
+def test_s09_what_is_taken() -> None:
+    group = _group(_member("a", instance="i"))
+    with pytest.raises(ValueError, match="'i' is taken by 'a'"):
+        group.add(_member("b", instance="i"))
+    with pytest.raises(ValueError, match="is a member already"):
+        group.add_pending("a")
+    group.transition_to(PREPARING, 0)
+    with pytest.raises(ValueError, match="does not fit"):
+        group.add(_member("c", "other"))
+    group.pending_sync["a"] = None
+    group.next_generation(1)
+    assert not group.pending_sync
+    assert (group.generation_id, group.protocol_name, group.state) == (1, "range", COMPLETING)
+
+
+def test_the_first_member_sets_the_type_and_leads() -> None:
+    group = _group(_member("a"), _member("b"))
+    assert (group.protocol_type, group.leader_id) == ("consumer", "a")
+    assert group.has("b")
+    assert group.get("b").member_id == "b"
+    group.transition_to(PREPARING, 0)
+    assert not group.supports("connect", ("range",))
+
+
+@pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff", b"\0\0\x7f\xff\xff\xff"])
+def test_broken_metadata_is_a_subscription_that_is_not_known(metadata: bytes) -> None:
+    group = _group(_member("a"))
+    group.get("a").protocols = (Protocol("range", metadata),)
+    group.transition_to(PREPARING, 0)
+    group.next_generation(0)
+    assert group.subscribed_topics is None
+    assert group.is_subscribed("t")
+
+
+# Where the coordinator is -------------------------------------------------------------------------
+
+
+def test_s79_partitions() -> None:
+    golden = {
+        "group": 47,
+        "test-group": 12,
+        "group-id": 13,
+        "my-group": 12,
+        "g1": 42,
+        "g2": 43,
+        "a": 47,
+        "orders": 31,
+        "": 0,
+        "polygenelubricants": 0,
+    }
+    assert {name: partition_for(name) for name in golden} == golden
+
+
+def test_find_coordinator() -> None:
+    assert find_coordinator("orders", {31: 4}).node_id == 4
+    absent = find_coordinator("orders", {30: 4})
+    assert (absent.error_code, absent.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+
+
+READY = Node(node_id=1, ready=True)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "chosen"),
+    [
+        # Nothing in flight wins at sight, here the first of them from the offset on.
+        ([replace(READY, in_flight=1), READY, replace(READY, node_id=2)], 1),
+        # Else the fewest; of the same the first.
+        ([replace(READY, in_flight=n, node_id=k) for k, n in enumerate((3, 2, 2))], 1),
+        # Ready ones that take no more do not count.
+        ([replace(READY, can_send_more=False), Node(node_id=7, connecting=True)], 7),
+        # Connecting beats what may be tried; the last one seen.
+        ([Node(node_id=3), *(Node(node_id=n, connecting=True) for n in (4, 5))], 5),
+        # The oldest attempt; of the same the first.
+        ([Node(node_id=n, last_attempt_ms=ms) for n, ms in ((1, 9), (2, 4), (3, 4))], 2),
+        # Nobody: backing off, or full.
+        ([Node(node_id=1, may_connect=False), replace(READY, can_send_more=False)], None),
+    ],
+)
+def test_the_least_loaded_node(nodes: list[Node], chosen: int | None) -> None:
+    found = least_loaded_node(nodes, 0)
+    assert (found and found.node_id) == chosen
+
+
+def test_the_scan_for_the_least_loaded_node_starts_at_the_offset() -> None:
+    nodes = [replace(READY, node_id=n) for n in range(3)]
+    found = [least_loaded_node(nodes, offset) for offset in range(4)]
+    assert [node and node.node_id for node in found] == [0, 1, 2, 0]
+    with pytest.raises(ValueError, match="without nodes"):
+        least_loaded_node([], 0)
+
+
+# The coordinator as a whole -----------------------------------------------------------------------
+
+JOIN = JoinGroup(group_id="g", protocols=(Protocol("range", b"m"),))
+
+
+def _ask(coordinator: Coordinator, request: Request, version: int | None = None) -> Response:
+    effects = coordinator.handle(Received(1, request, version, "c"), 0)
+    (answer,) = [effect.response for effect in effects if isinstance(effect, Respond)]
+    return answer
+
+
+def test_s47_sync_needs_type_and_name_from_version_5_on() -> None:
+    sync = SyncGroup(group_id="g", member_id="m", generation_id=1)
+    coordinator = Coordinator()
+    codes = [_ask(coordinator, sync, version).error_code for version in (4, 5)]
+    assert codes == [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.INCONSISTENT_GROUP_PROTOCOL]
+
+
+def test_s78_while_it_loads() -> None:
+    coordinator = Coordinator()
+    coordinator.handle(LoadStarted(), 0)
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    sync = SyncGroup(
+        group_id="g", member_id="m", generation_id=1, protocol_type="c", protocol_name="r"
+    )
+    heartbeat = Heartbeat(group_id="g", member_id="m", generation_id=1)
+    codes = [_ask(coordinator, one).error_code for one in (JOIN, sync, heartbeat)]
+    assert codes == [loading, loading, ErrorCode.NONE]
+    fetch = OffsetFetch(group_id="g", partitions=(("t", 0),))
+    assert _ask(coordinator, fetch).error_code is loading
+    coordinator.handle(Loaded(()), 0)
+    assert _ask(coordinator, JOIN, 4).error_code is ErrorCode.MEMBER_ID_REQUIRED
+
+
+def _commit(*offsets: OffsetToCommit, group_id: str = "s") -> OffsetCommit:
+    return OffsetCommit(group_id=group_id, offsets=offsets)
+
+
+def _fetched(coordinator: Coordinator, *partitions: tuple[str, int]) -> list[int]:
+    response = _ask(coordinator, OffsetFetch(group_id="s", partitions=partitions))
+    return [one.offset for one in response.offsets]
+
+
+def test_s60_only_the_long_one_is_refused() -> None:
+    broker = VirtualBroker(CoordinatorConfig(offset_metadata_max_bytes=4))
+    long, fits = OffsetToCommit("t", 0, 1, "12345"), OffsetToCommit("t", 1, 2, "1234")
+    broker.send(_commit(long, fits))
+    (answer,) = [one.response for _, one in broker.take() if isinstance(one, Respond)]
+    codes = [one.error_code for one in answer.partitions]
+    assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE]
+    assert _fetched(broker.coordinator, ("t", 0), ("t", 1)) == [-1, 2]
+
+
+def test_s61_retention_is_an_expiry_in_a_record_of_version_1() -> None:
+    broker = VirtualBroker()
+    broker.advance(500)
+    broker.send(replace(_commit(OffsetToCommit("t", 0, 1)), retention_ms=1000))
+    (entry,) = broker.log
+    assert entry.value is not None
+    assert entry.value[:2] == b"\0\1"
+    assert entry.value[-8:] == (1500).to_bytes(8, "big")
+
+
+def test_s62_the_later_place_in_the_log_wins() -> None:
+    """Two commits under way; the append of the second completes first."""
+    coordinator = Coordinator()
+    appends = []
+    for offset in (1, 2):
+        event = Received(offset, _commit(OffsetToCommit("t", 0, offset)))
+        appends += [one for one in coordinator.handle(event, 0) if isinstance(one, Append)]
+    first, second = appends
+    coordinator.handle(Appended(second.append_id, 11), 0)
+    assert _fetched(coordinator, ("t", 0)) == [2]
+    coordinator.handle(Appended(first.append_id, 10), 0)
+    assert _fetched(coordinator, ("t", 0)) == [2]
+
+
+def test_s62_a_failed_append_leaves_the_newer_one_alone() -> None:
+    coordinator = Coordinator()
+    ids = []
+    for offset in (1, 2):
+        event = Received(offset, _commit(OffsetToCommit("t", 0, offset)))
+        ids += [e.append_id for e in coordinator.handle(event, 0) if isinstance(e, Append)]
+    coordinator.handle(AppendFailed(ids[0], ErrorCode.REQUEST_TIMED_OUT), 0)
+    coordinator.handle(Appended(ids[1], 10), 0)
+    assert _fetched(coordinator, ("t", 0)) == [2]
+
+
+def _described(coordinator: Coordinator) -> object:
+    groups = tuple(sorted(coordinator.groups()))
+    described = _ask(coordinator, DescribeGroups(group_ids=groups))
+    offsets = [_ask(coordinator, OffsetFetch(group_id=name)) for name in groups]
+    return described, offsets
+
+
+def _busy_log() -> list[LogEntry]:
+    broker = VirtualBroker(CoordinatorConfig(group_initial_rebalance_delay_ms=0))
+    for number in range(3):
+        broker.send(replace(JOIN, group_id=f"g{number}"), api_version=3, client_id="c")
+    broker.advance(0)
+    for number in range(3):
+        group = broker.coordinator.groups()[f"g{number}"]
+        leader = group.leader_id or ""
+        sync = SyncGroup(
+            group_id=f"g{number}",
+            member_id=leader,
+            generation_id=1,
+            assignments=((leader, b"a"),),
+        )
+        broker.send(sync, api_version=4)
+        for offset in range(3):
+            commit = _commit(OffsetToCommit("t", offset % 2, offset), group_id=f"s{number}")
+            broker.send(commit)
+    broker.send(DeleteGroups(group_ids=("s1",)))
+    broker.write(b"\0\x03\0\1x", b"anything")
+    return broker.log
+
+
+def test_s75_a_compacted_log_is_as_good_as_the_whole() -> None:
+    log = _busy_log()
+    last = {entry.key: entry for entry in log}
+    compacted = [entry for entry in log if last[entry.key] is entry]
+    assert len(compacted) < len(log)
+    whole, short = Coordinator(), Coordinator()
+    assert whole.handle(Loaded(tuple(log)), 0) == []  # an unknown kind of key is no error
+    short.handle(Loaded(tuple(compacted)), 0)
+    assert set(whole.groups()) == {"g0", "g1", "g2", "s0", "s2"}
+    assert _described(whole) == _described(short)
+
+
+def test_what_cannot_be_read_is_passed_over_and_told() -> None:
+    log = _busy_log()
+    broken = [
+        LogEntry(900, b"\0\1\0\1g", b""),
+        LogEntry(901, log[0].key, b"\0\7"),
+        LogEntry(902, log[0].key, b"\0\3\0"),
+    ]
+    whole, hurt = Coordinator(), Coordinator()
+    whole.handle(Loaded(tuple(log)), 0)
+    told = hurt.handle(Loaded((*broken, *log)), 0)
+    assert told == [
+        Unreadable(900, "key.topic: needs 2 bytes, 0 are left"),
+        Unreadable(901, "value.version: 7 is not known (0 to 4 are)"),
+        Unreadable(902, "value.protocolType: needs 2 bytes, 1 are left"),
+    ]
+    assert _described(whole) == _described(hurt)
+
+
+def test_time_does_not_go_back() -> None:
+    coordinator = Coordinator()
+    coordinator.handle(Tick(), 5)
+    with pytest.raises(ValueError, match="4 is before 5"):
+        coordinator.handle(Tick(), 4)
+
+
+def test_settings_out_of_bounds() -> None:
+    with pytest.raises(GroupError, match="group_max_size: 0 is less than 1"):
+        CoordinatorConfig(group_max_size=0)
+    assert issubclass(IllegalTransition, KafkaRebalanceError)
+
+
+# Worked example G: what starts a rebalance --------------------------------------------------------
+
+
+def _stable() -> VirtualBroker:
+    broker = VirtualBroker(CoordinatorConfig(group_initial_rebalance_delay_ms=0))
+    for instance in (None, "i"):
+        broker.send(replace(JOIN, group_instance_id=instance), api_version=3, client_id="c")
+    broker.advance(0)
+    group = broker.coordinator.groups()["g"]
+    for member_id in (group.leader_id or "", next(reversed(group.members))):
+        sync = SyncGroup(group_id="g", member_id=member_id, generation_id=1)
+        broker.send(sync, api_version=4)
+    assert group.state is STABLE
+    return broker
+
+
+def test_g_a_static_member_that_returns_starts_none() -> None:
+    broker = _stable()
+    broker.send(replace(JOIN, group_instance_id="i"))
+    assert broker.coordinator.groups()["g"].state is STABLE
+
+
+@pytest.mark.parametrize("change", ["joins", "subscription", "session", "leader"])
+def test_g_triggers(change: str) -> None:
+    broker = _stable()
+    group = broker.coordinator.groups()["g"]
+    leader, follower = group.members
+    if change == "joins":
+        broker.send(JOIN, api_version=3)
+    elif change == "subscription":
+        changed = (Protocol("range", b"other topics"),)
+        broker.send(replace(JOIN, member_id=follower, protocols=changed))
+    elif change == "session":
+        broker.advance(45_000)
+    else:  # topics changed, which the leader sees
+        broker.send(replace(JOIN, member_id=leader))
+    assert group.state is not STABLE

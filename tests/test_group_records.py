@@ -1,0 +1,138 @@
+"""`__consumer_offsets` records: the bytes of Kafka's own serializers, and what is not theirs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OtherKey,
+    decode_key,
+    decode_value,
+    encode_key,
+    encode_value,
+)
+
+
+def _hex(text: str) -> bytes:
+    return bytes.fromhex(text.replace(" ", ""))
+
+
+KEYS = {
+    "0000 00026731 00027431 00000003": OffsetCommitKey("g1", "t1", 3, version=0),
+    "0001 00026731 00027431 00000003": OffsetCommitKey("g1", "t1", 3),
+    "0002 00026731": GroupMetadataKey("g1"),
+    "0003 00026731": OtherKey(3, _hex("00026731")),
+}
+
+
+@pytest.mark.parametrize("text", KEYS)
+def test_keys(text: str) -> None:
+    assert decode_key(_hex(text)) == KEYS[text]
+    assert encode_key(KEYS[text]) == _hex(text)
+
+
+OFFSETS = [
+    "0000 000000000000002a 00026d64 00000000000003e8",
+    "0001 000000000000002a 00026d64 00000000000003e8 00000000000007d0",
+    "0002 000000000000002a 00026d64 00000000000003e8",
+    "0003 000000000000002a 00000007 00026d64 00000000000003e8",
+    "0004 000000000000002a 00000007 036d64 00000000000003e8 00",
+]
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_offsets(version: int) -> None:
+    value = decode_value(OffsetCommitKey("g1", "t1", 3), _hex(OFFSETS[version]))
+    epoch, expires = (7 if version >= 3 else -1), (2000 if version == 1 else -1)
+    assert value == OffsetCommitValue(42, "md", 1000, epoch, expires, version)
+    assert encode_value(value) == _hex(OFFSETS[version])
+
+
+_HEAD = "0008636f6e73756d6572 00000005 000572616e6765 00026d31"
+_V0 = "00026d31 000163 00022f68 0000afc8 000000020102 0000000103"
+_V1 = "00026d31 000163 00022f68 000493e0 0000afc8 000000020102 0000000103"
+_V3 = "00026d31 00026931 000163 00022f68 000493e0 0000afc8 000000020102 0000000103"
+_FLEXIBLE_HEAD = "09636f6e73756d6572 00000005 0672616e6765 036d31 00000000000003e8"
+GROUPS = [
+    f"0000 {_HEAD} 00000001 {_V0}",
+    f"0001 {_HEAD} 00000001 {_V1}",
+    f"0002 {_HEAD} 00000000000003e8 00000001 {_V1}",
+    f"0003 {_HEAD} 00000000000003e8 00000001 {_V3}",
+    f"0004 {_FLEXIBLE_HEAD} 02 036d31 036931 0263 032f68 000493e0 0000afc8 030102 0203 00 00",
+]
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_groups(version: int) -> None:
+    value = decode_value(GroupMetadataKey("g1"), _hex(GROUPS[version]))
+    instance, timeout = ("i1" if version >= 3 else None), (300_000 if version >= 1 else -1)
+    member = MemberMetadata("m1", instance, "c", "/h", timeout, 45_000, b"\1\2", b"\3")
+    stamp = 1000 if version >= 2 else -1
+    assert value == GroupMetadataValue("consumer", 5, "range", "m1", stamp, (member,), version)
+    assert encode_value(value) == _hex(GROUPS[version])
+
+
+def test_an_empty_group() -> None:
+    text = "0003 0008636f6e73756d6572 00000006 ffff ffff 00000000000003e8 00000000"
+    value = decode_value(GroupMetadataKey("g1"), _hex(text))
+    assert value == GroupMetadataValue("consumer", 6, None, None, 1000)
+    assert encode_value(value) == _hex(text)
+
+
+def test_a_tombstone_has_no_value() -> None:
+    assert decode_value(GroupMetadataKey("g1"), None) is None
+
+
+def test_tagged_fields_are_kept() -> None:
+    data = _hex("0004 000000000000002a 00000007 036d64 00000000000003e8 01 05 02 abcd")
+    value = decode_value(OffsetCommitKey("g", "t", 0), data)
+    assert isinstance(value, OffsetCommitValue)
+    assert value.tagged == ((5, b"\xab\xcd"),)
+    assert encode_value(value) == data
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_every_cut_names_a_field(version: int) -> None:
+    for key, whole in (
+        (OffsetCommitKey("g", "t", 0), _hex(OFFSETS[version])),
+        (GroupMetadataKey("g"), _hex(GROUPS[version])),
+    ):
+        for length in range(len(whole)):
+            with pytest.raises(WireError, match=r"^value\.[\w\[\]. ]+: .+"):
+                decode_value(key, whole[:length])
+        with pytest.raises(WireError, match=r"value\.end: 1 bytes too many"):
+            decode_value(key, whole + b"\0")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ("0005", r"value\.version: 5 is not known"),
+        ("0003 ffff", r"value\.protocolType: is null"),
+        ("0003 0001ff 00000000", r"value\.protocolType: is not UTF-8"),
+        ("0003 0000 00000000 ffff ffff 0000000000000000 7fffffff", r"2147483647 entries"),
+    ],
+)
+def test_what_no_group_can_be(data: str, problem: str) -> None:
+    with pytest.raises(WireError, match=problem):
+        decode_value(GroupMetadataKey("g"), _hex(data))
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_hostile_bytes_are_an_error_or_come_back(data: bytes, is_group: bool) -> None:
+    key = GroupMetadataKey("g") if is_group else OffsetCommitKey("g", "t", 0)
+    try:
+        value = decode_value(key, data)
+    except WireError:
+        return
+    assert value is not None
+    # A null may be written as any negative length; the meaning comes back.
+    assert decode_value(key, encode_value(value)) == value

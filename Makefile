@@ -1,9 +1,9 @@
 # Two commands for a newcomer: `make demo` and `make test`. `make help` lists the others.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format oracle connect-oracle broker-jars connect-jars broker differential \
-        differential-connect bench-connect sample fuzz bench bench-quick bench-bulk franz clean \
-        need-python need-cargo need-java need-maven
+.PHONY: help demo test lint format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
+        differential differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
+        bench-bulk bench-coordinator franz clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +18,8 @@ demo: $(VENV)/built need-java ## build, install into .venv, run the main job on 
 	$(BIN)/kafka-rebalance demo
 
 test: $(VENV)/built need-java ## all tests; those against Kafka's own classes need Maven as well
-	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle broker-jars connect-jars || \
+	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle coordinator-oracle \
+	  broker-jars connect-jars || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
 	       "Get it with 'apt-get install maven' or your system's like." >&2
 	cargo test --quiet
@@ -45,6 +46,11 @@ tools/oracle/target/oracle.jar: $(call JAVA_OF,oracle) | need-maven
 connect-oracle: tools/connect-oracle/target/connect-oracle.jar ## Connect's real assignors, likewise
 tools/connect-oracle/target/connect-oracle.jar: $(call JAVA_OF,connect-oracle) | need-maven
 	mvn -q -B -f tools/connect-oracle/pom.xml package
+	@touch $@
+
+coordinator-oracle: tools/coordinator-oracle/target/coordinator-oracle.jar ## Kafka's own coordinator in virtual time
+tools/coordinator-oracle/target/coordinator-oracle.jar: $(call JAVA_OF,coordinator-oracle) | need-maven
+	mvn -q -B -f tools/coordinator-oracle/pom.xml package
 	@touch $@
 
 broker-jars: tools/broker/target/built ## the real broker and consumers, for the live tests
@@ -74,6 +80,9 @@ bench-quick: oracle franz $(VENV)/built ## ten cells of it
 bench-bulk: $(VENV)/built ## groups a second in bulk, assigned and planned; one assignment, both engines
 	$(BIN)/python -m pytest -q -s benches --benchmark-columns=median,ops
 
+bench-coordinator: $(VENV)/built ## requests a second of the group coordinator, bytes a member
+	$(BIN)/python -m pytest -q -s benches/test_coordinator.py --benchmark-columns=median,ops
+
 franz: benches/peers/franz/franz
 benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mod
 	@command -v go >/dev/null || { \
@@ -90,11 +99,18 @@ SCRIPTS ?= 20000
 differential-connect: connect-oracle $(VENV)/built ## the same for SCRIPTS generated Connect scripts
 	$(BIN)/python tools/differential_connect.py --scripts $(SCRIPTS) --seed $(SEED)
 
+SEQUENCES ?= 20000
+parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's on SEQUENCES random runs in virtual time
+	$(BIN)/python tools/differential_coordinator.py --sequences $(SEQUENCES) --seed $(SEED)
+
 bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
 	$(BIN)/python tools/bench_connect.py
 
 sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups anew
 	$(BIN)/python tools/broker/capture.py
+
+parity: broker-jars $(VENV)/built ## our group coordinator and a real broker, answer for answer
+	$(BIN)/python -m tests.parity
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build tools/*/target benches/peers/franz/franz

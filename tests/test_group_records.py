@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_rebalance.coordinator import Coordinator, Loaded, LogEntry, Unreadable
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
@@ -136,3 +142,49 @@ def test_hostile_bytes_are_an_error_or_come_back(data: bytes, is_group: bool) ->
     assert value is not None
     # A null may be written as any negative length; the meaning comes back.
     assert decode_value(key, encode_value(value)) == value
+
+
+CAPTURED = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "data" / "consumer_offsets.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+
+
+def test_a_brokers_records_come_back_byte_for_byte() -> None:
+    kinds = Counter()
+    for record in CAPTURED:
+        if record["control"] is not None:
+            continue
+        data = bytes.fromhex(record["key"])
+        key = decode_key(data)
+        assert encode_key(key) == data
+        value = None if record["value"] is None else bytes.fromhex(record["value"])
+        read = decode_value(key, value)
+        kinds[type(key).__name__, getattr(read, "version", None)] += 1
+        if read is not None:
+            assert encode_value(read) == value
+    assert kinds["OffsetCommitKey", 4] > 100
+    assert kinds["GroupMetadataKey", 3] > 20
+    assert {("OffsetCommitKey", None), ("GroupMetadataKey", None), ("OtherKey", None)} <= set(kinds)
+
+
+def test_a_log_that_is_hurt_is_read_but_for_what_is_hurt() -> None:
+    entries = [
+        LogEntry(place, bytes.fromhex(one["key"]), one["value"] and bytes.fromhex(one["value"]))
+        for place, one in enumerate(CAPTURED)
+        if one["control"] is None and one["pid"] is None
+    ]
+    whole = Coordinator()
+    assert whole.handle(Loaded(tuple(entries)), 0) == []
+    hurt = [
+        entry._replace(value=entry.value[:-3]) if entry.value and place % 7 == 0 else entry
+        for place, entry in enumerate(entries)
+    ]
+    other_kinds = [e for e, h in zip(entries, hurt, strict=True) if e != h and e.key[1] > 2]
+    changed = sum(e != h for e, h in zip(entries, hurt, strict=True)) - len(other_kinds)
+    told = Coordinator().handle(Loaded(tuple(hurt)), 0)
+    assert changed > 10
+    assert [type(one) for one in told] == [Unreadable] * changed
+    assert all(re.match(r"value\.[\w\[\]. ]+: .+", one.problem) for one in told)

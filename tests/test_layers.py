@@ -185,8 +185,8 @@ EXAMPLES = dict(EXAMPLE.findall(README))
 
 
 def test_the_readme_has_the_examples_that_are_run_here() -> None:
-    assert {"group.jsonl", "python", "python output"} <= set(EXAMPLES)
-    assert len(COMMANDS) == 3
+    assert {"group.jsonl", "trace.txt", "python", "python output"} <= set(EXAMPLES)
+    assert len(COMMANDS) == 4
 
 
 def test_the_readmes_python(tmp_path: Path) -> None:
@@ -205,6 +205,7 @@ COMMANDS = [name for name in EXAMPLES if name.endswith("command")]
 def test_the_readmes_commands(name: str, tmp_path: Path) -> None:
     """Each is run as it stands; ends of lines may have blanks that the README has not."""
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
+    (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     said = []
     for line in EXAMPLES[name].splitlines():

@@ -2,8 +2,7 @@
 
 from .error_codes import ErrorCode, of_append_error
 from .join_group import not_replaced, replaced
-from .messages import JoinGroupResponse
-from .offset_fetch import fetched
+from .messages import JoinGroupResponse, SyncGroupResponse
 from .refusals import refuse
 from .state import Answer, ReplaceStatic, State, StoreAssignment, Write
 from .states import GroupState
@@ -16,6 +15,8 @@ def appended(state: State, append_id: int, position: int) -> None:
     if write is None:
         return
     state.offsets.complete(append_id, position)
+    for group in write.deleted:
+        state.move(group, GroupState.DEAD)
     match write.then:
         case StoreAssignment() as then:
             stored(state, then)
@@ -23,7 +24,7 @@ def appended(state: State, append_id: int, position: int) -> None:
             replaced(state, then)
         case Answer() as then:
             state.respond(then.request_id, then.response)
-    _release_fetches(state, append_id)
+    _release(state, append_id)
 
 
 def append_failed(state: State, append_id: int, error: ErrorCode) -> None:
@@ -40,7 +41,7 @@ def append_failed(state: State, append_id: int, error: ErrorCode) -> None:
         case Answer() as then:
             state.respond(then.request_id, refuse(then.request, of_append_error(error)))
     _take_back(state, write, error)
-    _release_fetches(state, append_id)
+    _release(state, append_id)
 
 
 def _take_back(state: State, write: Write, error: ErrorCode) -> None:
@@ -50,19 +51,19 @@ def _take_back(state: State, write: Write, error: ErrorCode) -> None:
         and state.groups.get(created.group_id) is created
         and state.offsets.latest(created.group_id).is_empty()
     ):
-        response = JoinGroupResponse(error_code=of_append_error(error))
+        code = of_append_error(error)
         for member in created.members.values():
-            state.answer_join(created, member, response)
+            state.answer_join(created, member, JoinGroupResponse(error_code=code))
+            state.answer_sync(member, SyncGroupResponse(error_code=code))
+        state.move(created, GroupState.DEAD)
         state.forget(created)
     for group in write.deleted:
-        if group.group_id not in state.groups:
-            group.state = GroupState.EMPTY
-            state.groups[group.group_id] = group
+        state.groups.setdefault(group.group_id, group)
 
 
-def _release_fetches(state: State, append_id: int) -> None:
-    for request_id, waiting in list(state.waiting_fetches.items()):
+def _release(state: State, append_id: int) -> None:
+    for request_id, waiting in list(state.waiting.items()):
         waiting.append_ids.discard(append_id)
         if not waiting.append_ids:
-            del state.waiting_fetches[request_id]
-            state.respond(request_id, fetched(state, waiting.request))
+            del state.waiting[request_id]
+            state.respond(request_id, waiting.response)

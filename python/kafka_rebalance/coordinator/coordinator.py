@@ -8,7 +8,8 @@ give the same effects and the same state.
     Inputs    handle(event, now_ms), times never going back
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
-reports Appended or AppendFailed, and sends every Respond. Effects are in the order in which they
+reports Appended or AppendFailed, and sends every Respond. Answers that depend on what is not in the
+log yet wait for it. Effects are in the order in which they
 happened; Kafka leaves the order of responses within one step to a hash map, here it is the order in
 which members came.
 

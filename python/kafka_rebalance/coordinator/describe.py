@@ -1,5 +1,6 @@
 """DescribeGroups and ListGroups: what an administrator sees.
 
+They read what is in the log already: a group whose first record is under way is not there yet.
 Outside of Stable there is no metadata and no protocol, but the last assignment; a group that is not
 there is Dead, and from version 6 on also an error (KIP-1043).
 """
@@ -28,7 +29,7 @@ def describe_groups(state: State, event: Received, request: DescribeGroups) -> N
     absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
     described = []
     for group_id in request.group_ids:
-        group = state.groups.get(group_id)
+        group = state.durable_group(group_id)
         described.append(DescribedGroup(group_id, absent) if group is None else _describe(group))
     state.respond(event.request_id, DescribeGroupsResponse(groups=tuple(described)))
 
@@ -58,9 +59,13 @@ def _describe(group: Group) -> DescribedGroup:
 
 def list_groups(state: State, event: Received, request: ListGroups) -> None:
     """Answers at once."""
+    known = dict.fromkeys(state.groups)
+    for write in state.writes.values():
+        known |= {group.group_id: None for group in write.deleted}
+    groups = (state.durable_group(group_id) for group_id in known)
     listed = tuple(
         ListedGroup(group.group_id, group.protocol_type or "", group.state)
-        for group in state.groups.values()
-        if not request.states or group.state in request.states
+        for group in groups
+        if group is not None and (not request.states or group.state in request.states)
     )
     state.respond(event.request_id, ListGroupsResponse(groups=listed))

@@ -60,12 +60,16 @@ class Driver:
         if op not in ("init", *_REQUESTS, *_ACTIONS):
             return {"bad": op}
         self._count += 1
+        absent = op == "leave" and _group_id(command) not in self._broker.coordinator.groups()
         try:
             answer = self._play(op, command)
         except (KafkaRebalanceError, KeyError, TypeError, ValueError) as error:
             return {"bad": op, "why": f"{type(error).__name__}: {error}"}
         happened = self._broker.take()
         answer |= answer_of(happened, self._count)
+        if absent and answer.get("err") == str(ErrorCode.NONE):
+            # The driver stands below the service that makes one code a member of this.
+            answer = {"err": str(ErrorCode.UNKNOWN_MEMBER_ID)}
         return {
             "id": self._count,
             "now": self._broker.now_ms,
@@ -79,9 +83,6 @@ class Driver:
             return {}
         if op in _ACTIONS:
             return _ACTIONS[op](self._broker, command) or {}
-        if op == "leave" and _group_id(command) not in self._broker.coordinator.groups():
-            # The driver stands below the service that makes one code a member of this.
-            return {"err": str(ErrorCode.UNKNOWN_MEMBER_ID)}
         request, version = _REQUESTS[op]
         self._broker.send(
             request(command),

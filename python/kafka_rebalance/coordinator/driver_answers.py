@@ -68,7 +68,7 @@ def _answer(response: Response) -> Json:
             ]
             return {
                 "err": str(group.error_code),
-                "state": str(group.state),
+                "state": str(group.state or ""),
                 "proto": group.protocol_name,
                 "ptype": group.protocol_type,
                 "members": described,

@@ -17,7 +17,12 @@ from .states import GroupState
 
 def heartbeat(state: State, event: Received, request: Heartbeat) -> None:
     """Answers a Heartbeat; one that is refused renews nothing."""
-    state.respond(event.request_id, HeartbeatResponse(error_code=_beat(state, request)))
+    error = _beat(state, request)
+    response = HeartbeatResponse(error_code=error)
+    if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        state.respond_when_durable(event.request_id, request, response)
+    else:
+        state.respond(event.request_id, response)
 
 
 def _beat(state: State, request: Heartbeat) -> ErrorCode:

@@ -17,6 +17,7 @@ from kafka_rebalance.wire.group_records import (
     decode_value,
 )
 
+from .appends import append_failed
 from .error_codes import ErrorCode
 from .events import LogEntry, Unreadable
 from .group import Group
@@ -25,7 +26,7 @@ from .messages import JoinGroupResponse, Protocol, SyncGroupResponse
 from .offsets import Commit, CommittedOffset, Forget, Marker
 from .rebalance import prepare
 from .refusals import refuse
-from .state import Answer, Ownership, State
+from .state import Ownership, State
 from .states import GroupState
 
 
@@ -113,6 +114,8 @@ def _offset(value: OffsetCommitValue) -> CommittedOffset:
 def unload(state: State) -> None:
     """Everybody who waits is sent away; nothing is written, everything is forgotten."""
     gone = ErrorCode.NOT_COORDINATOR
+    for append_id in list(state.writes):
+        append_failed(state, append_id, gone)
     for group in list(state.groups.values()):
         before = group.state
         state.move(group, GroupState.DEAD)
@@ -121,10 +124,7 @@ def unload(state: State) -> None:
                 refusal = JoinGroupResponse(error_code=gone, member_id=member.member_id)
                 state.answer_join(group, member, refusal)
             state.answer_sync(member, SyncGroupResponse(error_code=gone))
-    for write in state.writes.values():
-        if isinstance(write.then, Answer):
-            state.respond(write.then.request_id, refuse(write.then.request, gone))
-    for request_id, waiting in state.waiting_fetches.items():
+    for request_id, waiting in state.waiting.items():
         state.respond(request_id, refuse(waiting.request, gone))
     state.clear()
     state.ownership = Ownership.GONE

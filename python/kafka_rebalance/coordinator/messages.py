@@ -314,11 +314,11 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group as an administrator sees it; a group that is not there is Dead."""
+    """A group as an administrator sees it: Dead where it is not there; a refusal has no state."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE
-    state: GroupState = GroupState.DEAD
+    state: GroupState | None = GroupState.DEAD
     protocol_type: str = ""
     protocol_name: str = ""
     members: tuple[DescribedMember, ...] = ()

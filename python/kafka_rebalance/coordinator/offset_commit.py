@@ -38,44 +38,32 @@ _ABSENT_IS_NOT_FOUND = 9  # from this version of OffsetCommit on
 def offset_commit(state: State, event: Received, request: OffsetCommit) -> None:
     """Stages offsets; the answer comes with the append."""
     group = state.groups.get(request.group_id)
-    created = None
-    if group is None and request.generation_id >= 0:
+    if group is not None:
+        error = _check(group, request, is_transactional=False)
+    elif request.generation_id < 0:
+        error = ErrorCode.NONE
+    else:
         new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
         error = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.ILLEGAL_GENERATION
-        state.respond(event.request_id, refuse(request, error))
-        return
-    if group is None:
-        group = created = _simple_group(state, request.group_id)
-    error = _check(group, request, is_transactional=False)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
-    if group.is_(GroupState.STABLE, GroupState.PREPARING_REBALANCE):
+    if group is not None and group.is_(GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         state.renew_session(group, group.get(request.member_id))
-    _commit(state, event, request, created, request.retention_ms, None)
+    _commit(state, event, request, request.retention_ms, None)
 
 
 def txn_offset_commit(state: State, event: Received, request: TxnOffsetCommit) -> None:
     """Stages offsets of a transaction; no sign of life."""
     group = state.groups.get(request.group_id)
-    created = None
-    if group is None and request.generation_id >= 0:
-        error = ErrorCode.ILLEGAL_GENERATION
-        state.respond(event.request_id, refuse(request, error))
-        return
-    if group is None:
-        group = created = _simple_group(state, request.group_id)
-    error = _check(group, request, is_transactional=True)
+    if group is not None:
+        error = _check(group, request, is_transactional=True)
+    else:
+        error = ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
-    _commit(state, event, request, created, None, request.producer_id)
-
-
-def _simple_group(state: State, group_id: str) -> Group:
-    """A group that is there for its offsets only."""
-    group = state.groups[group_id] = Group(group_id, state.now_ms)
-    return group
+    _commit(state, event, request, None, request.producer_id)
 
 
 def _check(
@@ -103,7 +91,6 @@ def _commit(
     state: State,
     event: Received,
     request: OffsetCommit | TxnOffsetCommit,
-    created: Group | None,
     retention_ms: int | None,
     producer_id: int | None,
 ) -> None:
@@ -119,8 +106,12 @@ def _commit(
             partition = (one.topic, one.partition)
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = OffsetCommitResponse(partitions=tuple(codes))
+    created = None
+    if request.group_id not in state.groups:
+        # A group that is there for its offsets only; also where all of them are refused.
+        created = state.groups[request.group_id] = Group(request.group_id, state.now_ms)
     if not commits:
-        state.respond(event.request_id, response)
+        state.respond_when_durable(event.request_id, request, response)
         return
     then = Answer(event.request_id, response, request)
     records = [offset_record(commit) for commit in commits]

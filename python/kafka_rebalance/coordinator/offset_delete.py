@@ -64,7 +64,7 @@ def delete_groups(state: State, event: Received, request: DeleteGroups) -> None:
     response = DeleteGroupsResponse(groups=tuple(codes))
     then = Answer(event.request_id, response, request)
     if not records:
-        state.respond(event.request_id, response)
+        state.respond_when_durable(event.request_id, request, response)
         return
     state.append(records, Write(then, deleted=tuple(deleted)), changes)
 
@@ -73,13 +73,13 @@ def _all_partitions(state: State, group_id: str) -> list[Partition]:
     """Committed ones, then those that only transactions have."""
     offsets = state.offsets.latest(group_id)
     committed = [partition for partition, _ in offsets.values()]
-    pending = [
-        partition
+    pending = {
+        partition: None
         for values in offsets.pending.values()
         for partition in values
         if offsets.value(partition) is None
-    ]
-    return committed + pending
+    }
+    return [*committed, *pending]
 
 
 def partitions_deleted(state: State, event: PartitionsDeleted) -> None:
@@ -88,8 +88,10 @@ def partitions_deleted(state: State, event: PartitionsDeleted) -> None:
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
         for partition in event.partitions:
-            if offsets.value(partition) is not None or offsets.is_pending(partition):
-                forgotten.append(Forget(group_id, partition))
+            # One tombstone each, as Kafka writes them.
+            holders = [values for values in offsets.pending.values() if partition in values]
+            count = len(holders) + (offsets.value(partition) is not None)
+            forgotten += [Forget(group_id, partition)] * count
     _forget(state, forgotten, Write(None))
 
 
@@ -97,4 +99,5 @@ def _forget(state: State, forgotten: list[Forget], write: Write) -> None:
     if forgotten:
         state.append([offset_tombstone(*one) for one in forgotten], write, forgotten)
     elif isinstance(write.then, Answer):
-        state.respond(write.then.request_id, write.then.response)
+        then = write.then
+        state.respond_when_durable(then.request_id, then.request, then.response)

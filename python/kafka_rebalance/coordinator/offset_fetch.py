@@ -5,24 +5,29 @@ Source   OffsetMetadataManager.fetchOffsets; section 5.5 of the behaviour; KIP-4
 
 from .error_codes import ErrorCode
 from .events import Received
+from .group import Group
 from .messages import FetchedOffset, OffsetFetch, OffsetFetchResponse
-from .state import State, WaitingFetch
+from .offsets import GroupOffsets
+from .state import State
 from .states import GroupState
 
 
 def offset_fetch(state: State, event: Received, request: OffsetFetch) -> None:
-    """Gives offsets; stable ones when the appends that are under way have ended."""
-    if request.require_stable and state.writes:
-        waiting = WaitingFetch(request, set(state.writes))
-        state.waiting_fetches[event.request_id] = waiting
-        return
-    state.respond(event.request_id, fetched(state, request))
+    """Gives what is durable; or the latest, when it is durable."""
+    if request.require_stable:
+        offsets = state.offsets.latest(request.group_id)
+        group = state.groups.get(request.group_id)
+        response = _fetched(group, offsets, request)
+        state.respond_when_durable(event.request_id, request, response)
+    else:
+        offsets = state.offsets.durable(request.group_id)
+        group = state.groups.get(request.group_id) or state.durable_group(request.group_id)
+        state.respond(event.request_id, _fetched(group, offsets, request))
 
 
-def fetched(state: State, request: OffsetFetch) -> OffsetFetchResponse:
-    """What is durable, or UNSTABLE_OFFSET_COMMIT where a transaction may still change it."""
-    offsets = state.offsets.durable(request.group_id)
-    group = state.groups.get(request.group_id)
+def _fetched(
+    group: Group | None, offsets: GroupOffsets, request: OffsetFetch
+) -> OffsetFetchResponse:
     if group is None or group.is_(GroupState.DEAD):
         partitions = request.partitions or ()
         return OffsetFetchResponse(offsets=tuple(FetchedOffset(*one) for one in partitions))

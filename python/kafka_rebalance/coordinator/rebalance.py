@@ -61,6 +61,8 @@ def try_complete_join(state: State, group: Group) -> None:
 
 def join_deadline(state: State, group: Group) -> None:
     """The join phase's time, or a part of the initial delay, is over."""
+    if group.not_(GroupState.PREPARING_REBALANCE):
+        return  # of a group of this name that is gone
     delay = group.initial_delay_ms
     if delay is not None and group.new_member_added and group.initial_remaining_ms:
         # Somebody came while we waited: others may be on their way.

@@ -1,6 +1,7 @@
 """What the coordinator writes to `__consumer_offsets`.
 
-Versions as Kafka writes them: group metadata 3; offsets 3, or 1 where they have their own expiry.
+Versions as Kafka 4.4.0 writes them: group metadata 3; offsets 4, or 1 where they have their own
+expiry. Topic ids, a tagged field of version 4, are not known here.
 """
 
 from kafka_rebalance.wire.group_records import (
@@ -58,7 +59,7 @@ def group_tombstone(group_id: str) -> LogRecord:
 
 
 def offset_record(commit: Commit) -> LogRecord:
-    """A committed offset: version 1 where it has its own expiry, else 3."""
+    """A committed offset: version 1 where it has its own expiry, else 4."""
     value = commit.value
     expires = value.expire_timestamp_ms
     written = OffsetCommitValue(
@@ -67,7 +68,7 @@ def offset_record(commit: Commit) -> LogRecord:
         commit_timestamp_ms=value.commit_timestamp_ms,
         leader_epoch=-1 if value.leader_epoch is None else value.leader_epoch,
         expire_timestamp_ms=-1 if expires is None else expires,
-        version=3 if expires is None else 1,
+        version=4 if expires is None else 1,
     )
     key = OffsetCommitKey(commit.group_id, *commit.partition)
     return LogRecord(encode_key(key), encode_value(written))

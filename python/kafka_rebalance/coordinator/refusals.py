@@ -59,7 +59,7 @@ def refuse(request: Request, error: ErrorCode) -> Response:
         case DeleteGroups():
             return DeleteGroupsResponse(groups=tuple((one, error) for one in request.group_ids))
         case DescribeGroups():
-            groups = (DescribedGroup(one, error) for one in request.group_ids)
+            groups = (DescribedGroup(one, error, None) for one in request.group_ids)
             return DescribeGroupsResponse(groups=tuple(groups))
         case ListGroups():
             return ListGroupsResponse(error_code=error)

@@ -14,7 +14,7 @@ from .deadlines import DeadlineKey, Deadlines
 from .events import Append, Drop, Effect, LogRecord, Respond, Transition
 from .group import Group
 from .members import Member
-from .messages import JoinGroupResponse, OffsetFetch, Request, Response, SyncGroupResponse
+from .messages import JoinGroupResponse, Request, Response, SyncGroupResponse
 from .offsets import Change, Offsets
 from .states import GroupState
 
@@ -69,10 +69,11 @@ class Write:
 
 
 @dataclass(slots=True)
-class WaitingFetch:
-    """A fetch of stable offsets, and the appends under way when it came."""
+class Waiting:
+    """A response that says nothing before the appends that were under way are durable."""
 
-    request: OffsetFetch
+    request: Request
+    response: Response
     append_ids: set[int]
 
 
@@ -87,7 +88,7 @@ class State:
     offsets: Offsets = field(default_factory=Offsets)
     deadlines: Deadlines = field(default_factory=Deadlines)
     writes: dict[int, Write] = field(default_factory=dict)
-    waiting_fetches: dict[int, WaitingFetch] = field(default_factory=dict)
+    waiting: dict[int, Waiting] = field(default_factory=dict)
     now_ms: int = 0
     effects: list[Effect] = field(default_factory=list)
     append_ids: "count[int]" = field(default_factory=count)
@@ -99,13 +100,20 @@ class State:
         self.offsets = Offsets()
         self.deadlines = Deadlines()
         self.writes.clear()
-        self.waiting_fetches.clear()
+        self.waiting.clear()
 
     # Answer ---------------------------------------------------------------------------------------
 
     def respond(self, request_id: int, response: Response) -> None:
         """Answers a request."""
         self.effects.append(Respond(request_id, response))
+
+    def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
+        """Answers a request that saw what is not durable yet: after what is under way."""
+        if self.writes:
+            self.waiting[request_id] = Waiting(request, response, set(self.writes))
+        else:
+            self.respond(request_id, response)
 
     def answer_join(self, group: Group, member: Member, response: JoinGroupResponse) -> None:
         """Answers the member's parked JoinGroup, if there is one."""
@@ -135,12 +143,12 @@ class State:
 
     @contextmanager
     def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
-        """Answers after the append that the block asks for; at once if it asks for none."""
+        """Answers after the append that the block asks for, if it asks for one."""
         self.answer = Answer(request_id, response, request)
         yield
         if self.answer is not None:
             self.answer = None
-            self.respond(request_id, response)
+            self.respond_when_durable(request_id, request, response)
 
     # Arm ------------------------------------------------------------------------------------------
 
@@ -165,18 +173,19 @@ class State:
         """Forgets it."""
         self.deadlines.cancel(DeadlineKey(kind, group.group_id))
 
-    def cancel_all(self, group: Group) -> None:
-        """Forgets everything about a group that is gone."""
-        self.cancel("join", group)
-        self.cancel("sync", group)
-        for member_id in (*group.members, *group.pending):
-            self.end_session(group, member_id)
-
     def forget(self, group: Group) -> None:
-        """The group is gone, unless its tombstone does not come into the log."""
-        self.move(group, GroupState.DEAD)
-        self.cancel_all(group)
+        """Takes a group out; its deadlines pass without effect, as in Kafka."""
         del self.groups[group.group_id]
+
+    def durable_group(self, group_id: str) -> Group | None:
+        """A group as the log has it: there from its first record on, until its tombstone."""
+        for write in self.writes.values():
+            for group in write.deleted:
+                if group.group_id == group_id:
+                    return group
+            if write.created is not None and write.created.group_id == group_id:
+                return None
+        return self.groups.get(group_id)
 
     # Move -----------------------------------------------------------------------------------------
 

@@ -119,11 +119,11 @@ class VirtualBroker:
         self.log.append(LogEntry(len(self.log), producer_id=producer_id, committed=committed))
 
     def reload(self, *, group_max_size: int | None = None) -> None:
-        """A new coordinator starts from the log."""
+        """The coordinator moves away and comes back: it starts from the log."""
+        self.unload()
         if group_max_size is not None:
             config = replace(self.coordinator.config, group_max_size=group_max_size)
             self.coordinator = Coordinator(config, self._new_id)
-        self._outstanding.clear()
         self._handle(Loaded(tuple(self.log)))
 
     def unload(self) -> None:

@@ -1,0 +1,109 @@
+"""The coordinator's cost: requests a second while 1,000 members rebalance, bytes a member.
+
+`make bench-coordinator`. One core, pure Python; figures of one run on one machine.
+"""
+
+import gc
+import tracemalloc
+
+from kafka_rebalance.coordinator import (
+    Append,
+    Appended,
+    Coordinator,
+    CoordinatorConfig,
+    JoinGroup,
+    Protocol,
+    Received,
+    Respond,
+    SyncGroup,
+    Tick,
+)
+from kafka_rebalance.wire import Subscription, encode_subscription
+
+MEMBERS = 1_000
+METADATA = encode_subscription(Subscription(("orders", "payments")))
+
+
+class Group:
+    """A group of members that join and sync, again and again."""
+
+    def __init__(self) -> None:
+        config = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
+        self.coordinator = Coordinator(config)
+        self.now_ms = 0
+        self.requests = 0
+        self.position = 0
+
+    def handle(self, event) -> list:
+        answers = []
+        waiting = [event]
+        while waiting:
+            for effect in self.coordinator.handle(waiting.pop(), self.now_ms):
+                if isinstance(effect, Append):
+                    waiting.append(Appended(effect.append_id, self.position))
+                    self.position += len(effect.records)
+                elif isinstance(effect, Respond):
+                    answers.append(effect.response)
+        return answers
+
+    def send(self, request, version: int) -> list:
+        self.requests += 1
+        return self.handle(Received(self.requests, request, version, "c"))
+
+    def join(self, member_ids: list[str]) -> list:
+        self.now_ms += 1_000
+        answers = []
+        for member_id in member_ids:
+            join = JoinGroup(
+                group_id="g",
+                member_id=member_id,
+                protocols=(Protocol("range", METADATA + self.now_ms.to_bytes(8, "big")),),
+            )
+            answers += self.send(join, 3)
+        return answers + self.handle(Tick())
+
+    def sync(self, joined: list) -> None:
+        leader = joined[0].leader
+        given = tuple((one.member_id, b"assignment") for one in joined)
+        for one in joined:
+            sync = SyncGroup(
+                group_id="g",
+                member_id=one.member_id,
+                generation_id=one.generation_id,
+                assignments=given if one.member_id == leader else (),
+            )
+            self.send(sync, 4)
+
+
+def test_requests_a_second(benchmark):
+    group = Group()
+    joined = group.join([""] * MEMBERS)
+    assert len(joined) == MEMBERS
+    group.sync(joined)
+
+    def rebalance():
+        again = group.join(list(group.coordinator.groups()["g"].members))
+        assert len(again) == MEMBERS
+        group.sync(again)
+
+    before = group.requests
+    rebalance()
+    requests = group.requests - before
+    benchmark(rebalance)
+    a_second = round(requests / benchmark.stats["median"])
+    benchmark.extra_info["requests_a_second"] = a_second
+    print(f"\n{MEMBERS:,} members rebalance: {a_second:,} requests a second")
+
+
+def test_bytes_a_member():
+    gc.collect()
+    tracemalloc.start()
+    group = Group()
+    joined = group.join([""] * MEMBERS)
+    group.sync(joined)
+    del joined
+    gc.collect()
+    used, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    print(f"\n{used // MEMBERS:,} bytes a member, at most {peak // MEMBERS:,}")
+    assert used < 5_000 * MEMBERS

@@ -1,0 +1,54 @@
+"""Our coordinator answers as a real broker does: scripted steps, played to both.
+
+`make parity` plays all scenarios; here, those that take little time. PARITY_OURS names another
+driver to judge, e.g. one around Kafka's own classes.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker import Broker, missing_tools
+
+pytest.importorskip("kio", reason="kio is not installed: pip install --group dev")
+
+from parity import driver_player, liar, run, scenarios
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.live
+
+OURS = shlex.split(os.environ.get("PARITY_OURS", "")) or list(driver_player.OURS)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    with Broker(properties=scenarios.BROKER) as broker:
+        yield broker.bootstrap_server
+
+
+def test_the_broker_and_ours_agree(server: str) -> None:
+    found = list(run.results(scenarios.load("quick"), OURS, server))
+    print(run.summary(found))
+    assert not [str(result) for result in found if not result.agrees]
+    assert sum(result.steps for result in found) >= 100
+
+
+def test_a_lie_is_found(server: str) -> None:
+    """Heartbeats that are always well are wrong at one step of this one, and only there."""
+    (newcomer,) = (one for one in scenarios.load() if one.name == "newcomer")
+    lying = [sys.executable, liar.__file__, *OURS]
+    (result,) = run.results([newcomer], lying, server)
+    (difference,) = result.differences
+    assert (difference.step.text, difference.path) == ("hb A", "answer.err")
+    assert (difference.ours, difference.broker) == ("NONE", "REBALANCE_IN_PROGRESS")
+    assert not result.agrees

@@ -1,0 +1,130 @@
+"""Playing a scenario, and what differs between two runs of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .cast import Cast
+from .scenarios import ScenarioError, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .cast import Command, Observation
+    from .scenarios import Accepted, Scenario
+
+PATIENCE_S = 2.0
+"""How long a broker's answer may come later than the driver's, which takes no time."""
+
+LOOK_AGAIN_S = 0.01
+SETTLE_S = 0.025
+"""What a join or sync that shows nothing gets until it counts as held back: a broker handles it in
+a few ms, and the next request takes another connection."""
+
+QUIET_S = 0.06
+"""How long nothing has to happen when it is not known what to wait for, and at the end."""
+
+END = Step(0, "after the last step", "advance", "-", {})
+
+
+class Player(Protocol):
+    """What plays: a driver, or a broker (`live`), whose answers may be on their way."""
+
+    live: bool
+
+    def begin(self) -> None: ...
+    def tell(self, command: Command) -> dict[str, Any]: ...
+    def more(self, timeout_s: float) -> list[dict[str, Any]]: ...
+
+
+@dataclass(frozen=True)
+class Difference:
+    """At one place of one step; explained if the scenario accepts it."""
+
+    step: Step
+    path: str
+    ours: Any
+    broker: Any
+    accepted: Accepted | None
+
+
+def play(
+    scenario: Scenario, player: Player, wanted: Sequence[Observation] | None = None
+) -> list[Observation]:
+    """What each step showed, and last what came after all of them.
+
+    `wanted` is another's run. It only tells what is worth waiting for; a live player that does
+    not show it in time shows what it has, and the run ends there. So it does at a step that needs
+    an id which was never told.
+    """
+    player.begin()
+    cast = Cast()
+    seen: list[Observation] = []
+    for step in scenario.steps:
+        try:
+            command = cast.command(step)
+        except ScenarioError as error:  # an earlier answer was not what the scenario goes on from
+            return [*seen, {"answer": {"impossible": str(error)}, "answered": {}, "groups": {}}]
+        try:
+            answer = player.tell(command)
+        except Exception as error:
+            error.add_note(f"{scenario.name}, step {step.number}: {step.text}")
+            raise
+        cast.asked(answer["id"], step, command)
+        want = wanted[len(seen)] if wanted else None
+        events = list(answer["events"])
+        started = time.monotonic()
+        while True:
+            groups = {group: player.tell({"op": "describe", "g": group}) for group in cast.groups}
+            events += [event for look in groups.values() for event in look["events"]]
+            shown = cast.observation(step, answer, events, groups)
+            if not player.live:
+                break
+            waited = time.monotonic() - started
+            if want and not unexplained(differences(step, want, shown)):
+                same = (
+                    not shown["answered"] and bool(seen) and shown["groups"] == seen[-1]["groups"]
+                )
+                if waited > SETTLE_S or not same or step.operation not in ("join", "sync"):
+                    break
+            if waited > (PATIENCE_S if want else QUIET_S):
+                break
+            events += player.more(LOOK_AGAIN_S)
+        seen.append(shown)
+        if want and unexplained(differences(step, want, shown)):
+            return seen
+    if player.live:
+        time.sleep(QUIET_S)
+        seen.append(cast.observation(END, {}, player.more(0), {}))
+    else:
+        seen.append(cast.observation(END, {}, [], {}))
+    return seen
+
+
+def differences(step: Step, ours: Observation, broker: Observation) -> list[Difference]:
+    """Where two observations of a step differ."""
+    found = []
+    for path, one, other in _walk("", ours, broker):
+        accepted = next(
+            (a for a in step.accepted if (a.path, a.ours, a.broker) == (path, one, other)), None
+        )
+        found.append(Difference(step, path, one, other, accepted))
+    return found
+
+
+def unexplained(found: Sequence[Difference]) -> list[Difference]:
+    return [difference for difference in found if not difference.accepted]
+
+
+def _walk(path: str, ours: Any, broker: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Leaves that differ, by path; what one does not have is None there."""
+    if isinstance(ours, dict) and isinstance(broker, dict):
+        for key in dict.fromkeys((*ours, *broker)):
+            yield from _walk(f"{path}.{key}" if path else key, ours.get(key), broker.get(key))
+    elif isinstance(ours, list) and isinstance(broker, list) and len(ours) == len(broker):
+        for at, (one, other) in enumerate(zip(ours, broker, strict=True)):
+            yield from _walk(f"{path}[{at}]", one, other)
+    elif ours != broker:
+        yield path, ours, broker

@@ -1,0 +1,88 @@
+"""A driver as a subprocess: JSON lines in, JSON lines out, virtual time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+from .scenarios import CONFIG
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .cast import Command
+
+OURS = (sys.executable, "-m", "kafka_rebalance", "coordinator", "--json")
+ANSWER_TIMEOUT_S = 30.0
+
+
+class DriverError(RuntimeError):
+    """The driver ended, does not answer, or not in JSON."""
+
+
+class DriverPlayer:
+    """Plays scenarios one after another; each begins with a fresh coordinator."""
+
+    live = False
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def begin(self) -> None:
+        self.tell({"op": "init", **CONFIG})
+
+    def tell(self, command: Command) -> dict[str, Any]:
+        """One command's answer, with its "id" and "events"."""
+        if command["op"] == "sweep":
+            waited = self.tell({"op": "advance", "ms": command["ms"]})
+            swept = self.tell({"op": "cleanup"})
+            return {**swept, "events": waited["events"] + swept["events"]}
+        assert self._process.stdin
+        assert self._process.stdout
+        timer = threading.Timer(ANSWER_TIMEOUT_S, self._process.kill)
+        timer.start()
+        try:
+            self._process.stdin.write(json.dumps(command) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        finally:
+            timer.cancel()
+        if not line:
+            raise DriverError(f"no answer to {json.dumps(command)}")
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise DriverError(f"{json.dumps(command)} was answered by {line!r}") from None
+        if "bad" in answer:
+            raise DriverError(f"the driver does not know {answer['bad']!r}")
+        return answer
+
+    def more(self, timeout_s: float) -> list[dict[str, Any]]:
+        """Nothing: a driver has said everything in its answers."""
+        return []
+
+    def close(self) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,30 @@
+"""A driver that lies: the one given as arguments, but every heartbeat is well.
+
+The live test plays it once: a comparison that cannot fail would be worth nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+
+def main() -> None:
+    with subprocess.Popen(
+        sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as honest:
+        assert honest.stdin
+        assert honest.stdout
+        for line in sys.stdin:
+            honest.stdin.write(line)
+            honest.stdin.flush()
+            answer = json.loads(honest.stdout.readline())
+            if json.loads(line)["op"] == "hb":
+                answer["err"] = "NONE"
+            print(json.dumps(answer), flush=True)
+        honest.stdin.close()
+
+
+if __name__ == "__main__":
+    main()

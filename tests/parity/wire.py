@@ -1,0 +1,186 @@
+"""Kafka's requests over a raw socket; every byte is encoded and decoded by kio.
+
+    with Connection("127.0.0.1", 9092, client_id="c") as broker:
+        answer = broker.ask("heartbeat", 4, group_id="g", member_id="m", generation_id=1)
+
+kio has a dataclass for every version of every message, generated from Kafka's own schemas. Here
+they are named and filled by field: nested ones from mappings, and a field that a version does not
+know is left out. Times are given in milliseconds, as Kafka's schemas have them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import io
+import select
+import socket
+import struct
+import time
+import typing
+from functools import cache
+from typing import Any, Self
+
+from kio.index import load_entity_schema
+from kio.serial import entity_reader, entity_writer
+from kio.static.constants import EntityType
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+ANSWER_TIMEOUT_S = 15.0
+LONGEST_ANSWER = 100 * 1024 * 1024
+
+
+class WireError(RuntimeError):
+    """The broker did not answer, or not in Kafka's protocol."""
+
+
+def message(api: str, version: int, **fields: Any) -> Any:
+    """A request of kio's, e.g. message("join_group", 9, group_id="g", protocols=[...], ...)."""
+    return _filled(load_entity_schema(api, version, EntityType.request), fields)
+
+
+def _filled(schema: Any, fields: Mapping[str, Any]) -> Any:
+    hints = _hints(schema)
+    return schema(
+        **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}
+    )
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    for kind in typing.get_args(hint) or (hint,):
+        if kind is datetime.timedelta or getattr(kind, "__name__", "").endswith("Timedelta"):
+            return datetime.timedelta(milliseconds=value)
+        if isinstance(value, (list, tuple)):
+            # tuple[X, ...], or that or None
+            inner = next(iter(typing.get_args(kind)), kind)
+            return tuple(_value(inner, one) for one in value)
+        if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+            return _filled(kind, value)
+    return value
+
+
+@cache
+def _hints(schema: Any) -> dict[str, Any]:
+    names = {field.name for field in dataclasses.fields(schema)}
+    return {name: hint for name, hint in typing.get_type_hints(schema).items() if name in names}
+
+
+@cache
+def _writer(schema: Any) -> Callable[[io.BytesIO, Any], None]:
+    return typing.cast("Callable[[io.BytesIO, Any], None]", entity_writer(schema))
+
+
+@cache
+def _reader(schema: Any) -> Callable[[bytes, int], tuple[Any, int]]:
+    return typing.cast("Callable[[bytes, int], tuple[Any, int]]", entity_reader(schema))
+
+
+def encoded(request: Any, correlation_id: int, client_id: str) -> bytes:
+    """A whole frame: length, header, body."""
+    header = _filled(
+        request.__header_schema__,
+        {
+            "request_api_key": request.__api_key__,
+            "request_api_version": request.__version__,
+            "correlation_id": correlation_id,
+            "client_id": client_id,
+        },
+    )
+    buffer = io.BytesIO()
+    for part in (header, request):
+        schema: Any = type(part)
+        _writer(schema)(buffer, part)
+    body = buffer.getvalue()
+    return struct.pack(">i", len(body)) + body
+
+
+def decoded(api: str, version: int, frame: bytes, correlation_id: int) -> Any:
+    """The response in a frame (without its length); all of it has to be read."""
+    schema: Any = load_entity_schema(api, version, EntityType.response)
+    header, size = _reader(schema.__header_schema__)(frame, 0)
+    if header.correlation_id != correlation_id:
+        raise WireError(f"correlation id {header.correlation_id}, not {correlation_id}")
+    response, read = _reader(schema)(frame, size)
+    if size + read != len(frame):
+        raise WireError(f"{len(frame) - size - read} bytes after a {schema.__name__}")
+    return response
+
+
+class Connection:
+    """One TCP connection with at most one request unanswered, as Kafka answers in order.
+
+    `ask` sends and waits; `send` only sends, then `waiting` is true until `poll` or `receive` of
+    `Connection` returns the answer.
+    """
+
+    def __init__(self, host: str, port: int, client_id: str) -> None:
+        self.address = (host, port)
+        self.client_id = client_id
+        self._socket = socket.create_connection((host, port), timeout=ANSWER_TIMEOUT_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._correlation_id = 0
+        self._sent: tuple[str, int] | None = None
+        self._buffer = bytearray()
+
+    @property
+    def waiting(self) -> bool:
+        return self._sent is not None
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, api: str, version: int, **fields: Any) -> None:
+        if self._sent:
+            raise WireError(f"{api}: a {self._sent[0]} is still unanswered here")
+        self._correlation_id += 1
+        request = message(api, version, **fields)
+        self._socket.sendall(encoded(request, self._correlation_id, self.client_id))
+        self._sent = (api, version)
+
+    def receive(self) -> Any | None:
+        """Reads what is there, or waits for something; the answer if it is complete by then."""
+        if self._sent is None:
+            raise WireError("nothing was asked")
+        chunk = self._socket.recv(65536)
+        if not chunk:
+            raise WireError(f"the broker closed the connection instead of answering {self._sent}")
+        self._buffer += chunk
+        if len(self._buffer) < 4:
+            return None
+        (length,) = struct.unpack_from(">i", self._buffer)
+        if not 0 <= length <= LONGEST_ANSWER:
+            raise WireError(f"an answer of {length} bytes")
+        if len(self._buffer) < 4 + length:
+            return None
+        frame = bytes(self._buffer[4 : 4 + length])
+        del self._buffer[: 4 + length]
+        (api, version), self._sent = self._sent, None
+        return decoded(api, version, frame, self._correlation_id)
+
+    def ask(self, api: str, version: int, **fields: Any) -> Any:
+        self.send(api, version, **fields)
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if readable([self], deadline - time.monotonic()):
+                answer = self.receive()
+                if answer is not None:
+                    return answer
+        raise WireError(f"{api} was not answered in {ANSWER_TIMEOUT_S:.0f} s")
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def readable(connections: Sequence[Connection], timeout_s: float) -> list[Connection]:
+    """Those with bytes to read, after at most `timeout_s`."""
+    return select.select(connections, [], [], max(0.0, timeout_s))[0]

@@ -1,0 +1,49 @@
+"""Our coordinator beside Kafka's own, in virtual time; `make parity-virtual` plays many more."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator_oracle import JAR, CoordinatorOracle
+from differential_coordinator import Pair, Side
+from generate_commands import Command
+from kafka_rebalance.coordinator.driver import Driver
+
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.skipif(not JAR.is_file(), reason="run `make coordinator-oracle`"),
+]
+
+
+def test_random_runs() -> None:
+    with CoordinatorOracle() as oracle:
+        pair = Pair(Driver(), oracle)
+        different = [seed for seed in range(300) if pair.run(seed) is not None]
+    assert different == []
+    # The runs come to something: rebalances that end, members fenced, commits, appends that fail.
+    assert pair.met["NONE"] > 500
+    assert pair.met["FENCED_INSTANCE_ID"] > 100
+    assert pair.met["record"] > 500
+
+
+class Liar:
+    """Our driver, but a heartbeat is always well."""
+
+    def __init__(self) -> None:
+        self._driver = Driver()
+
+    def command(self, command: Command) -> Command:
+        answer = self._driver.command(command)
+        return answer | {"err": "NONE"} if command["op"] == "hb" else answer
+
+
+def test_a_coordinator_that_lies_is_found() -> None:
+    commands: list[Command] = [
+        {"op": "init"},
+        {"op": "hb", "g": "g", "m": "stranger", "gen": 1},
+    ]
+    with CoordinatorOracle() as oracle:
+        pair = Pair(Liar(), oracle)
+        assert pair.differ(commands) is not None
+        pair.ours = Side(Driver())
+        assert pair.differ(commands) is None

@@ -1,0 +1,194 @@
+package oracle;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.Executors;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+
+import com.yammer.metrics.core.MetricsRegistry;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.internals.Topic;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.network.ClientInformation;
+import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.requests.RequestContext;
+import org.apache.kafka.common.requests.RequestHeader;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.common.utils.internals.LogContext;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorEvent;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorEventProcessor;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetrics;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorShardBuilder;
+import org.apache.kafka.coordinator.group.GroupConfigManager;
+import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
+import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.group.GroupCoordinatorService;
+import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
+import org.apache.kafka.coordinator.group.GroupMetadataManager;
+import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
+import org.apache.kafka.server.share.persister.NoOpStatePersister;
+
+/** Kafka's group coordinator as a broker wires it, but with one thread, a virtual clock and a log in memory. */
+final class Broker {
+    static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
+
+    final VirtualClock clock;
+    final MemoryLog log;
+    GroupCoordinatorService service;
+    CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
+    private final Map<String, Object> settings;
+    private GroupCoordinatorShard shard;
+    private int epoch;
+    private boolean owns;
+
+    Broker(Map<String, Object> settings, BiConsumer<Long, String> onTimer, Consumer<MemoryLog.Entry> onRecord)
+        throws ReflectiveOperationException {
+        this.settings = new HashMap<>(settings);
+        clock = new VirtualClock(onTimer);
+        log = new MemoryLog(onRecord);
+        start();
+    }
+
+    /** Forgets everything but the log, and loads it. */
+    void reload(Map<String, Object> changed) throws ReflectiveOperationException {
+        unload();
+        if (!changed.isEmpty()) {
+            settings.putAll(changed);
+            start();
+        } else {
+            own();
+        }
+    }
+
+    void unload() {
+        if (owns) service.onResignation(0, OptionalInt.of(++epoch));
+        clock.forgetGroups();
+        owns = false;
+    }
+
+    boolean owns() {
+        return owns;
+    }
+
+    private void own() {
+        service.onElection(0, ++epoch);
+        owns = true;
+    }
+
+    private void start() throws ReflectiveOperationException {
+        GroupCoordinatorConfig config = GroupCoordinatorConfig.fromProps(settings);
+        GroupConfigManager groupConfigs = new GroupConfigManager(config, ShareGroupConfig.fromProps(Map.of()));
+        GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
+        runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
+            .withLogPrefix("")
+            .withLogContext(new LogContext(""))
+            .withEventProcessor(new OneThread())
+            .withPartitionWriter(log)
+            .withLoader(log)
+            .withCoordinatorShardBuilderSupplier(() -> seen(new GroupCoordinatorShard.Builder(config, groupConfigs)
+                .withAuthorizerPlugin(Optional.empty())))
+            .withTime(clock)
+            .withTimer(clock)
+            .withWriteTimeout(Duration.ofDays(10_000))
+            .withCoordinatorRuntimeMetrics(silent())
+            .withCoordinatorMetrics(metrics)
+            .withSerializer(new GroupCoordinatorRecordSerde())
+            .withCompression(Compression.NONE)
+            .withAppendLingerMs(OptionalInt.of(0))
+            .withExecutorService(Executors.newCachedThreadPool())
+            .withCachedBufferMaxBytesSupplier(() -> 1 << 20)
+            .build();
+        // A broker gets its service from a builder that brings its own threads.
+        Constructor<?> constructor = GroupCoordinatorService.class.getDeclaredConstructors()[0];
+        constructor.setAccessible(true);
+        service = (GroupCoordinatorService) constructor.newInstance(new LogContext(""), config, runtime, metrics,
+            groupConfigs, new NoOpStatePersister(), clock, null, Optional.empty(), clock);
+        service.startup(() -> 1);
+        own();
+    }
+
+    /** The group, or null. */
+    Object group(String groupId) throws ReflectiveOperationException {
+        Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
+        field.setAccessible(true);
+        try {
+            return owns ? ((GroupMetadataManager) field.get(shard)).group(groupId) : null;
+        } catch (org.apache.kafka.common.errors.GroupIdNotFoundException e) {
+            return null;
+        }
+    }
+
+    static RequestContext context(ApiKeys api, int version, String clientId) {
+        return new RequestContext(new RequestHeader(api, (short) version, clientId, 0), "1",
+            InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS, ListenerName.normalised("PLAINTEXT"),
+            SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
+    }
+
+    /** The runtime builds the shard; this keeps a hand on it, to look into. */
+    @SuppressWarnings("unchecked")
+    private CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> seen(
+        CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> builder) {
+        return (CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord>) Proxy.newProxyInstance(
+            getClass().getClassLoader(), new Class<?>[] {CoordinatorShardBuilder.class}, (proxy, method, arguments) -> {
+                Object result = method.invoke(builder, arguments);
+                if (!method.getName().equals("build")) return proxy;
+                shard = (GroupCoordinatorShard) result;
+                return shard;
+            });
+    }
+
+    private static CoordinatorRuntimeMetrics silent() {
+        return (CoordinatorRuntimeMetrics) Proxy.newProxyInstance(Broker.class.getClassLoader(),
+            new Class<?>[] {CoordinatorRuntimeMetrics.class}, (proxy, method, arguments) -> null);
+    }
+
+    /** Runs events at once, one after another. */
+    private static final class OneThread implements CoordinatorEventProcessor {
+        private final ArrayDeque<CoordinatorEvent> waiting = new ArrayDeque<>();
+        private boolean running;
+
+        @Override
+        public void enqueueLast(CoordinatorEvent event) {
+            waiting.addLast(event);
+            drain();
+        }
+
+        @Override
+        public void enqueueFirst(CoordinatorEvent event) {
+            waiting.addFirst(event);
+            drain();
+        }
+
+        private void drain() {
+            if (running) return;
+            running = true;
+            while (!waiting.isEmpty()) {
+                CoordinatorEvent event = waiting.poll();
+                try {
+                    event.run();
+                } catch (Throwable t) {
+                    event.complete(t);
+                }
+            }
+            running = false;
+        }
+
+        @Override
+        public void close() { }
+    }
+}

@@ -1,0 +1,385 @@
+package oracle;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.DeleteGroupsResponseData.DeletableGroupResult;
+import org.apache.kafka.common.message.DescribeGroupsResponseData.DescribedGroup;
+import org.apache.kafka.common.message.HeartbeatRequestData;
+import org.apache.kafka.common.message.JoinGroupRequestData;
+import org.apache.kafka.common.message.JoinGroupResponseData;
+import org.apache.kafka.common.message.LeaveGroupRequestData;
+import org.apache.kafka.common.message.OffsetCommitRequestData;
+import org.apache.kafka.common.message.OffsetDeleteRequestData;
+import org.apache.kafka.common.message.OffsetFetchRequestData;
+import org.apache.kafka.common.message.SyncGroupRequestData;
+import org.apache.kafka.common.message.SyncGroupResponseData;
+import org.apache.kafka.common.message.TxnOffsetCommitRequestData;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.RequestContext;
+import org.apache.kafka.common.requests.TransactionResult;
+import org.apache.kafka.common.utils.internals.BufferSupplier;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
+import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
+import org.apache.kafka.coordinator.group.classic.ClassicGroup;
+import org.apache.kafka.coordinator.group.generated.GroupMetadataKey;
+import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
+import org.apache.kafka.coordinator.group.generated.OffsetCommitKey;
+import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
+
+/**
+ * Kafka's own group coordinator as a JSON-lines filter in virtual time: a command a line in, an answer a line out.
+ * The same commands as `kafka-rebalance coordinator --json`.
+ */
+public final class CoordinatorOracle {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final BufferSupplier BUFFERS = BufferSupplier.NO_CACHING;
+
+    private Broker broker;
+    private int count;
+    private ArrayNode events = JSON.createArrayNode();
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        CoordinatorOracle oracle = new CoordinatorOracle();
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            out.println(JSON.writeValueAsString(oracle.answer(JSON.readTree(line))));
+            out.flush();
+        }
+        System.exit(0);
+    }
+
+    private ObjectNode answer(JsonNode command) throws Exception {
+        count++;
+        ObjectNode answer = JSON.createObjectNode();
+        events = JSON.createArrayNode();
+        String op = command.path("op").asText();
+        boolean known = true;
+        switch (op) {
+            case "init" -> init(command);
+            case "advance" -> broker.clock.advanceClock(command.get("ms").asLong());
+            case "state" -> answer.set("state", state(group(command)));
+            case "describe" -> describe(command, answer);
+            case "join" -> join(command);
+            case "sync" -> sync(command);
+            case "hb" -> heartbeat(command, answer);
+            case "leave" -> leave(command, answer);
+            case "commit" -> commit(command, answer);
+            case "txncommit" -> txnCommit(command, answer);
+            case "endtxn" -> broker.service.completeTransaction(Broker.PARTITION, command.get("pid").asLong(), (short) 0, 0,
+                result(command), (short) 0);
+            case "fetch" -> fetch(command, answer);
+            case "delete_offsets" -> deleteOffsets(command, answer);
+            case "delete_group" -> deleteGroup(command, answer);
+            case "topic_deleted" -> broker.runtime.scheduleWriteOperation("topics-deleted", Broker.PARTITION, shard ->
+                shard.onTopicsDeleted(List.of(new GroupCoordinatorShard.DeletedTopic(Uuid.ZERO_UUID, topic(command)))));
+            case "cleanup" -> broker.runtime.scheduleWriteOperation("cleanup", Broker.PARTITION,
+                GroupCoordinatorShard::cleanupGroupMetadata);
+            case "hold" -> broker.log.hold();
+            case "release", "release_last" -> broker.log.release(Broker.PARTITION);
+            case "fail_next" -> broker.log.failNext(Errors.valueOf(command.get("err").asText()));
+            case "reload" -> broker.reload(command.has("max_size")
+                ? Map.of(GroupCoordinatorConfig.GROUP_MAX_SIZE_CONFIG, command.get("max_size").asInt()) : Map.of());
+            case "unload" -> broker.unload();
+            case "raw" -> broker.log.add(new MemoryLog.Entry(hex(command.get("k")), hex(command.get("v")),
+                command.has("pid") ? command.get("pid").asLong() : -1, null));
+            case "rawend" -> broker.log.add(new MemoryLog.Entry(null, null, command.get("pid").asLong(), result(command)));
+            default -> known = false;
+        }
+        if (!known) return JSON.createObjectNode().put("bad", op);
+        answer.put("id", count).put("now", broker.clock.milliseconds()).set("events", events);
+        return answer;
+    }
+
+    private void init(JsonNode command) throws ReflectiveOperationException {
+        Map<String, Object> settings = new HashMap<>();
+        settings.put(GroupCoordinatorConfig.GROUP_INITIAL_REBALANCE_DELAY_MS_CONFIG, number(command, "init_delay", 3000));
+        settings.put(GroupCoordinatorConfig.GROUP_MAX_SIZE_CONFIG, number(command, "max_size", Integer.MAX_VALUE));
+        settings.put(GroupCoordinatorConfig.GROUP_MIN_SESSION_TIMEOUT_MS_CONFIG, number(command, "min_st", 6000));
+        settings.put(GroupCoordinatorConfig.GROUP_MAX_SESSION_TIMEOUT_MS_CONFIG, number(command, "max_st", 1_800_000));
+        settings.put(GroupCoordinatorConfig.OFFSET_METADATA_MAX_SIZE_CONFIG, number(command, "meta_max", 4096));
+        settings.put(GroupCoordinatorConfig.OFFSETS_RETENTION_MINUTES_CONFIG, number(command, "ret_min", 10080));
+        // The driver sweeps when it is told to.
+        settings.put(GroupCoordinatorConfig.OFFSETS_RETENTION_CHECK_INTERVAL_MS_CONFIG, Long.MAX_VALUE / 4);
+        broker = new Broker(settings, this::timerEvent, this::recordEvent);
+    }
+
+    // Requests --------------------------------------------------------------------------------------------------------
+
+    private void join(JsonNode command) {
+        int id = count;
+        JoinGroupRequestData request = new JoinGroupRequestData().setGroupId(group(command))
+            .setMemberId(text(command, "m", "")).setGroupInstanceId(text(command, "inst", null))
+            .setSessionTimeoutMs(number(command, "st", 10_000)).setRebalanceTimeoutMs(number(command, "rt", 300_000))
+            .setProtocolType(text(command, "pt", "consumer"));
+        for (JsonNode one : command.path("protos")) {
+            request.protocols().add(new JoinGroupRequestData.JoinGroupRequestProtocol()
+                .setName(one.get(0).asText()).setMetadata(bytes(one.get(1).asText())));
+        }
+        then(broker.service.joinGroup(context(ApiKeys.JOIN_GROUP, command, 9), request, BUFFERS), (response, error) ->
+            joinEvent(id, error == null ? response : new JoinGroupResponseData().setErrorCode(code(error).code())));
+    }
+
+    private void sync(JsonNode command) {
+        int id = count;
+        SyncGroupRequestData request = new SyncGroupRequestData().setGroupId(group(command))
+            .setMemberId(text(command, "m", "")).setGroupInstanceId(text(command, "inst", null))
+            .setGenerationId(number(command, "gen", -1)).setProtocolType(text(command, "pt", null))
+            .setProtocolName(text(command, "pn", null));
+        for (Iterator<Map.Entry<String, JsonNode>> i = command.path("asg").fields(); i.hasNext();) {
+            Map.Entry<String, JsonNode> one = i.next();
+            request.assignments().add(new SyncGroupRequestData.SyncGroupRequestAssignment()
+                .setMemberId(one.getKey()).setAssignment(bytes(one.getValue().asText())));
+        }
+        then(broker.service.syncGroup(context(ApiKeys.SYNC_GROUP, command, 4), request, BUFFERS), (response, error) ->
+            syncEvent(id, error == null ? response : new SyncGroupResponseData().setErrorCode(code(error).code())));
+    }
+
+    private void heartbeat(JsonNode command, ObjectNode answer) {
+        HeartbeatRequestData request = new HeartbeatRequestData().setGroupId(group(command))
+            .setMemberId(text(command, "m", "")).setGroupInstanceId(text(command, "inst", null))
+            .setGenerationId(number(command, "gen", -1));
+        then(broker.service.heartbeat(context(ApiKeys.HEARTBEAT, command, 4), request), (response, error) ->
+            answer.put("err", name(error == null ? Errors.forCode(response.errorCode()) : code(error))));
+    }
+
+    private void leave(JsonNode command, ObjectNode answer) throws ReflectiveOperationException {
+        LeaveGroupRequestData request = new LeaveGroupRequestData().setGroupId(group(command));
+        for (JsonNode one : command.get("members")) {
+            request.members().add(new LeaveGroupRequestData.MemberIdentity()
+                .setMemberId(text(one, "m", "")).setGroupInstanceId(text(one, "inst", null)));
+        }
+        // The service makes one code a member of this; the driver's protocol stands below it.
+        boolean absent = broker.owns() && broker.group(group(command)) == null;
+        then(broker.service.leaveGroup(context(ApiKeys.LEAVE_GROUP, command, 5), request), (response, error) -> {
+            if (absent || error != null) {
+                answer.put("err", name(error == null ? Errors.UNKNOWN_MEMBER_ID : code(error)));
+                return;
+            }
+            answer.put("err", name(Errors.forCode(response.errorCode())));
+            ArrayNode members = answer.putArray("members");
+            response.members().forEach(one -> members.addObject().put("m", one.memberId())
+                .put("inst", one.groupInstanceId()).put("err", name(Errors.forCode(one.errorCode()))));
+        });
+    }
+
+    private void commit(JsonNode command, ObjectNode answer) {
+        OffsetCommitRequestData request = new OffsetCommitRequestData().setGroupId(group(command))
+            .setMemberId(text(command, "m", "")).setGroupInstanceId(text(command, "inst", null))
+            .setGenerationIdOrMemberEpoch(number(command, "gen", -1))
+            .setRetentionTimeMs(command.path("retention").isNumber() ? command.get("retention").asLong() : -1)
+            .setTopics(List.of(new OffsetCommitRequestData.OffsetCommitRequestTopic().setName(topic(command))
+                .setPartitions(List.of(new OffsetCommitRequestData.OffsetCommitRequestPartition()
+                    .setPartitionIndex(number(command, "p", 0)).setCommittedOffset(command.get("off").asLong())
+                    .setCommittedMetadata(text(command, "md", "")).setCommittedLeaderEpoch(number(command, "le", -1))))));
+        then(broker.service.commitOffsets(context(ApiKeys.OFFSET_COMMIT, command, 9), request, BUFFERS), (response, error) ->
+            answer.put("err", name(error == null
+                ? Errors.forCode(response.topics().get(0).partitions().get(0).errorCode()) : code(error))));
+    }
+
+    private void txnCommit(JsonNode command, ObjectNode answer) {
+        TxnOffsetCommitRequestData request = new TxnOffsetCommitRequestData().setGroupId(group(command))
+            .setMemberId(text(command, "m", "")).setGroupInstanceId(text(command, "inst", null))
+            .setGenerationIdOrMemberEpoch(number(command, "gen", -1)).setTransactionalId("txn-" + command.get("pid"))
+            .setProducerId(command.get("pid").asLong()).setProducerEpoch((short) 0)
+            .setTopics(List.of(new TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic().setName(topic(command))
+                .setPartitions(List.of(new TxnOffsetCommitRequestData.TxnOffsetCommitRequestPartition()
+                    .setPartitionIndex(number(command, "p", 0)).setCommittedOffset(command.get("off").asLong())
+                    .setCommittedMetadata(text(command, "md", "")).setCommittedLeaderEpoch(number(command, "le", -1))))));
+        then(broker.service.commitTransactionalOffsets(context(ApiKeys.TXN_OFFSET_COMMIT, command, 3), request, BUFFERS),
+            (response, error) -> answer.put("err", name(error == null
+                ? Errors.forCode(response.topics().get(0).partitions().get(0).errorCode()) : code(error))));
+    }
+
+    private void fetch(JsonNode command, ObjectNode answer) {
+        OffsetFetchRequestData.OffsetFetchRequestGroup request = new OffsetFetchRequestData.OffsetFetchRequestGroup()
+            .setGroupId(group(command)).setTopics(List.of(new OffsetFetchRequestData.OffsetFetchRequestTopics()
+                .setName(topic(command)).setPartitionIndexes(List.of(number(command, "p", 0)))));
+        boolean stable = command.path("stable").asBoolean();
+        then(broker.service.fetchOffsets(context(ApiKeys.OFFSET_FETCH, command, 9), request, stable), (response, error) -> {
+            Errors group = error == null ? Errors.forCode(response.errorCode()) : code(error);
+            answer.put("gerr", name(group));
+            if (group != Errors.NONE) return;
+            var one = response.topics().get(0).partitions().get(0);
+            answer.put("err", name(Errors.forCode(one.errorCode()))).put("off", one.committedOffset())
+                .put("md", one.metadata());
+        });
+    }
+
+    private void deleteOffsets(JsonNode command, ObjectNode answer) {
+        OffsetDeleteRequestData request = new OffsetDeleteRequestData().setGroupId(group(command));
+        request.topics().add(new OffsetDeleteRequestData.OffsetDeleteRequestTopic().setName(topic(command))
+            .setPartitions(List.of(new OffsetDeleteRequestData.OffsetDeleteRequestPartition()
+                .setPartitionIndex(number(command, "p", 0)))));
+        then(broker.service.deleteOffsets(context(ApiKeys.OFFSET_DELETE, command, 0), request, BUFFERS), (response, error) -> {
+            Errors group = error == null ? Errors.forCode(response.errorCode()) : code(error);
+            answer.put("err", name(group != Errors.NONE ? group : Errors.forCode(
+                response.topics().iterator().next().partitions().iterator().next().errorCode())));
+        });
+    }
+
+    private void deleteGroup(JsonNode command, ObjectNode answer) {
+        then(broker.service.deleteGroups(context(ApiKeys.DELETE_GROUPS, command, 2), List.of(group(command)), BUFFERS),
+            (response, error) -> {
+                DeletableGroupResult one = error == null ? response.iterator().next() : null;
+                answer.put("err", name(one == null ? code(error) : Errors.forCode(one.errorCode())));
+            });
+    }
+
+    private void describe(JsonNode command, ObjectNode answer) {
+        then(broker.service.describeGroups(context(ApiKeys.DESCRIBE_GROUPS, command, 5), List.of(group(command))),
+            (response, error) -> {
+                DescribedGroup one = response.get(0);
+                answer.put("err", name(Errors.forCode(one.errorCode()))).put("state", one.groupState())
+                    .put("proto", one.protocolData()).put("ptype", one.protocolType());
+                ArrayNode members = answer.putArray("members");
+                one.members().forEach(member -> members.addObject().put("id", member.memberId())
+                    .put("meta", show(member.memberMetadata())).put("asg", show(member.memberAssignment())));
+            });
+    }
+
+    /** Answers into this command's line while it runs; what comes later is an event, or nobody's. */
+    private <T> void then(CompletableFuture<T> future, BiConsumer<T, Throwable> answer) {
+        future.whenComplete(answer);
+    }
+
+    // State and events ------------------------------------------------------------------------------------------------
+
+    private ObjectNode state(String groupId) throws ReflectiveOperationException {
+        ObjectNode state = JSON.createObjectNode();
+        Object found = broker.group(groupId);
+        if (!(found instanceof ClassicGroup group)) return state.put("state", "ABSENT:" + Errors.GROUP_ID_NOT_FOUND);
+        state.put("state", group.currentState().toString()).put("gen", group.generationId())
+            .put("proto", group.protocolName().orElse(null)).put("ptype", group.protocolType().orElse(null))
+            .put("leader", group.leaderOrNull()).put("ts", group.currentStateTimestampOrDefault());
+        ArrayNode members = state.putArray("members");
+        group.allMemberIds().stream().sorted().forEach(members::add);
+        state.put("pending", group.numPendingJoinMembers()).put("awaiting", group.numAwaitingJoinResponse())
+            .put("simple", group.isSimpleGroup());
+        ArrayNode pendingSync = state.putArray("pending_sync");
+        group.allPendingSyncMembers().stream().sorted().forEach(pendingSync::add);
+        ObjectNode timers = state.putObject("timers");
+        broker.clock.timersOf(groupId).forEach(timers::put);
+        return state;
+    }
+
+    private ObjectNode event(String kind) {
+        return events.addObject().put("ev", kind);
+    }
+
+    private void timerEvent(long at, String key) {
+        event("timer").put("t", at).put("key", key);
+    }
+
+    private void joinEvent(int id, JoinGroupResponseData join) {
+        ObjectNode event = event("join").put("id", id).put("t", broker.clock.milliseconds())
+            .put("err", name(Errors.forCode(join.errorCode()))).put("gen", join.generationId())
+            .put("ptype", join.protocolType()).put("proto", join.protocolName()).put("leader", join.leader())
+            .put("member", join.memberId()).put("skip", join.skipAssignment());
+        ArrayNode members = event.putArray("members");
+        join.members().forEach(one -> members.addObject().put("id", one.memberId())
+            .put("inst", one.groupInstanceId()).put("meta", show(one.metadata())));
+    }
+
+    private void syncEvent(int id, SyncGroupResponseData sync) {
+        event("sync").put("id", id).put("t", broker.clock.milliseconds())
+            .put("err", name(Errors.forCode(sync.errorCode()))).put("ptype", sync.protocolType())
+            .put("proto", sync.protocolName()).put("asg", show(sync.assignment()));
+    }
+
+    private void recordEvent(MemoryLog.Entry entry) {
+        CoordinatorRecord one = new GroupCoordinatorRecordSerde().deserialize(ByteBuffer.wrap(entry.key()),
+            entry.value() == null ? null : ByteBuffer.wrap(entry.value()));
+        ObjectNode event = event("record").put("t", broker.clock.milliseconds());
+        if (one.key() instanceof OffsetCommitKey key) {
+            event.put("type", "offset").put("key", key.group() + "/" + key.topic() + "/" + key.partition());
+        } else if (one.key() instanceof GroupMetadataKey key) {
+            event.put("type", "group").put("key", key.group());
+        }
+        event.put("kb", HexFormat.of().formatHex(entry.key()))
+            .put("vb", entry.value() == null ? null : HexFormat.of().formatHex(entry.value()));
+        if (one.value() == null) return;
+        event.put("ver", one.value().version());
+        if (one.value().message() instanceof OffsetCommitValue value) {
+            event.put("off", value.offset()).put("cts", value.commitTimestamp()).put("ets", value.expireTimestamp());
+        } else if (one.value().message() instanceof GroupMetadataValue value) {
+            event.put("gen", value.generation()).put("proto", value.protocol()).put("ptype", value.protocolType())
+                .put("leader", value.leader()).put("ts", value.currentStateTimestamp());
+            ArrayNode members = event.putArray("members");
+            value.members().forEach(member -> members.addObject().put("id", member.memberId())
+                .put("inst", member.groupInstanceId()).put("rt", member.rebalanceTimeout())
+                .put("st", member.sessionTimeout()).put("sub", show(member.subscription()))
+                .put("asg", show(member.assignment())));
+        }
+    }
+
+    // Fields ----------------------------------------------------------------------------------------------------------
+
+    private static RequestContext context(ApiKeys api, JsonNode command, int version) {
+        return Broker.context(api, number(command, "v", version), text(command, "client", "c"));
+    }
+
+    private static String group(JsonNode command) {
+        return text(command, "g", "g");
+    }
+
+    private static String topic(JsonNode command) {
+        return text(command, "topic", "t");
+    }
+
+    private static TransactionResult result(JsonNode command) {
+        return command.get("commit").asBoolean() ? TransactionResult.COMMIT : TransactionResult.ABORT;
+    }
+
+    private static String text(JsonNode node, String field, String otherwise) {
+        JsonNode value = node.path(field);
+        return value.isMissingNode() || value.isNull() ? otherwise : value.asText();
+    }
+
+    private static int number(JsonNode node, String field, int otherwise) {
+        JsonNode value = node.path(field);
+        return value.isNumber() ? value.asInt() : otherwise;
+    }
+
+    private static byte[] bytes(String text) {
+        return text.startsWith("hex:") ? HexFormat.of().parseHex(text.substring(4)) : text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static byte[] hex(JsonNode value) {
+        return value == null || value.isNull() ? null : HexFormat.of().parseHex(value.asText());
+    }
+
+    private static String show(byte[] data) {
+        for (byte one : data) {
+            if (one < 32 || one > 126) return "hex:" + HexFormat.of().formatHex(data);
+        }
+        return new String(data, StandardCharsets.US_ASCII);
+    }
+
+    private static Errors code(Throwable error) {
+        return Errors.forException(error);
+    }
+
+    private static String name(Errors error) {
+        return error.name();
+    }
+}

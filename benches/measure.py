@@ -37,7 +37,9 @@ class Peer:
         """`ms` (the median), `best_ms`, or `skipped` with the reason."""
         if case.assignor not in self.knows:
             return {"skipped": "it has no such assignor"}
-        kind = (case.assignor, case.subscriptions, case.kind, case.racks, case.title)
+        # Both sticky assignors are one algorithm: what one does not finish, the other does not.
+        family = case.assignor.removeprefix("cooperative-")
+        kind = (family, case.subscriptions, case.kind, case.racks, case.title)
         stuck = self._stuck.get(kind, 10**9)
         if case.partitions >= stuck:
             return {"skipped": f"no answer in {self.timeout:g} s on {stuck} partitions already"}

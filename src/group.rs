@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
-use crate::order::{java_hash_order, name_ranks, static_first};
+use crate::order::{by_rank, java_hash_order, name_ranks, static_first, string_hash};
 
 pub const MAX_PARTITIONS: u64 = 10_000_000;
 
@@ -65,6 +65,8 @@ pub struct GroupSpec<'a> {
 #[derive(Default)]
 pub(crate) struct Orders {
     topic_ranks: OnceLock<Vec<u32>>,
+    topic_hashes: OnceLock<Vec<u32>>,
+    topics_by_name: OnceLock<Vec<TopicId>>,
     member_ranks: OnceLock<Vec<u32>>,
     members_in_order: OnceLock<Vec<MemberId>>,
     owners_in_order: OnceLock<Vec<MemberId>>,
@@ -97,7 +99,8 @@ impl<'a> GroupSpec<'a> {
     /// Members, partitions, subscriptions and claims together: what time and memory go by.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
-        let lists = self.subscriptions.len() + self.owned.len();
+        let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
+        let lists = subscribed.sum::<usize>() + self.owned.len();
         self.members.len() + partitions.sum::<usize>() + lists
     }
 
@@ -113,6 +116,19 @@ impl<'a> GroupSpec<'a> {
     pub fn topic_ranks(&self) -> &[u32] {
         let ranks = || name_ranks(&self.topic_names());
         self.orders.topic_ranks.get_or_init(ranks)
+    }
+
+    /// `String.hashCode` of the topics' names.
+    pub fn topic_hashes(&self) -> &[u32] {
+        let hash = |topic: &Topic| string_hash(topic.name);
+        let hashes = || self.topics.iter().map(hash).collect();
+        self.orders.topic_hashes.get_or_init(hashes)
+    }
+
+    /// Topics by their names.
+    pub fn topics_by_name(&self) -> &[TopicId] {
+        let order = || by_rank(self.topic_ranks());
+        self.orders.topics_by_name.get_or_init(order)
     }
 
     /// The same of the members' ids.
@@ -140,20 +156,15 @@ impl<'a> GroupSpec<'a> {
 
     /// Members by their ids.
     pub fn members_by_name(&self) -> &[MemberId] {
-        let order = || {
-            let mut order = vec![0; self.members.len()];
-            for (m, &rank) in self.member_ranks().iter().enumerate() {
-                order[rank as usize] = m as MemberId;
-            }
-            order
-        };
+        let order = || by_rank(self.member_ranks());
         self.orders.members_by_name.get_or_init(order)
     }
 
     /// Whether two members list the same topics in the same order. Members next to each other often
-    /// do: then what was found for one holds for the other.
+    /// do, and then share one list: what was found for one holds for the other.
     pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
-        self.subscription(a) == self.subscription(b)
+        self.members[a as usize].topics == self.members[b as usize].topics
+            || self.subscription(a) == self.subscription(b)
     }
 
     /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
@@ -164,7 +175,8 @@ impl<'a> GroupSpec<'a> {
 
     /// Finds all of them now.
     pub fn find_orders(&self) {
-        self.topic_ranks();
+        self.topics_by_name();
+        self.topic_hashes();
         self.owners_in_order();
         self.members_by_name();
         self.static_first();
@@ -247,6 +259,7 @@ impl<'a> GroupBuilder<'a> {
     }
 
     pub fn member(&mut self, fields: MemberFields<'a>) {
+        self.share_subscription();
         let rack = fields.rack_id.filter(|rack| !rack.is_empty());
         let rack = rack.map(|rack| self.rack_id(rack));
         let topics = self.group.subscriptions.len() as u32;
@@ -260,6 +273,20 @@ impl<'a> GroupBuilder<'a> {
             topics: (topics, topics),
             owned: (owned, owned),
         });
+    }
+
+    /// A last member that lists the same topics as the one before it takes over that one's list.
+    fn share_subscription(&mut self) {
+        let members = &mut self.group.members;
+        let [.., before, last] = members.as_mut_slice() else {
+            return;
+        };
+        let list =
+            |(start, end): (u32, u32)| &self.group.subscriptions[start as usize..end as usize];
+        if list(before.topics) == list(last.topics) {
+            self.group.subscriptions.truncate(last.topics.0 as usize);
+            last.topics = before.topics;
+        }
     }
 
     /// One more topic that the last member subscribes to.
@@ -304,7 +331,8 @@ impl<'a> GroupBuilder<'a> {
     }
 
     /// Validates, as `model._validate` does: same order, same words.
-    pub fn finish(self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+    pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        self.share_subscription();
         let group = &self.group;
         let mut total = 0u64;
         for (i, topic) in group.topics[..group.declared].iter().enumerate() {

@@ -5,7 +5,6 @@
 
 pub mod assignors;
 pub mod batch;
-mod by_size;
 pub mod changes;
 pub mod contract;
 pub mod error;
@@ -13,6 +12,7 @@ pub mod group;
 pub mod hash_table;
 pub mod interrupt;
 pub mod lines;
+mod lists;
 pub mod order;
 pub mod ownership;
 pub mod plans;

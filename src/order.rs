@@ -42,15 +42,20 @@ pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
 /// `names`.
 pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
-    let chains = final_slots(&hashes, hashes.len(), 8).map(|slots| {
-        let mut order: Vec<u32> = (0..names.len() as u32).collect();
+    hash_order(&hashes, |i| names[i as usize])
+}
+
+/// The same, the hashes being known already.
+pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
+    let chains = final_slots(hashes, hashes.len(), 8).map(|slots| {
+        let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
         order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
         order
     });
     chains.unwrap_or_else(|| {
         let mut table = HashTable::default();
         for (i, &hash) in hashes.iter().enumerate() {
-            let tie = |a: u32, b: u32| compare_names(names[a as usize], names[b as usize]);
+            let tie = |a: u32, b: u32| compare_names(name(a), name(b));
             table.put(i as u32, hash, &tie);
         }
         table.keys()
@@ -60,22 +65,31 @@ pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
 /// The order of a default `HashMap` that groups by name, each entry through `computeIfAbsent`:
 /// `entries` are indices into the distinct `names`, in order of first appearance.
 pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -> Vec<u32> {
+    let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     let entries: Vec<u32> = entries.collect();
+    grouping_order(&hashes, &entries, |i| names[i as usize])
+}
+
+/// The same, the hashes being known already.
+pub fn grouping_order<'n>(
+    hashes: &[u32],
+    entries: &[u32],
+    name: impl Fn(u32) -> &'n str,
+) -> Vec<u32> {
     let Some((last, before)) = entries.split_last() else {
         return Vec::new();
     };
-    let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     // What the last entry adds is not looked at any more.
-    let seen = names.len() - usize::from(!before.contains(last));
-    let chains = final_slots(&hashes, seen, 7).map(|slots| {
-        let mut order: Vec<u32> = (0..names.len() as u32).rev().collect();
+    let seen = hashes.len() - usize::from(!before.contains(last));
+    let chains = final_slots(hashes, seen, 7).map(|slots| {
+        let mut order: Vec<u32> = (0..hashes.len() as u32).rev().collect();
         order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
         order
     });
     chains.unwrap_or_else(|| {
         let mut table = HashTable::default();
-        for i in entries {
-            let tie = |a: u32, b: u32| compare_names(names[a as usize], names[b as usize]);
+        for &i in entries {
+            let tie = |a: u32, b: u32| compare_names(name(a), name(b));
             table.compute_if_absent(i, hashes[i as usize], &tie);
         }
         table.keys()
@@ -139,7 +153,8 @@ fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     }
 }
 
-fn slot_of(hash: u32, slots: usize) -> usize {
+/// Where a key of that hash stands in a table of so many slots.
+pub fn slot_of(hash: u32, slots: usize) -> usize {
     (hash ^ (hash >> 16)) as usize & (slots - 1)
 }
 
@@ -152,6 +167,15 @@ pub fn name_ranks(names: &[&str]) -> Vec<u32> {
         ranks[i as usize] = rank as u32;
     }
     ranks
+}
+
+/// The other way round: which one has each rank.
+pub fn by_rank(ranks: &[u32]) -> Vec<u32> {
+    let mut order = vec![0; ranks.len()];
+    for (i, &rank) in ranks.iter().enumerate() {
+        order[rank as usize] = i as u32;
+    }
+    order
 }
 
 /// Static members by `group_instance_id`, then dynamic ones by `member_id`, whose ranks are given.

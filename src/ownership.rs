@@ -1,6 +1,6 @@
 //! Mirror of `ownership.py`, as far as it is hot: an answer in columns, and what is unsound in it.
 
-use crate::group::{GroupSpec, MemberId, TopicPartition};
+use crate::group::{GroupSpec, MemberId, TopicId, TopicPartition};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnomalyKind {
@@ -48,6 +48,31 @@ impl Assignment {
         Self {
             offsets,
             partitions: lists.concat(),
+            anomalies: Vec::new(),
+        }
+    }
+
+    /// From how many partitions each member gets, and then those, each member's in order.
+    pub fn of_counts(counts: &[u32], give: impl FnOnce(&mut Places)) -> Self {
+        let mut offsets = Vec::with_capacity(counts.len() + 1);
+        offsets.push(0);
+        let mut end = 0;
+        for count in counts {
+            end += count;
+            offsets.push(end);
+        }
+        let nothing = TopicPartition {
+            topic: 0,
+            partition: 0,
+        };
+        let mut places = Places {
+            next: offsets[..counts.len()].to_vec(),
+            partitions: vec![nothing; end as usize],
+        };
+        give(&mut places);
+        Self {
+            offsets,
+            partitions: places.partitions,
             anomalies: Vec::new(),
         }
     }
@@ -112,6 +137,30 @@ impl Assignment {
             }
         }
         self.anomalies = found;
+    }
+}
+
+/// Where the next partition of each member goes in an answer.
+pub struct Places {
+    next: Vec<u32>,
+    partitions: Vec<TopicPartition>,
+}
+
+impl Places {
+    pub fn give(&mut self, member: MemberId, partition: TopicPartition) {
+        let next = &mut self.next[member as usize];
+        self.partitions[*next as usize] = partition;
+        *next += 1;
+    }
+
+    /// Several at once of one topic.
+    pub fn give_run(&mut self, member: MemberId, topic: TopicId, run: std::ops::Range<u32>) {
+        let next = &mut self.next[member as usize];
+        let places = &mut self.partitions[*next as usize..*next as usize + run.len()];
+        *next += run.len() as u32;
+        for (place, partition) in places.iter_mut().zip(run) {
+            *place = TopicPartition { topic, partition };
+        }
     }
 }
 

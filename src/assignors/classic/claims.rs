@@ -1,44 +1,48 @@
 //! Mirror of `claims.py`, which explains the steps. Partitions of subscribed topics are numbered:
-//! those that exist topic by topic, claimed ones that do not exist ("ghosts") behind them.
+//! those that exist by topic name and partition, claimed ones that do not exist ("ghosts") behind
+//! them. So numbers of existing ones are in the order in which partitions are sorted most often.
 
 use rustc_hash::FxHashMap;
 
+use crate::error::GroupError;
 use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition};
 use crate::interrupt::Interrupt;
-use crate::order::java_grouping_order;
+use crate::lists::Lists;
+use crate::order::grouping_order;
 use crate::ownership::Assignment;
 
 /// Number of a partition within one group.
 pub type PartitionId = u32;
 /// Puts a member's believed claims into the order in which they were sent.
-pub type Sent = fn(&Claims, &mut [PartitionId], MemberId);
+pub type Sent = fn(&Claims, &mut Scratch, &mut [PartitionId], MemberId);
 pub const NO_GENERATION: i32 = -1;
 /// In arrays of owners.
 pub const NOBODY: MemberId = MemberId::MAX;
 
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
-    pub interrupt: &'g Interrupt,
+    interrupt: &'g Interrupt,
     /// In hash order.
     pub members: &'g [MemberId],
     /// In the hash order of the table of believed owners.
     pub owners: &'g [MemberId],
-    /// Subscribed topics that exist, by id.
+    /// Subscribed topics that exist, by name.
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// Believed claims of each member, in the order given.
-    pub owned: Vec<Vec<PartitionId>>,
-    pub multiply_owned: Vec<bool>,
+    /// As long as nothing is, nothing.
+    multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
     /// Some subscription is empty or lists a topic twice: then equal ones may not be, after all.
     pub odd_subscription: bool,
     /// First number of each topic; `u32::MAX` for topics that nobody subscribes to.
     base: Vec<u32>,
-    partitions: Vec<TopicPartition>,
+    topic_of: Vec<TopicId>,
     existing: u32,
     ghosts: FxHashMap<TopicPartition, PartitionId>,
+    /// What the numbers of ghosts mean.
+    ghost_partitions: Vec<u32>,
 }
 
 impl<'g, 'a> Claims<'g, 'a> {
@@ -49,15 +53,21 @@ impl<'g, 'a> Claims<'g, 'a> {
 
     /// Existing ones and ghosts.
     pub fn numbered(&self) -> usize {
-        self.partitions.len()
+        self.topic_of.len()
     }
 
     pub fn partition(&self, id: PartitionId) -> TopicPartition {
-        self.partitions[id as usize]
+        let topic = self.topic(id);
+        let partition = if id < self.existing {
+            id - self.base[topic as usize]
+        } else {
+            self.ghost_partitions[(id - self.existing) as usize]
+        };
+        TopicPartition { topic, partition }
     }
 
     pub fn topic(&self, id: PartitionId) -> TopicId {
-        self.partitions[id as usize].topic
+        self.topic_of[id as usize]
     }
 
     /// Numbers of a topic's partitions, ascending.
@@ -86,14 +96,35 @@ impl<'g, 'a> Claims<'g, 'a> {
             .filter_map(|&tp| self.id(tp))
     }
 
+    /// Whether anything is, and then whether this is.
+    pub fn is_multiply_owned(&self, id: PartitionId) -> bool {
+        self.any_multiply_owned() && self.multiply_owned[id as usize]
+    }
+
+    pub fn any_multiply_owned(&self) -> bool {
+        !self.multiply_owned.is_empty()
+    }
+
+    /// Gives up if that was asked for.
+    pub fn go_on(&self) -> Result<(), GroupError> {
+        if self.interrupt.is_requested() {
+            return Err(GroupError::new("assignor", "interrupted"));
+        }
+        Ok(())
+    }
+
     /// Lists of numbers as the answer.
-    pub fn answer(&self, lists: &[Vec<PartitionId>]) -> Assignment {
-        let mut offsets = Vec::with_capacity(lists.len() + 1);
+    pub fn answer(&self, lists: &Lists) -> Assignment {
+        let mut offsets = Vec::with_capacity(lists.members() + 1);
         offsets.push(0);
-        let mut partitions = Vec::with_capacity(lists.iter().map(Vec::len).sum());
-        for list in lists {
+        let mut end = 0;
+        for list in lists.iter() {
+            end += list.len() as u32;
+            offsets.push(end);
+        }
+        let mut partitions = Vec::with_capacity(end as usize);
+        for list in lists.iter() {
             partitions.extend(list.iter().map(|&id| self.partition(id)));
-            offsets.push(partitions.len() as u32);
         }
         Assignment {
             offsets,
@@ -111,11 +142,17 @@ impl<'g, 'a> Claims<'g, 'a> {
     }
 }
 
-pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt) -> Claims<'g, 'a> {
+/// Settles the claims; beside them, the believed ones of each member, in the order given.
+pub fn settle<'g, 'a>(
+    group: &'g GroupSpec<'a>,
+    interrupt: &'g Interrupt,
+) -> (Claims<'g, 'a>, Lists) {
     let mut claims = number_partitions(group, interrupt);
     // Which member was last seen to list a topic: a set that needs no clearing.
     let mut listed_by = vec![NOBODY; group.topics.len()];
-    let mut claimant = vec![NOBODY; claims.numbered()];
+    let members = 0..group.members.len() as MemberId;
+    let mut owned = Lists::with_room(members.map(|m| group.owned(m).len() as u32));
+    let mut claimant = Vec::new();
     let mut reference: Vec<TopicId> = Vec::new();
     let mut in_reference = vec![false; group.topics.len()];
     for i in 0..claims.members.len() {
@@ -145,20 +182,30 @@ pub fn settle<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt) -> Cla
         let member = &group.members[m as usize];
         claims.max_generation = claims.max_generation.max(user_generation(member));
         // 1. The order of one member's claims matters only to the general algorithm, which sorts.
-        for &tp in group.owned(m) {
+        let sent = group.owned(m);
+        if !sent.is_empty() {
+            claimant.resize(claims.numbered(), NOBODY);
+        }
+        for &tp in sent {
             if let Some(id) = claims.id(tp) {
-                claim(&mut claims, &mut claimant, m, id);
+                claim(&mut claims, &mut owned, &mut claimant, m, id);
             }
         }
     }
-    claims
+    (claims, owned)
 }
 
-fn claim(claims: &mut Claims, claimant: &mut [MemberId], member: MemberId, id: PartitionId) {
+fn claim(
+    claims: &mut Claims,
+    owned: &mut Lists,
+    claimant: &mut [MemberId],
+    member: MemberId,
+    id: PartitionId,
+) {
     // 2.
     let other = std::mem::replace(&mut claimant[id as usize], member);
     if other == NOBODY {
-        claims.owned[member as usize].push(id);
+        owned.push(member, id);
         return;
     }
     // The other's generation is the one in the subscription's field, not in its user data.
@@ -169,14 +216,13 @@ fn claim(claims: &mut Claims, claimant: &mut [MemberId], member: MemberId, id: P
         claimant[id as usize] = other;
         return;
     }
-    let others = &mut claims.owned[other as usize];
-    if let Some(at) = others.iter().position(|&owned| owned == id) {
-        others.remove(at);
-    }
+    owned.remove(other, id);
     if generation == other_generation {
+        let numbered = claims.numbered();
+        claims.multiply_owned.resize(numbered, false);
         claims.multiply_owned[id as usize] = true;
     } else {
-        claims.owned[member as usize].push(id);
+        owned.push(member, id);
     }
 }
 
@@ -191,28 +237,28 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt)
         }
     }
     let mut base = vec![u32::MAX; group.topics.len()];
-    let mut topics = Vec::new();
-    let mut partitions = Vec::new();
-    for (t, topic) in group.topics.iter().enumerate() {
-        if subscribed[t] && topic.partitions > 0 {
-            let topic_id = t as TopicId;
-            base[t] = partitions.len() as u32;
-            topics.push(topic_id);
-            partitions.extend((0..topic.partitions).map(|partition| TopicPartition {
-                topic: topic_id,
-                partition,
-            }));
-        }
+    let mut topics = group.topics_by_name().to_vec();
+    topics.retain(|&t| subscribed[t as usize] && group.topics[t as usize].partitions > 0);
+    let partitions = topics
+        .iter()
+        .map(|&t| group.topics[t as usize].partitions as usize);
+    let mut topic_of = Vec::with_capacity(partitions.sum());
+    for &topic in &topics {
+        let t = topic as usize;
+        base[t] = topic_of.len() as u32;
+        topic_of.resize(topic_of.len() + group.topics[t].partitions as usize, topic);
     }
-    let existing = partitions.len() as u32;
+    let existing = topic_of.len() as u32;
     let mut ghosts = FxHashMap::default();
+    let mut ghost_partitions = Vec::new();
     for m in 0..group.members.len() as MemberId {
         for &tp in group.owned(m) {
             let t = tp.topic as usize;
             if base[t] != u32::MAX && tp.partition >= group.topics[t].partitions {
                 ghosts.entry(tp).or_insert_with(|| {
-                    partitions.push(tp);
-                    partitions.len() as PartitionId - 1
+                    topic_of.push(tp.topic);
+                    ghost_partitions.push(tp.partition);
+                    topic_of.len() as PartitionId - 1
                 });
             }
         }
@@ -225,15 +271,15 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt)
         topics,
         topic_ranks: group.topic_ranks(),
         member_ranks: group.member_ranks(),
-        owned: vec![Vec::new(); group.members.len()],
-        multiply_owned: vec![false; partitions.len()],
+        multiply_owned: Vec::new(),
         max_generation: NO_GENERATION,
         equal_subscriptions: true,
         odd_subscription: false,
         base,
-        partitions,
+        topic_of,
         existing,
         ghosts,
+        ghost_partitions,
     }
 }
 
@@ -247,31 +293,64 @@ fn field_generation(member: &Member) -> i32 {
     user_generation(member).max(NO_GENERATION)
 }
 
+/// What sorting one member's claims needs, kept for the next one's.
+#[derive(Default)]
+pub struct Scratch {
+    /// Place of each topic among those of the member, `u32::MAX` without one.
+    places: Vec<u32>,
+    topics: Vec<TopicId>,
+    entries: Vec<u32>,
+    hashes: Vec<u32>,
+}
+
 /// The order of StickyAssignor's user data: grouped by topic through a hash map.
-pub fn sent_by_sticky(claims: &Claims, list: &mut [PartitionId], member: MemberId) {
-    let topics = &claims.group.topics;
-    let owned = claims.group.owned(member);
-    let mut names: Vec<&str> = Vec::new();
-    let mut places = vec![u32::MAX; topics.len()];
-    for tp in owned {
+pub fn sent_by_sticky(
+    claims: &Claims,
+    scratch: &mut Scratch,
+    list: &mut [PartitionId],
+    member: MemberId,
+) {
+    let group = claims.group;
+    let places = &mut scratch.places;
+    places.resize(group.topics.len(), u32::MAX);
+    scratch.topics.clear();
+    scratch.entries.clear();
+    for tp in group.owned(member) {
         let place = &mut places[tp.topic as usize];
         if *place == u32::MAX {
-            *place = names.len() as u32;
-            names.push(topics[tp.topic as usize].name);
+            *place = scratch.topics.len() as u32;
+            scratch.topics.push(tp.topic);
         }
+        scratch.entries.push(*place);
     }
-    let entries = owned.iter().map(|tp| places[tp.topic as usize]);
-    let mut ranks = vec![0; names.len()];
-    for (rank, i) in java_grouping_order(&names, entries).into_iter().enumerate() {
-        ranks[i as usize] = rank;
+    let topics = &scratch.topics;
+    scratch.hashes.clear();
+    let hashes = topics.iter().map(|&t| group.topic_hashes()[t as usize]);
+    scratch.hashes.extend(hashes);
+    let name = |i: u32| group.topics[topics[i as usize] as usize].name;
+    let order = grouping_order(&scratch.hashes, &scratch.entries, name);
+    for (rank, i) in order.into_iter().enumerate() {
+        places[topics[i as usize] as usize] = rank as u32;
     }
-    list.sort_by_key(|&id| ranks[places[claims.topic(id) as usize] as usize]);
+    list.sort_by_key(|&id| places[claims.topic(id) as usize]);
+    for &topic in topics {
+        places[topic as usize] = u32::MAX;
+    }
 }
 
 /// The order of the subscription's own field: by topic and partition.
-pub fn sent_by_cooperative(claims: &Claims, list: &mut [PartitionId], _: MemberId) {
-    list.sort_by_key(|&id| {
-        let tp = claims.partition(id);
-        (claims.topic_ranks[tp.topic as usize], tp.partition)
-    });
+pub fn sent_by_cooperative(
+    claims: &Claims,
+    _: &mut Scratch,
+    list: &mut [PartitionId],
+    _: MemberId,
+) {
+    if list.iter().all(|&id| id < claims.existing()) {
+        list.sort_unstable();
+    } else {
+        list.sort_by_key(|&id| {
+            let tp = claims.partition(id);
+            (claims.topic_ranks[tp.topic as usize], tp.partition)
+        });
+    }
 }

@@ -1,25 +1,27 @@
 //! Mirror of `constrained.py`, which explains the steps.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::claims::{Claims, NOBODY, PartitionId};
 use super::racks::Racks;
 use crate::error::GroupError;
 use crate::group::{MemberId, TopicId};
+use crate::lists::Lists;
 
-/// The answer, and to whom each partition goes that somebody else had, or `NOBODY`.
+/// The answer, and to whom partitions go that somebody else had.
 pub struct Constrained {
-    pub assignment: Vec<Vec<PartitionId>>,
-    pub transferring: Vec<MemberId>,
+    pub assignment: Lists,
+    pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-pub fn assign(name: &str, claims: &Claims) -> Result<Constrained, GroupError> {
+pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
-    build.keep_owned(); // 1.
+    build.keep_owned(owned); // 1.
     let mut unassigned = build.unassigned(); // 2.
     build.sort(&mut unassigned); // 3.
     if build.racks.active() {
-        build.assign_near(&mut unassigned); // 4.
+        build.assign_near(&mut unassigned)?; // 4.
     }
     build.assign_round_robin(&unassigned)?; // 5.
     Ok(Constrained {
@@ -40,49 +42,57 @@ struct Build<'c, 'g, 'a> {
     short: Vec<MemberId>,
     /// Members at `least` that may have one more.
     at_least: VecDeque<MemberId>,
-    assignment: Vec<Vec<PartitionId>>,
+    assignment: Lists,
+    /// As long as nothing is revoked, nothing.
     revoked_from: Vec<MemberId>,
-    transferring: Vec<MemberId>,
+    transferring: Vec<(PartitionId, MemberId)>,
 }
 
 impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     fn new(name: &'c str, claims: &'c Claims<'g, 'a>) -> Self {
-        let members = claims.owned.len();
+        let members = claims.group.members.len();
         let partitions = claims.existing() as usize;
-        let extras = partitions % members;
+        let (least, extras) = (partitions / members, partitions % members);
+        // Nobody ever gets more: who has `least` is given one partition at most, and then no other.
+        let room = least as u32 + 1;
         Self {
             name,
             claims,
             racks: Racks::of(claims),
-            least: partitions / members,
-            most: partitions.div_ceil(members),
+            least,
+            most: least + usize::from(extras > 0),
             extras,
             extras_used: 0,
             short: Vec::new(),
             at_least: VecDeque::new(),
-            assignment: vec![Vec::new(); members],
-            revoked_from: vec![NOBODY; claims.numbered()],
-            transferring: vec![NOBODY; claims.numbered()],
+            assignment: Lists::with_room((0..members).map(|_| room)),
+            revoked_from: Vec::new(),
+            transferring: Vec::new(),
         }
     }
 
-    fn keep_owned(&mut self) {
+    fn keep_owned(&mut self, owned: Lists) {
         let claims = self.claims;
+        let mut mismatched: Vec<PartitionId> = Vec::new();
+        let mut sorted: Vec<(u64, PartitionId)> = Vec::new();
         for &member in claims.owners {
-            let claimed = &claims.owned[member as usize];
-            let mismatch = |&id: &PartitionId| self.racks.mismatch(member, id);
-            let (mismatched, mut owned): (Vec<_>, Vec<_>) =
-                claimed.iter().partition(|id| mismatch(id));
-            owned.retain(|&id| !claims.multiply_owned[id as usize]);
-            owned.sort_unstable_by_key(|&id| {
-                let tp = claims.partition(id);
-                // One number compares faster than two.
-                u64::from(tp.partition) << 32 | u64::from(claims.topic_ranks[tp.topic as usize])
-            });
-            let keep = if owned.len() < self.least {
+            mismatched.clear();
+            sorted.clear();
+            for &id in owned.of(member) {
+                if self.racks.mismatch(member, id) {
+                    mismatched.push(id);
+                } else if !claims.is_multiply_owned(id) {
+                    let tp = claims.partition(id);
+                    // One number compares faster than two.
+                    let rank = u64::from(claims.topic_ranks[tp.topic as usize]);
+                    sorted.push((u64::from(tp.partition) << 32 | rank, id));
+                }
+            }
+            sorted.sort_unstable_by_key(|&(key, _)| key);
+            let keep = if sorted.len() < self.least {
                 self.short.push(member);
-                owned.len()
-            } else if owned.len() >= self.most && self.extras_used < self.extras {
+                sorted.len()
+            } else if sorted.len() >= self.most && self.extras_used < self.extras {
                 self.use_extra();
                 self.most
             } else {
@@ -91,24 +101,27 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 }
                 self.least
             };
-            for &id in mismatched.iter().chain(&owned[keep..]) {
+            let owned = sorted.iter().map(|&(_, id)| id);
+            self.assignment.extend(member, owned.clone().take(keep));
+            for id in mismatched.drain(..).chain(owned.skip(keep)) {
+                if self.revoked_from.is_empty() {
+                    self.revoked_from = vec![NOBODY; claims.numbered()];
+                }
                 self.revoked_from[id as usize] = member;
             }
-            owned.truncate(keep);
-            owned.reserve_exact(self.most - keep);
-            self.assignment[member as usize] = owned;
         }
     }
 
     fn unassigned(&self) -> Vec<PartitionId> {
-        let mut topics = self.claims.topics.clone();
-        topics.sort_unstable_by_key(|&topic| self.claims.topic_ranks[topic as usize]);
-        without_kept(self.claims, &topics, &self.assignment)
+        let runs = without_kept(self.claims, &self.claims.topics, &self.assignment);
+        let mut unassigned = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
+        runs.into_iter().for_each(|run| unassigned.extend(run));
+        unassigned
     }
 
     fn sort(&mut self, unassigned: &mut [PartitionId]) {
         // By id: all members are there in that order already.
-        let mut is_short = vec![false; self.assignment.len()];
+        let mut is_short = vec![false; self.assignment.members()];
         for &member in &self.short {
             is_short[member as usize] = true;
         }
@@ -124,10 +137,11 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         }
     }
 
-    fn assign_near(&mut self, unassigned: &mut Vec<PartitionId>) {
+    fn assign_near(&mut self, unassigned: &mut Vec<PartitionId>) -> Result<(), GroupError> {
         let mut left = Vec::new();
         let mut start = 0;
         for &id in unassigned.iter() {
+            self.claims.go_on()?;
             if let Some(mut at) = self.racks.next_near(id, self.short.iter(), start) {
                 let member = self.short[at];
                 let count = self.give(id, member);
@@ -155,10 +169,11 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             }
         }
         *unassigned = left;
+        Ok(())
     }
 
     fn assign_round_robin(&mut self, unassigned: &[PartitionId]) -> Result<(), GroupError> {
-        let mut unassigned = unassigned.iter();
+        let mut unassigned = self.assign_whole_rounds(unassigned).iter();
         // A round over the short members at a time; those that have enough drop out of the next.
         // The walk is a circle that keeps its order, so that the rounds are the same walk.
         while !self.short.is_empty() {
@@ -184,14 +199,31 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    fn give(&mut self, id: PartitionId, member: MemberId) -> usize {
-        let list = &mut self.assignment[member as usize];
-        list.push(id);
-        let from = self.revoked_from[id as usize];
-        if (from != NOBODY && from != member) || self.claims.multiply_owned[id as usize] {
-            self.transferring[id as usize] = member;
+    /// The rounds before the one in which the first short member drops out, when nothing can be
+    /// transferring: each member's share of them at once. Gives what is left.
+    fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
+        let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();
+        let rounds = match longest {
+            Some(longest) if self.revoked_from.is_empty() && !self.claims.any_multiply_owned() => {
+                (self.least - longest - 1).min(unassigned.len() / self.short.len())
+            }
+            _ => return unassigned,
+        };
+        let (dealt, left) = unassigned.split_at(rounds * self.short.len());
+        for (place, &member) in self.short.iter().enumerate() {
+            let share = dealt.iter().skip(place).step_by(self.short.len());
+            self.assignment.extend(member, share.copied());
         }
-        list.len()
+        left
+    }
+
+    fn give(&mut self, id: PartitionId, member: MemberId) -> usize {
+        let from = self.revoked_from.get(id as usize).copied();
+        let taken_from_other = from.is_some_and(|from| from != NOBODY && from != member);
+        if taken_from_other || self.claims.is_multiply_owned(id) {
+            self.transferring.push((id, member));
+        }
+        self.assignment.push(member, id)
     }
 
     fn use_extra(&mut self) {
@@ -207,32 +239,33 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 }
 
-/// What is not kept, walking `topics` in order.
+/// What is not kept, walking `topics` in order: runs of numbers, each within one topic.
 ///
 /// Kafka walks the kept partitions in the same order beside it, and a kept one that does not exist
 /// stops that walk: everything behind it counts as not kept. A ghost sorts behind all partitions of
 /// its topic that exist, so the walk stops at the end of the first topic that has a kept ghost, and
 /// up to there "kept" can be looked up.
-pub fn without_kept(
-    claims: &Claims,
-    topics: &[TopicId],
-    kept: &[Vec<PartitionId>],
-) -> Vec<PartitionId> {
+pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Range<PartitionId>> {
     let mut is_kept = vec![false; claims.numbered()];
     let mut has_ghost = vec![false; claims.group.topics.len()];
     for &id in kept.iter().flatten() {
         is_kept[id as usize] = true;
         has_ghost[claims.topic(id) as usize] |= id >= claims.existing();
     }
-    let mut unassigned = Vec::new();
+    let mut runs = Vec::new();
     let mut stopped = false;
     for &topic in topics {
-        unassigned.extend(
-            claims
-                .of_topic(topic)
-                .filter(|&id| stopped || !is_kept[id as usize]),
-        );
+        let mut of_topic = claims.of_topic(topic);
+        if stopped {
+            runs.push(of_topic);
+            continue;
+        }
+        let is_kept = |&id: &PartitionId| is_kept[id as usize];
+        while let Some(start) = of_topic.find(|id| !is_kept(id)) {
+            let end = of_topic.find(is_kept).unwrap_or(of_topic.end);
+            runs.push(start..end);
+        }
         stopped |= has_ghost[topic as usize];
     }
-    unassigned
+    runs
 }

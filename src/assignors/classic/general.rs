@@ -1,132 +1,107 @@
-//! Mirror of `general.py`, which explains the steps.
+//! Mirror of `general.py`, which explains the steps; `general/balance.rs` has steps 6 and 7.
 //!
-//! Shortcuts that cannot change the answer:
-//! - whether the group is balanced is asked again only after a move: nothing else changes it;
-//! - the balance test looks at the largest owner of each topic in place of every partition: a
-//!   member can gain if any owner in its topics has two more, and then the largest has. Only where
-//!   a partition is owned twice does it matter which one, and there each is looked at;
-//! - what unbalanced the group before does so still as long as the same member could take the same
-//!   partition: then nothing else need be looked at (`still_holds`);
-//! - whether a subscriber has at least two less than an owner is decided by the smallest of them,
-//!   unless one of them was taken out, on which Kafka's class fails when it meets it first;
-//! - the smallest subscriber is found by subscription classes (`by_size.rs`);
-//! - subscriptions are looked up in bits.
+//! Shortcuts that cannot change the answer stand where they are taken. With them a pass of step 6
+//! costs O(P + S), a move of it O(log of the topic's subscribers): P partitions, S subscriptions.
 
-use std::cell::Cell;
+mod balance;
+mod holdings;
+mod is_balanced;
+mod smallest;
+mod spread;
 
-use super::claims::{Claims, NOBODY, PartitionId, Sent, user_generation};
+use std::ops::Range;
+
+use super::claims::{Claims, NOBODY, PartitionId, Scratch, Sent, user_generation};
 use super::constrained::without_kept;
-use super::movements::{self, Movements};
 use super::racks::Racks;
 use super::subscriptions::{Subscribers, Subscriptions};
-use crate::by_size::BySize;
 use crate::error::GroupError;
 use crate::group::{MemberId, TopicId};
-use crate::order::{java_hash_order, string_hash};
+use crate::lists::Lists;
+use crate::order::java_hash_order;
+use balance::Balance;
+use holdings::Holdings;
+use smallest::Smallest;
 
-type Lists = Vec<Vec<PartitionId>>;
+/// Numbers of partitions of one topic.
+type Run = Range<PartitionId>;
 
 /// The answer, and the members in the order of its map.
 pub fn assign(
     name: &str,
     claims: &Claims,
+    owned: Lists,
     sent: Sent,
 ) -> Result<(Lists, Vec<MemberId>), GroupError> {
-    let mut build = Build::new(name, claims, sent);
+    let mut build = Build::new(name, claims);
     build.sort_partitions(); // 1.
     build.remember_previous(); // 2.
-    let unassigned = build.keep_owned(); // 3.
-    let initializing = build.current.iter().all(Vec::is_empty);
+    let unassigned = build.keep_owned(owned, sent); // 3.
+    let initializing = build.current.sizes().iter().all(|&size| size == 0);
     build.assign_unassigned(&unassigned)?; // 4.
     build.take_out_fixed(); // 5.
-    build.balance(&unassigned, initializing)?; // 6. 7.
     let order = build.in_hash_order();
-    Ok((build.current, order))
-}
-
-/// Groups that settle do so in fewer passes.
-const FIRST_SAVED_PASS: usize = 8;
-
-type State = (Lists, Vec<MemberId>, movements::State);
-
-/// `gainer` could take a partition of `topic` from `holder`, who has at least two more.
-#[derive(Clone, Copy)]
-struct Witness {
-    gainer: MemberId,
-    topic: TopicId,
-    partition: PartitionId,
+    let assignment = Balance::new(build).balance(unassigned, initializing)?; // 6. 7.
+    Ok((assignment, order))
 }
 
 struct Build<'c, 'g, 'a> {
     name: &'c str,
     claims: &'c Claims<'g, 'a>,
     racks: Racks,
-    /// By member; members that were taken out keep their lists, see `fixed`.
-    current: Lists,
+    /// Members that were taken out keep what they have, see `fixed`.
+    current: Holdings,
     fixed: Vec<bool>,
-    owner: Vec<MemberId>,
+    /// Of each topic, by id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// Believed previous owner and its generation.
+    /// Believed previous owner and its generation; empty where no claim is of an older one.
     previous: Vec<(MemberId, i32)>,
     revocation: bool,
-    movements: Movements,
     /// Topics by how few subscribers they have, then name.
     topics: Vec<TopicId>,
-    /// The members that take part.
-    by_size: BySize,
     /// Topics that somebody subscribes to who takes no part.
     meets_fixed: Vec<bool>,
-    /// Who could take a partition from whom when the group was last found unbalanced.
-    witness: Cell<Option<Witness>>,
+    /// The most partitions that each member can have.
+    possible: Vec<usize>,
     /// Whether a kept partition does not exist, so that some may be owned twice.
     ghosts: bool,
 }
 
 impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
-    fn new(name: &'c str, claims: &'c Claims<'g, 'a>, sent: Sent) -> Self {
+    fn new(name: &'c str, claims: &'c Claims<'g, 'a>) -> Self {
         let group = claims.group;
         let members = group.members.len();
-        let mut current = claims.owned.clone();
-        let mut owner = vec![NOBODY; claims.numbered()];
-        for (m, list) in current.iter_mut().enumerate() {
-            sent(claims, list, m as MemberId);
-            for &id in list.iter() {
-                owner[id as usize] = m as MemberId;
-            }
-        }
         Self {
             name,
             claims,
             racks: Racks::of(claims),
-            current,
+            current: Holdings::new(members, 0, false),
             fixed: vec![false; members],
-            owner,
-            subscribers: Subscribers::of(group, claims.members),
+            subscribers: Subscribers::of(group, group.members_by_name()),
             subscriptions: Subscriptions::of(group),
-            previous: vec![(NOBODY, 0); claims.existing() as usize],
+            previous: Vec::new(),
             revocation: false,
-            movements: Movements::default(),
             topics: claims.topics.clone(),
-            by_size: BySize::new(group, claims.member_ranks),
             meets_fixed: vec![false; group.topics.len()],
-            witness: Cell::new(None),
+            possible: possible(claims),
             ghosts: false,
         }
     }
 
     fn sort_partitions(&mut self) {
-        let ranks = &self.claims.topic_ranks;
         let subscribers = &self.subscribers;
-        self.topics
-            .sort_unstable_by_key(|&t| (subscribers.to(t).len(), ranks[t as usize]));
+        // By name they are already.
+        self.topics.sort_by_key(|&t| subscribers.to(t).len());
     }
 
     fn remember_previous(&mut self) {
         for &m in self.claims.members {
             let generation = user_generation(&self.claims.group.members[m as usize]);
             if generation < self.claims.max_generation {
+                let existing = self.claims.existing() as usize;
                 for id in self.claims.sent(m) {
+                    self.previous.resize(existing, (NOBODY, 0));
                     // Only partitions that exist are ever looked up.
                     if let Some(previous) = self.previous.get_mut(id as usize)
                         && (previous.0 == NOBODY || generation > previous.1)
@@ -138,64 +113,109 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         }
     }
 
-    fn keep_owned(&mut self) -> Vec<PartitionId> {
-        for m in 0..self.current.len() {
-            let owned = std::mem::take(&mut self.current[m]);
-            let keeps = |&&id: &&PartitionId| {
-                self.subscribes(m as MemberId, self.claims.topic(id))
-                    && !self.racks.mismatch(m as MemberId, id)
+    fn keep_owned(&mut self, mut owned: Lists, sent: Sent) -> Vec<Run> {
+        let mut scratch = Scratch::default();
+        for m in 0..owned.members() as MemberId {
+            let before = owned.len_of(m);
+            owned.retain(m, |id| {
+                self.subscribes(m, self.claims.topic(id)) && !self.racks.mismatch(m, id)
+            });
+            self.revocation |= owned.len_of(m) < before;
+            self.ghosts |= owned.of(m).iter().any(|&id| id >= self.claims.existing());
+            if owned.len_of(m) > 0 {
+                sent(self.claims, &mut scratch, owned.of_mut(m), m);
+            }
+        }
+        self.current = Holdings::new(owned.members(), self.claims.numbered(), self.ghosts);
+        for m in 0..owned.members() as MemberId {
+            for &id in owned.of(m) {
+                self.current.give(m, id);
+            }
+        }
+        without_kept(self.claims, &self.topics, &owned)
+    }
+
+    /// While the partitions of one topic are handed out, nobody's size changes but by that: so its
+    /// subscribers are all that need be kept in order.
+    fn assign_unassigned(&mut self, unassigned: &[Run]) -> Result<(), GroupError> {
+        let left = self.assign_near(unassigned)?;
+        let left = left.as_deref().unwrap_or(unassigned);
+        let mut smallest = Smallest::default();
+        for runs in left.chunk_by(|a, b| self.claims.topic(a.start) == self.claims.topic(b.start)) {
+            self.claims.go_on()?;
+            let members = self.subscribers.distinct(self.claims.topic(runs[0].start));
+            smallest.fill(members.iter().map(|&m| Some(self.current.size(m) as u32)));
+            for id in runs.iter().cloned().flatten() {
+                if let Some((size, place)) = smallest.first() {
+                    self.current.give(members[place], id);
+                    smallest.set(place, size + 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The pass for members that are near a partition or have no rack, if racks are active; gives
+    /// what it leaves. Members of one rack may have the same partitions: the smallest of those that
+    /// may have one is the smallest of the smallest of their racks.
+    fn assign_near(&mut self, unassigned: &[Run]) -> Result<Option<Vec<Run>>, GroupError> {
+        if !self.racks.active() {
+            return Ok(None);
+        }
+        let mut left: Vec<Run> = Vec::new();
+        let topic = |run: &Run| self.claims.topic(run.start);
+        for runs in unassigned.chunk_by(|a, b| topic(a) == topic(b)) {
+            self.claims.go_on()?;
+            let members = self.subscribers.distinct(topic(&runs[0]));
+            // No rack first, then each with its members, by id as before.
+            let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
+            racks.sort_unstable();
+            racks.dedup();
+            let mut in_rack = vec![Vec::new(); racks.len()];
+            for &m in members.iter() {
+                if let Ok(rack) = racks.binary_search(&self.racks.of_member(m)) {
+                    in_rack[rack].push(m);
+                }
+            }
+            let fill = |members: &Vec<MemberId>| {
+                let mut smallest = Smallest::default();
+                smallest.fill(members.iter().map(|&m| Some(self.current.size(m) as u32)));
+                smallest
             };
-            let keep: Vec<PartitionId> = owned.iter().filter(keeps).copied().collect();
-            self.revocation |= keep.len() < owned.len();
-            self.ghosts |= keep.iter().any(|&id| id >= self.claims.existing());
-            self.current[m] = keep;
+            let mut smallest: Vec<Smallest> = in_rack.iter().map(fill).collect();
+            let mut last: Option<Run> = None;
+            for id in runs.iter().cloned().flatten() {
+                let near = self.racks.of_partition(id).iter().copied().map(Some);
+                let fits = near.chain([None]);
+                let fits = fits.filter_map(|rack| racks.binary_search(&rack).ok());
+                let first = fits.filter_map(|rack| {
+                    let (size, place) = smallest[rack].first()?;
+                    let member = in_rack[rack][place];
+                    let rank = self.claims.member_ranks[member as usize];
+                    Some((size, rank, rack, place))
+                });
+                if let Some((size, _, rack, place)) = first.min() {
+                    self.current.give(in_rack[rack][place], id);
+                    smallest[rack].set(place, size + 1);
+                } else if let Some(run) = last.as_mut().filter(|run| run.end == id) {
+                    run.end = id + 1;
+                } else {
+                    left.extend(last.replace(id..id + 1));
+                }
+            }
+            left.extend(last);
         }
-        for m in 0..self.current.len() as MemberId {
-            self.by_size.insert(m, self.place(m));
-        }
-        without_kept(self.claims, &self.topics, &self.current)
-    }
-
-    fn assign_unassigned(&mut self, unassigned: &[PartitionId]) -> Result<(), GroupError> {
-        let mut left = unassigned.to_vec();
-        if self.racks.active() {
-            left.retain(|&id| !self.assign_smallest(id, true));
-        }
-        for id in left {
-            self.assign_smallest(id, false);
-            self.go_on()?;
-        }
-        Ok(())
-    }
-
-    fn go_on(&self) -> Result<(), GroupError> {
-        if self.claims.interrupt.is_requested() {
-            return Err(GroupError::new("assignor", "interrupted"));
-        }
-        Ok(())
-    }
-
-    fn assign_smallest(&mut self, id: PartitionId, racks: bool) -> bool {
-        let found = self.smallest(self.claims.topic(id), |member| {
-            !(racks && self.racks.mismatch(member, id))
-        });
-        if let Some(member) = found {
-            self.add(member, id);
-        }
-        found.is_some()
-    }
-
-    /// The first subscriber by size and id that fits.
-    fn smallest(&self, topic: TopicId, fits: impl Fn(MemberId) -> bool) -> Option<MemberId> {
-        let subscribes = |member| self.subscribes(member, topic);
-        self.by_size.smallest(topic, subscribes, fits)
+        Ok(Some(left))
     }
 
     fn take_out_fixed(&mut self) {
-        self.by_size.keep_whole();
-        for m in 0..self.current.len() as MemberId {
-            if !self.can_take_part(m) {
-                self.by_size.remove(m, self.place(m));
+        let mut contested = vec![false; self.fixed.len()];
+        for (m, id) in self.current.iter() {
+            contested[m as usize] |= self.is_contested(self.claims.topic(id));
+        }
+        for m in 0..self.fixed.len() as MemberId {
+            let can_have_more = self.current.size(m) < self.possible[m as usize];
+            if !can_have_more && !contested[m as usize] {
                 self.fixed[m as usize] = true;
                 for &topic in self.claims.group.subscription(m) {
                     self.meets_fixed[topic as usize] = true;
@@ -204,306 +224,25 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         }
     }
 
-    fn can_take_part(&self, member: MemberId) -> bool {
-        let owned = &self.current[member as usize];
-        owned.len() < self.possible(member)
-            || owned
-                .iter()
-                .any(|&id| self.is_contested(self.claims.topic(id)))
-    }
-
     fn is_contested(&self, topic: TopicId) -> bool {
         self.subscribers.to(topic).len() >= 2
     }
 
-    /// The most partitions that a member can have; a topic listed twice counts twice, but for
-    /// members that list as many as there are.
-    fn possible(&self, member: MemberId) -> usize {
-        let topics = self.topics_of(member);
-        if topics.clone().count() == self.claims.topics.len() {
-            return self.claims.existing() as usize;
-        }
-        topics.map(|topic| self.claims.of_topic(topic).len()).sum()
-    }
-
     /// Subscribed topics that exist, repeats kept.
     fn topics_of(&self, member: MemberId) -> impl Iterator<Item = TopicId> + Clone + '_ {
-        let topics = self.claims.group.subscription(member).iter().copied();
-        topics.filter(|&topic| self.claims.group.topics[topic as usize].partitions > 0)
-    }
-
-    fn balance(
-        &mut self,
-        unassigned: &[PartitionId],
-        initializing: bool,
-    ) -> Result<(), GroupError> {
-        let before = self.current.clone();
-        let contested = |id: &PartitionId| self.is_contested(self.claims.topic(*id));
-        let unassigned: Vec<_> = unassigned.iter().copied().filter(contested).collect();
-        let all = self
-            .topics
-            .iter()
-            .flat_map(|&topic| self.claims.of_topic(topic));
-        let all: Vec<_> = all.filter(contested).collect();
-        if !self.revocation {
-            self.reassign(&unassigned)?;
-        }
-        let moved = self.reassign(&all)?;
-        if !initializing && moved && self.score(&self.current) >= self.score(&before) {
-            self.current = before;
-        }
-        Ok(())
-    }
-
-    fn reassign(&mut self, partitions: &[PartitionId]) -> Result<bool, GroupError> {
-        let mut moved_any = false;
-        let mut moved = !partitions.is_empty();
-        let (mut passes, mut save_at) = (0, FIRST_SAVED_PASS);
-        let mut saved = None;
-        while moved {
-            moved = false;
-            let mut balanced = self.is_balanced()?;
-            for &id in partitions {
-                if balanced {
-                    break;
-                }
-                self.go_on()?;
-                if self.reassign_one(id)? {
-                    moved = true;
-                    balanced = self.is_balanced()?;
-                }
-            }
-            moved_any |= moved;
-            // A pass depends on nothing but the state: one that comes again comes again for ever.
-            passes += 1;
-            if moved && passes >= FIRST_SAVED_PASS {
-                let state = Some(self.state());
-                if state == saved {
-                    return Err(GroupError::assignor_never_ends(self.name));
-                }
-                if passes == save_at {
-                    (saved, save_at) = (state, 2 * save_at);
-                }
-            }
-        }
-        Ok(moved_any)
-    }
-
-    fn state(&self) -> State {
-        (
-            self.current.clone(),
-            self.owner.clone(),
-            self.movements.state(),
-        )
-    }
-
-    fn reassign_one(&mut self, id: PartitionId) -> Result<bool, GroupError> {
-        let owner = self.owner[id as usize];
-        let size = self.size(owner)?;
-        let (previous, _) = self.previous[id as usize];
-        if previous != NOBODY && size > self.size(previous)? + 1 {
-            self.relocate(id, previous);
-            return Ok(true);
-        }
-        let topic = self.claims.topic(id);
-        let smallest = self.smallest(topic, |_| true);
-        // Nobody of its subscribers was taken out: then the smallest decides for all of them.
-        let above = if self.meets_fixed[topic as usize] {
-            self.is_above_other(id, owner, size)?
-        } else {
-            smallest.is_some_and(|member| size > self.current[member as usize].len() + 1)
-        };
-        match smallest {
-            Some(member) if above => {
-                self.relocate(id, member);
-                Ok(true)
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// Whether a subscriber has at least two partitions less than the owner. If the owner is near
-    /// the partition, those that are too come first: that only tells whether Kafka's class meets a
-    /// member that was taken out before it finds one.
-    fn is_above_other(
-        &self,
-        id: PartitionId,
-        owner: MemberId,
-        size: usize,
-    ) -> Result<bool, GroupError> {
-        let subscribers = self.subscribers.to(self.claims.topic(id));
-        if self.racks.near(owner, id) {
-            for &other in subscribers {
-                if self.racks.near(other, id) && size > self.size(other)? + 1 {
-                    return Ok(true);
-                }
-            }
-        }
-        for &other in subscribers {
-            if size > self.size(other)? + 1 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn relocate(&mut self, id: PartitionId, destination: MemberId) {
-        let tp = self.claims.partition(id);
-        let tp = self
-            .movements
-            .actual(tp, self.owner[id as usize], destination);
-        let Some(id) = self.claims.id(tp) else { return };
-        let source = self.owner[id as usize];
-        let topic_hash = string_hash(self.claims.group.topics[tp.topic as usize].name);
-        self.movements.record(tp, topic_hash, source, destination);
-        self.take(source, id);
-        self.add(destination, id);
-    }
-
-    /// Whether no member could take a partition of its topics from one with two or more more.
-    fn is_balanced(&self) -> Result<bool, GroupError> {
-        let (Some(first), Some(last)) = (self.by_size.least(), self.by_size.most()) else {
-            return Ok(true);
-        };
-        if first.0 + 1 >= last.0 {
-            return Ok(true);
-        }
-        if self
-            .witness
-            .get()
-            .is_some_and(|known| self.still_holds(known))
-        {
-            return Ok(false);
-        }
-        // Owners in hash order: where a partition is owned twice, the last one counts.
-        let mut holder = vec![NOBODY; self.claims.numbered()];
-        for &m in self
-            .claims
-            .owners
-            .iter()
-            .filter(|&&m| !self.fixed[m as usize])
-        {
-            for &id in &self.current[m as usize] {
-                holder[id as usize] = m;
-            }
-        }
-        let largest = self.largest_holders(&holder);
-        for ((size, _), member) in self.by_size.iter() {
-            let size = size as usize;
-            if size == self.possible(member) {
-                continue;
-            }
-            for topic in self.topics_of(member) {
-                if self.ghosts {
-                    if self.can_gain(&holder, member, size, topic)? {
-                        return Ok(false);
-                    }
-                } else if size + 1 < largest[topic as usize].0 {
-                    self.witness.set(Some(Witness {
-                        gainer: member,
-                        topic,
-                        partition: largest[topic as usize].1,
-                    }));
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Whether what unbalanced the group still does: that is all that the test would find again.
-    fn still_holds(&self, known: Witness) -> bool {
-        let size = self.current[known.gainer as usize].len();
-        let holder = self.owner[known.partition as usize];
-        size != self.possible(known.gainer)
-            && !self.fixed[holder as usize]
-            && size + 1 < self.current[holder as usize].len()
-            && self.claims.topic(known.partition) == known.topic
-    }
-
-    /// Of each topic the size of its largest holder, and a partition that it holds.
-    fn largest_holders(&self, holder: &[MemberId]) -> Vec<(usize, PartitionId)> {
-        let mut largest = vec![(0, 0); self.claims.group.topics.len()];
-        for &topic in &self.claims.topics {
-            for id in self.claims.of_topic(topic) {
-                let m = holder[id as usize];
-                if m != NOBODY && self.current[m as usize].len() > largest[topic as usize].0 {
-                    largest[topic as usize] = (self.current[m as usize].len(), id);
-                }
-            }
-        }
-        largest
-    }
-
-    fn can_gain(
-        &self,
-        holder: &[MemberId],
-        member: MemberId,
-        size: usize,
-        topic: TopicId,
-    ) -> Result<bool, GroupError> {
-        for id in self.claims.of_topic(topic) {
-            if !self.current[member as usize].contains(&id)
-                && size + 1 < self.size(holder[id as usize])?
-            {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        topics_of(self.claims, member)
     }
 
     fn subscribes(&self, member: MemberId, topic: TopicId) -> bool {
         self.subscriptions.has(member, topic)
     }
 
-    fn size(&self, member: MemberId) -> Result<usize, GroupError> {
-        if member == NOBODY || self.fixed[member as usize] {
-            return Err(GroupError::assignor_throws(
-                self.name,
-                "NullPointerException",
-                "a member that takes no part in balancing is still known as an owner",
-            ));
-        }
-        Ok(self.current[member as usize].len())
-    }
-
-    fn add(&mut self, member: MemberId, id: PartitionId) {
-        self.by_size.remove(member, self.place(member));
-        self.current[member as usize].push(id);
-        self.owner[id as usize] = member;
-        self.by_size.insert(member, self.place(member));
-    }
-
-    fn take(&mut self, member: MemberId, id: PartitionId) {
-        self.by_size.remove(member, self.place(member));
-        let list = &mut self.current[member as usize];
-        if let Some(at) = list.iter().position(|&other| other == id) {
-            list.remove(at);
-        }
-        self.by_size.insert(member, self.place(member));
-    }
-
-    fn place(&self, member: MemberId) -> (u32, u32) {
-        let size = self.current[member as usize].len() as u32;
-        (size, self.claims.member_ranks[member as usize])
-    }
-
-    /// Sum of the size differences of all pairs of members, as Java's 32-bit int has it.
-    fn score(&self, lists: &Lists) -> i32 {
-        let taking_part = (0..lists.len()).filter(|&m| !self.fixed[m]);
-        let mut sizes: Vec<i64> = taking_part.map(|m| lists[m].len() as i64).collect();
-        sizes.sort_unstable();
-        // In ascending order, the i-th of n is the larger one in i pairs, the smaller in n - 1 - i.
-        let n = sizes.len() as i64;
-        let terms = sizes
-            .iter()
-            .zip(0i64..)
-            .map(|(size, i)| size * (2 * i - n + 1));
-        terms.fold(0i64, i64::wrapping_add) as i32
-    }
-
-    /// All members as the hash map has them after the fixed ones were taken out and put back.
+    /// All members as the hash map has them after the fixed ones were taken out and put back. Who is
+    /// before whom matters only where a partition is owned twice.
     fn in_hash_order(&self) -> Vec<MemberId> {
+        if !self.ghosts {
+            return self.claims.owners.to_vec();
+        }
         let owners = self.claims.owners.iter().copied();
         let (fixed, mut again): (Vec<_>, Vec<_>) = owners.partition(|&m| self.fixed[m as usize]);
         let hash_order = |members: &[MemberId]| -> Vec<MemberId> {
@@ -516,4 +255,28 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         again.extend(hash_order(&fixed));
         hash_order(&again)
     }
+}
+
+/// The most partitions that each member can have; a topic listed twice counts twice, but for members
+/// that list as many as there are.
+fn possible(claims: &Claims) -> Vec<usize> {
+    let mut possible: Vec<usize> = Vec::with_capacity(claims.group.members.len());
+    for m in 0..claims.group.members.len() as MemberId {
+        let topics = topics_of(claims, m);
+        let partitions = match possible.last() {
+            Some(&same) if claims.group.same_subscription(m - 1, m) => same,
+            _ if topics.clone().count() == claims.topics.len() => claims.existing() as usize,
+            _ => topics.map(|topic| claims.of_topic(topic).len()).sum(),
+        };
+        possible.push(partitions);
+    }
+    possible
+}
+
+fn topics_of<'c>(
+    claims: &'c Claims,
+    member: MemberId,
+) -> impl Iterator<Item = TopicId> + Clone + 'c {
+    let topics = claims.group.subscription(member).iter().copied();
+    topics.filter(|&topic| claims.group.topics[topic as usize].partitions > 0)
 }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::group::{MemberId, TopicId, TopicPartition};
 use crate::hash_table::HashTable;
-use crate::order::partition_hash;
+use crate::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
 
@@ -20,7 +20,7 @@ pub struct State {
 pub struct Movements {
     /// From its first owner to its last.
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
-    by_pair: FxHashMap<Pair, HashTable>,
+    by_pair: FxHashMap<Pair, Moved>,
 }
 
 impl Movements {
@@ -28,12 +28,13 @@ impl Movements {
     pub fn actual(
         &self,
         tp: TopicPartition,
+        topic_hash: u32,
         source: MemberId,
         destination: MemberId,
     ) -> TopicPartition {
         let source = self.moved.get(&tp).map_or(source, |&(first, _)| first);
         let moved_back = self.by_pair.get(&(tp.topic, destination, source));
-        let partition = moved_back.and_then(HashTable::first);
+        let partition = moved_back.and_then(|moved| moved.first(topic_hash));
         TopicPartition {
             partition: partition.unwrap_or(tp.partition),
             ..tp
@@ -53,22 +54,18 @@ impl Movements {
             return;
         }
         self.moved.insert(tp, (source, destination));
-        let table = self
-            .by_pair
-            .entry((tp.topic, source, destination))
-            .or_default();
-        // Partitions of one topic never have the same hash.
-        let tie = |_, _| Ordering::Equal;
-        table.put(tp.partition, partition_hash(topic_hash, tp.partition), &tie);
+        let pair = (tp.topic, source, destination);
+        let moved = self.by_pair.entry(pair).or_default();
+        moved.put(tp.partition, topic_hash);
     }
 
     /// Everything that later answers depend on, to compare.
-    pub fn state(&self) -> State {
+    pub fn state(&self, topic_hashes: &[u32]) -> State {
         let tables = self.by_pair.iter();
         State {
             moved: self.moved.clone(),
             tables: tables
-                .map(|(&pair, table)| (pair, (table.slots(), table.keys())))
+                .map(|(&pair, moved)| (pair, moved.state(topic_hashes[pair.0 as usize])))
                 .collect(),
         }
     }
@@ -76,12 +73,131 @@ impl Movements {
     fn forget(&mut self, tp: TopicPartition) -> Option<MemberId> {
         let (source, destination) = self.moved.remove(&tp)?;
         let pair = (tp.topic, source, destination);
-        if let Some(table) = self.by_pair.get_mut(&pair) {
-            table.remove(tp.partition);
-            if table.is_empty() {
+        if let Some(moved) = self.by_pair.get_mut(&pair) {
+            moved.remove(tp.partition);
+            if moved.is_empty() {
                 self.by_pair.remove(&pair);
             }
         }
         Some(source)
+    }
+}
+
+const FEW: usize = 4;
+/// Of a default HashSet.
+const SLOTS: usize = 16;
+
+/// Partitions of one topic that moved between the same two members: a HashSet. So few keep its
+/// default table, in which each slot is a chain in the order in which they were put into it, and
+/// what was taken out has left no trace: their list in that order says the same.
+enum Moved {
+    Few { len: u8, partitions: [u32; FEW] },
+    Many(Box<HashTable>),
+}
+
+impl Default for Moved {
+    fn default() -> Self {
+        Self::Few {
+            len: 0,
+            partitions: [0; FEW],
+        }
+    }
+}
+
+impl Moved {
+    fn first(&self, topic_hash: u32) -> Option<u32> {
+        match self {
+            // Of equal slots the first one.
+            Self::Few { len, partitions } => {
+                let partitions = partitions[..*len as usize].iter().copied();
+                partitions.min_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS))
+            }
+            Self::Many(table) => table.first(),
+        }
+    }
+
+    fn put(&mut self, partition: u32, topic_hash: u32) {
+        // Partitions of one topic never have the same hash.
+        let tie = |_, _| Ordering::Equal;
+        match self {
+            Self::Few { len, partitions } if (*len as usize) < FEW => {
+                partitions[*len as usize] = partition;
+                *len += 1;
+            }
+            Self::Few { partitions, .. } => {
+                let mut table = HashTable::default();
+                for p in partitions.iter().copied().chain([partition]) {
+                    table.put(p, partition_hash(topic_hash, p), &tie);
+                }
+                *self = Self::Many(Box::new(table));
+            }
+            Self::Many(table) => {
+                table.put(partition, partition_hash(topic_hash, partition), &tie);
+            }
+        }
+    }
+
+    fn remove(&mut self, partition: u32) {
+        match self {
+            Self::Few { len, partitions } => {
+                let all = &mut partitions[..*len as usize];
+                if let Some(at) = all.iter().position(|&p| p == partition) {
+                    all.copy_within(at + 1.., at);
+                    *len -= 1;
+                }
+            }
+            Self::Many(table) => table.remove(partition),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Few { len, .. } => *len == 0,
+            Self::Many(table) => table.is_empty(),
+        }
+    }
+
+    /// How large the table is, and what is in it in its order.
+    fn state(&self, topic_hash: u32) -> (usize, Vec<u32>) {
+        match self {
+            Self::Few { len, partitions } => {
+                let mut partitions = partitions[..*len as usize].to_vec();
+                partitions.sort_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS));
+                (SLOTS, partitions)
+            }
+            Self::Many(table) => (table.slots(), table.keys()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_are_in_the_order_of_a_table() {
+        let mut seed = 1u32;
+        for _ in 0..2000 {
+            let (mut moved, mut table) = (Moved::default(), HashTable::default());
+            let mut all: Vec<u32> = Vec::new();
+            for _ in 0..12 {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let partition = seed >> 26;
+                if let Some(at) = all.iter().position(|&other| other == partition) {
+                    all.remove(at);
+                    moved.remove(partition);
+                    table.remove(partition);
+                } else {
+                    all.push(partition);
+                    moved.put(partition, 7);
+                    table.put(partition, partition_hash(7, partition), &|_, _| {
+                        Ordering::Equal
+                    });
+                }
+                assert_eq!(moved.first(7), table.first());
+                assert_eq!(moved.state(7), (table.slots(), table.keys()));
+                assert_eq!(moved.is_empty(), table.is_empty());
+            }
+        }
     }
 }

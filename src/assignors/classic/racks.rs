@@ -45,6 +45,18 @@ impl Racks {
         !self.of_member.is_empty()
     }
 
+    /// The member's rack, if racks are active.
+    pub fn of_member(&self, member: MemberId) -> Option<RackId> {
+        self.of_member.get(member as usize).copied().flatten()
+    }
+
+    /// Racks of a partition's replicas.
+    pub fn of_partition(&self, id: PartitionId) -> &[RackId] {
+        self.of_partition
+            .get(id as usize)
+            .map_or(&[], Vec::as_slice)
+    }
+
     /// How many members are in a rack with a replica of the partition.
     pub fn members_near(&self, id: PartitionId) -> u32 {
         self.members_near[id as usize]
@@ -52,20 +64,13 @@ impl Racks {
 
     /// Whether the member is in a rack with a replica of the partition.
     pub fn near(&self, member: MemberId, id: PartitionId) -> bool {
-        let rack = self.of_member.get(member as usize).copied().flatten();
-        rack.is_some_and(|rack| {
-            let racks = self.of_partition.get(id as usize);
-            racks.is_some_and(|racks| racks.binary_search(&rack).is_ok())
-        })
+        let rack = self.of_member(member);
+        rack.is_some_and(|rack| self.of_partition(id).binary_search(&rack).is_ok())
     }
 
     /// Whether the member has a rack and no replica of the partition is in it.
     pub fn mismatch(&self, member: MemberId, id: PartitionId) -> bool {
-        let has_rack = self
-            .of_member
-            .get(member as usize)
-            .is_some_and(Option::is_some);
-        has_rack && !self.near(member, id)
+        self.of_member(member).is_some() && !self.near(member, id)
     }
 
     /// Position of the first member from `start` on, in a circle, that is near the partition.

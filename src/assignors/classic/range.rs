@@ -38,44 +38,25 @@ pub fn assign(group: &GroupSpec) -> Assignment {
 }
 
 /// Step 3 when no rack pass came before it: every member in order takes its whole share at once, so
-/// that how many it gets is known before, and each run goes to its place in the answer.
+/// that how many it gets is known before, and each run goes to its place in the answer. Where the
+/// shares are empty, only the members with an extra partition get any, and the others need no look.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
-    let mut offsets = vec![0u32; group.members.len() + 1];
+    let mut counts = vec![0u32; group.members.len()];
     for topic in topics {
-        for (position, &member) in topic.subscribers.iter().enumerate() {
-            offsets[member as usize + 1] += topic.whole_share(position);
+        for (position, &member) in topic.takers().iter().enumerate() {
+            counts[member as usize] += topic.whole_share(position);
         }
     }
-    for m in 0..group.members.len() {
-        offsets[m + 1] += offsets[m];
-    }
-    let mut next = offsets.clone();
-    let nothing = TopicPartition {
-        topic: 0,
-        partition: 0,
-    };
-    let mut partitions = vec![nothing; offsets[group.members.len()] as usize];
-    for topic in topics {
-        let mut first = 0;
-        for (position, &member) in topic.subscribers.iter().enumerate() {
-            let end = first + topic.whole_share(position);
-            let at = &mut next[member as usize];
-            let run = &mut partitions[*at as usize..(*at + end - first) as usize];
-            for (place, partition) in run.iter_mut().zip(first..) {
-                *place = TopicPartition {
-                    topic: topic.topic,
-                    partition,
-                };
+    Assignment::of_counts(&counts, |places| {
+        for topic in topics {
+            let mut first = 0;
+            for (position, &member) in topic.takers().iter().enumerate() {
+                let end = first + topic.whole_share(position);
+                places.give_run(member, topic.topic, first..end);
+                first = end;
             }
-            *at += end - first;
-            first = end;
         }
-    }
-    Assignment {
-        offsets,
-        partitions,
-        anomalies: Vec::new(),
-    }
+    })
 }
 
 /// A topic on its way: its subscribers in order, and what each may still take.
@@ -99,6 +80,16 @@ impl TopicShare<'_> {
     /// What a subscriber gets when nobody has taken anything before.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
+    }
+
+    /// The subscribers that get anything when nobody has taken anything before.
+    fn takers(&self) -> &[MemberId] {
+        let count = if self.share > 0 {
+            self.subscribers.len()
+        } else {
+            self.extras
+        };
+        &self.subscribers[..count]
     }
 
     fn room(&self, position: usize) -> usize {
@@ -232,6 +223,7 @@ fn assign_co_partitioned(
     let first = &topics[together[0]];
     let partitions = first.partition_racks.len() as u32;
     let mut waiting: Vec<usize> = (0..first.subscribers.len()).collect();
+    let mut given = vec![false; partitions as usize];
     for partition in 0..partitions {
         let fits = |topic: &TopicShare, position| {
             topic.rack_matches(position, partition) && topic.room(position) > 0
@@ -243,10 +235,15 @@ fn assign_co_partitioned(
         let position = waiting[at];
         for &t in together {
             topics[t].take(position, &[partition], assignment);
-            topics[t].unassigned.retain(|&p| p != partition);
         }
+        given[partition as usize] = true;
         if together.iter().all(|&t| topics[t].room(position) == 0) {
             waiting.remove(at);
         }
+    }
+    // Nobody looks at what is left before now; without racks nothing was given.
+    for &t in together {
+        let is_given = |p: u32| given.get(p as usize) == Some(&true);
+        topics[t].unassigned.retain(|&p| !is_given(p));
     }
 }

@@ -11,13 +11,13 @@ pub const NAME: &str = "sticky";
 
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
-    let claims = settle(group, interrupt);
+    let (claims, owned) = settle(group, interrupt);
     // 2.
     let lists = if claims.equal_subscriptions {
-        constrained::assign(NAME, &claims)?.assignment
+        constrained::assign(NAME, &claims, owned)?.assignment
     // 3.
     } else {
-        general::assign(NAME, &claims, sent_by_sticky)?.0
+        general::assign(NAME, &claims, owned, sent_by_sticky)?.0
     };
     let mut answer = claims.answer(&lists);
     if !claims.is_plain() {

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use crate::group::{GroupSpec, MemberId, TopicId};
-use crate::order::{compare_names, java_hash_order};
+use crate::order::hash_order;
 
 /// Subscribed topics that have partitions, as the leader walks them.
 pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
+    let ranks = group.topic_ranks();
     let mut seen = vec![false; group.topics.len()];
     let mut subscribed: Vec<TopicId> = Vec::new();
     let mut before = None;
@@ -24,8 +25,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
             }
         }
         // A subscription arrives sorted; of each only what is new counts, so only that is sorted.
-        let name = |topic: &TopicId| group.topics[*topic as usize].name;
-        subscribed[new..].sort_by(|a, b| compare_names(name(a), name(b)));
+        subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
     }
     let mut topics = in_hash_order(group, &subscribed);
     topics.retain(|&topic| group.topics[topic as usize].partitions > 0);
@@ -33,54 +33,104 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
 }
 
 /// Distinct topics as a default HashMap gives them back that they were put into one by one.
-pub fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
-    let names: Vec<&str> = topics
-        .iter()
-        .map(|&topic| group.topics[topic as usize].name)
-        .collect();
-    let order = java_hash_order(&names);
+fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
+    let hashes = topics.iter().map(|&t| group.topic_hashes()[t as usize]);
+    let order = hash_order(&hashes.collect::<Vec<_>>(), |i| {
+        group.topics[topics[i as usize] as usize].name
+    });
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// Who subscribes to each topic: `members[offsets[t]..offsets[t + 1]]`.
+/// Members next to each other in the group that list the same topics are one run: what is asked of
+/// a subscription is asked once of a run.
+struct Runs {
+    /// By member, ascending.
+    of_member: Vec<u32>,
+    /// The first member of each.
+    first: Vec<MemberId>,
+}
+
+impl Runs {
+    fn of(group: &GroupSpec) -> Self {
+        let mut of_member = Vec::with_capacity(group.members.len());
+        let mut first = Vec::new();
+        for m in 0..group.members.len() as MemberId {
+            if m == 0 || !group.same_subscription(m - 1, m) {
+                first.push(m);
+            }
+            of_member.push(first.len() as u32 - 1);
+        }
+        Self { of_member, first }
+    }
+}
+
+/// Who subscribes to each topic: `members[of_topic[t].0..of_topic[t].1]`. Topics that only one run
+/// of members lists share the members of that run.
 pub struct Subscribers {
-    offsets: Vec<u32>,
+    of_topic: Vec<(u32, u32)>,
     members: Vec<MemberId>,
+    /// Topics that somebody lists twice.
+    doubled: Vec<bool>,
 }
 
 impl Subscribers {
     /// In the given order of members; one that lists a topic twice stands twice, next to itself.
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
-        let mut offsets = vec![0; group.topics.len() + 1];
-        for &member in order {
-            for &topic in group.subscription(member) {
-                offsets[topic as usize + 1] += 1;
+        let runs = Runs::of(group);
+        let (spans, mut members) = members_of_runs(&runs, order);
+        // How many of its subscribers each topic has by now, and the run that listed it last.
+        let mut of_topic = vec![(0, 0); group.topics.len()];
+        let mut listings = vec![(0u32, u32::MAX); group.topics.len()];
+        let mut doubled = vec![false; group.topics.len()];
+        for (run, &first) in runs.first.iter().enumerate() {
+            let (start, end) = spans[run];
+            for &topic in group.subscription(first) {
+                let t = topic as usize;
+                doubled[t] |= listings[t].1 == run as u32;
+                listings[t] = (listings[t].0 + 1, run as u32);
+                of_topic[t] = if listings[t].0 == 1 {
+                    (start, end)
+                } else {
+                    (0, of_topic[t].1 - of_topic[t].0 + end - start)
+                };
             }
         }
-        for t in 1..offsets.len() {
-            offsets[t] += offsets[t - 1];
+        // The others have lists of their own, behind those of the runs.
+        let shared = |t: usize| listings[t].0 < 2;
+        let mut end = members.len() as u32;
+        for t in (0..of_topic.len()).filter(|&t| !shared(t)) {
+            let count = of_topic[t].1 - of_topic[t].0;
+            of_topic[t] = (end, end);
+            end += count;
         }
-        let mut next = offsets.clone();
-        let mut members = vec![0; offsets[offsets.len() - 1] as usize];
-        for &member in order {
-            for &topic in group.subscription(member) {
-                let at = &mut next[topic as usize];
-                members[*at as usize] = member;
-                *at += 1;
+        if end as usize > members.len() {
+            members.resize(end as usize, 0);
+            for &member in order {
+                for &topic in group.subscription(member) {
+                    if !shared(topic as usize) {
+                        let at = &mut of_topic[topic as usize].1;
+                        members[*at as usize] = member;
+                        *at += 1;
+                    }
+                }
             }
         }
-        Self { offsets, members }
+        Self {
+            of_topic,
+            members,
+            doubled,
+        }
     }
 
     pub fn to(&self, topic: TopicId) -> &[MemberId] {
-        let t = topic as usize;
-        &self.members[self.offsets[t] as usize..self.offsets[t + 1] as usize]
+        let (start, end) = self.of_topic[topic as usize];
+        &self.members[start as usize..end as usize]
     }
 
     /// The same, each member once.
     pub fn distinct(&self, topic: TopicId) -> Cow<'_, [MemberId]> {
         let members = self.to(topic);
-        if members.windows(2).all(|pair| pair[0] != pair[1]) {
+        if !self.doubled[topic as usize] {
             return Cow::Borrowed(members);
         }
         let mut members = members.to_vec();
@@ -89,12 +139,26 @@ impl Subscribers {
     }
 }
 
+/// The members of each run, in the given order, and where they stand.
+fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<MemberId>) {
+    // Members of a run stand next to each other in the group: its place starts at its first one.
+    let mut spans: Vec<_> = runs.first.iter().map(|&first| (first, first)).collect();
+    let mut members = vec![0; order.len()];
+    for &member in order {
+        let at = &mut spans[runs.of_member[member as usize] as usize].1;
+        members[*at as usize] = member;
+        *at += 1;
+    }
+    (spans, members)
+}
+
 /// Which members subscribe to which topics: a bit each, as long as they are few; a large group of
 /// many topics (named, not necessarily there) is searched instead.
 pub struct Subscriptions {
+    runs: Runs,
     topics: usize,
     bits: Vec<u64>,
-    /// Sorted topics of each member, when there are no bits.
+    /// Sorted topics of each run, when there are no bits.
     sorted: Vec<Vec<TopicId>>,
 }
 
@@ -102,26 +166,28 @@ const MOST_BITS: usize = 1 << 30;
 
 impl Subscriptions {
     pub fn of(group: &GroupSpec) -> Self {
-        let (members, topics) = (group.members.len(), group.topics.len());
-        let of = |m: usize| group.subscription(m as MemberId);
+        let runs = Runs::of(group);
+        let topics = group.topics.len();
         let mut bits = Vec::new();
         let mut sorted = Vec::new();
-        if members.saturating_mul(topics) <= MOST_BITS {
-            bits.resize((members * topics).div_ceil(64), 0u64);
-            for m in 0..members {
-                for &topic in of(m) {
-                    let bit = m * topics + topic as usize;
+        let of_run = runs.first.iter().map(|&first| group.subscription(first));
+        if runs.first.len().saturating_mul(topics) <= MOST_BITS {
+            bits.resize((runs.first.len() * topics).div_ceil(64), 0u64);
+            for (run, listed) in of_run.enumerate() {
+                for &topic in listed {
+                    let bit = run * topics + topic as usize;
                     bits[bit / 64] |= 1 << (bit % 64);
                 }
             }
         } else {
-            sorted.extend((0..members).map(|m| {
-                let mut own = of(m).to_vec();
+            sorted.extend(of_run.map(|listed| {
+                let mut own = listed.to_vec();
                 own.sort_unstable();
                 own
             }));
         }
         Self {
+            runs,
             topics,
             bits,
             sorted,
@@ -129,10 +195,11 @@ impl Subscriptions {
     }
 
     pub fn has(&self, member: MemberId, topic: TopicId) -> bool {
-        if let Some(topics) = self.sorted.get(member as usize) {
+        let run = self.runs.of_member[member as usize] as usize;
+        if let Some(topics) = self.sorted.get(run) {
             return topics.binary_search(&topic).is_ok();
         }
-        let bit = member as usize * self.topics + topic as usize;
+        let bit = run * self.topics + topic as usize;
         self.bits[bit / 64] >> (bit % 64) & 1 == 1
     }
 }

@@ -1,0 +1,297 @@
+//! Steps 6 and 7 of the general algorithm: partitions move until nothing moves any more.
+//!
+//! Shortcuts that cannot change the answer:
+//! - Kafka asks before every partition whether the group is balanced, and stops if it is. Only a
+//!   move changes that, and what stops before a partition that would stay where it is might as well
+//!   stop later: so it is asked only before a move (or an exception). Where a partition is owned
+//!   twice the question itself may throw: there it is asked where Kafka asks it.
+//! - Before a move it is mostly known already: `is_balanced.rs`.
+//! - Whether a subscriber has at least two less than an owner is decided by the smallest of them,
+//!   unless one of them was taken out, on which Kafka's class fails when it meets it first.
+//! - A run of partitions whose owners have at most one more than the smallest member of all stays
+//!   where it is (`is_settled`).
+//! - Subscribers of the topic at hand are kept by size (`Smallest`), those of others are not.
+
+use super::is_balanced::Witness;
+use super::smallest::Smallest;
+use super::spread::Spread;
+use super::{Build, Run};
+use crate::assignors::classic::claims::{NOBODY, PartitionId};
+use crate::assignors::classic::movements::{self, Movements};
+use crate::error::GroupError;
+use crate::group::{MemberId, TopicId};
+use crate::lists::Lists;
+
+/// Groups that settle do so in fewer passes.
+const FIRST_SAVED_PASS: usize = 8;
+
+/// All that what follows depends on; in what order a member was given its partitions is not.
+#[derive(PartialEq)]
+struct State {
+    owners: Vec<MemberId>,
+    movements: movements::State,
+}
+
+pub struct Balance<'c, 'g, 'a> {
+    pub(super) build: Build<'c, 'g, 'a>,
+    movements: Movements,
+    pub(super) spread: Spread,
+    /// Of `of_topic`, and where each of its subscribers stands there.
+    smallest: Smallest,
+    of_topic: Option<TopicId>,
+    place: Vec<u32>,
+    /// Who could take a partition from whom when the group was last found unbalanced.
+    pub(super) witness: Option<Witness>,
+    /// Whether it is known that the group is not balanced as it is now.
+    pub(super) unbalanced: bool,
+    /// Equal owners have equal sums; other owners hardly ever.
+    sum: u64,
+}
+
+impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
+    pub fn new(build: Build<'c, 'g, 'a>) -> Self {
+        let sizes = build.current.sizes().iter().zip(&build.fixed);
+        let spread = Spread::of(sizes.filter(|&(_, fixed)| !fixed).map(|(&size, _)| size));
+        Self {
+            movements: Movements::default(),
+            spread,
+            smallest: Smallest::default(),
+            of_topic: None,
+            place: vec![0; build.fixed.len()],
+            witness: None,
+            unbalanced: false,
+            sum: 0,
+            build,
+        }
+    }
+
+    pub fn balance(
+        mut self,
+        unassigned: Vec<Run>,
+        initializing: bool,
+    ) -> Result<Lists, GroupError> {
+        let build = &self.build;
+        // What was there first is looked at only if something was owned.
+        let before = (!initializing).then(|| build.current.lists());
+        let contested = |run: &Run| build.is_contested(build.claims.topic(run.start));
+        let all = build.topics.iter().map(|&t| build.claims.of_topic(t));
+        let all: Vec<Run> = all.filter(contested).collect();
+        if !build.revocation {
+            let mut unassigned = unassigned;
+            unassigned.retain(contested);
+            self.reassign(&unassigned)?;
+        }
+        let moved = self.reassign(&all)?;
+        let current = self.build.current.into_lists();
+        let score = |lists: &Lists| score(lists, &self.build.fixed);
+        match before {
+            Some(before) if moved && score(&current) >= score(&before) => Ok(before),
+            _ => Ok(current),
+        }
+    }
+
+    fn reassign(&mut self, runs: &[Run]) -> Result<bool, GroupError> {
+        let mut moved_any = false;
+        let (mut passes, mut save_at) = (0, FIRST_SAVED_PASS);
+        let mut saved: Option<(u64, State)> = None;
+        while self.pass(runs)? {
+            moved_any = true;
+            // A pass depends on nothing but the state: one that comes again comes again for ever.
+            passes += 1;
+            let known = saved.as_ref().filter(|(sum, _)| *sum == self.sum);
+            if known.is_some_and(|(_, state)| *state == self.state()) {
+                return Err(GroupError::assignor_never_ends(self.build.name));
+            }
+            if passes == save_at {
+                saved = Some((self.sum, self.state()));
+                save_at *= 2;
+            }
+        }
+        Ok(moved_any)
+    }
+
+    fn state(&self) -> State {
+        let hashes = self.build.claims.group.topic_hashes();
+        State {
+            owners: self.build.current.owners().to_vec(),
+            movements: self.movements.state(hashes),
+        }
+    }
+
+    /// Whether anything moved.
+    fn pass(&mut self, runs: &[Run]) -> Result<bool, GroupError> {
+        let mut moved = false;
+        for run in runs {
+            self.build.claims.go_on()?;
+            if self.is_settled(run) {
+                continue;
+            }
+            for id in run.clone() {
+                if self.build.ghosts && self.is_balanced()? {
+                    return Ok(moved);
+                }
+                let better = self.better_owner(id);
+                if matches!(better, Ok(None)) {
+                    continue;
+                }
+                if !self.shows_imbalance(id, &better) && self.is_balanced()? {
+                    return Ok(moved);
+                }
+                if let Some(destination) = better? {
+                    self.build.claims.go_on()?;
+                    self.relocate(id, destination);
+                    moved = true;
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Whether nothing in a run moves, nor makes Kafka throw.
+    fn is_settled(&self, run: &Run) -> bool {
+        let build = &self.build;
+        let has_other_reasons = build.ghosts
+            || !build.previous.is_empty()
+            || build.meets_fixed[build.claims.topic(run.start) as usize];
+        let current = &build.current;
+        let owners = &current.owners()[run.start as usize..run.end as usize];
+        let most = self.spread.least + 1;
+        !has_other_reasons
+            && (self.spread.most <= most || {
+                let size = |&owner: &MemberId| current.size(owner);
+                owners.iter().all(|owner| size(owner) <= most)
+            })
+    }
+
+    /// To whom a partition goes, if not to its owner.
+    fn better_owner(&mut self, id: PartitionId) -> Result<Option<MemberId>, GroupError> {
+        let owner = self.build.current.owner(id);
+        let size = self.size(owner)?;
+        if let Some(&(previous, _)) = self.build.previous.get(id as usize)
+            && previous != NOBODY
+            && size > self.size(previous)? + 1
+        {
+            return Ok(Some(previous));
+        }
+        let topic = self.build.claims.topic(id);
+        let smallest = self.smallest(topic);
+        // Nobody of its subscribers was taken out: then the smallest decides for all of them.
+        let above = if self.build.meets_fixed[topic as usize] {
+            self.is_above_other(id, owner, size)?
+        } else {
+            smallest.is_some_and(|(smallest, _)| size > smallest + 1)
+        };
+        Ok(smallest.filter(|_| above).map(|(_, member)| member))
+    }
+
+    /// Whether a subscriber has at least two partitions less than the owner. If the owner is near
+    /// the partition, those that are too come first: that only tells whether Kafka's class meets a
+    /// member that was taken out before it finds one.
+    fn is_above_other(
+        &self,
+        id: PartitionId,
+        owner: MemberId,
+        size: usize,
+    ) -> Result<bool, GroupError> {
+        let build = &self.build;
+        let topic = build.claims.topic(id);
+        // In hash order, as Kafka meets them.
+        let members = build.claims.members.iter();
+        let subscribers = members.filter(|&&m| build.subscribes(m, topic));
+        let subscribers: Vec<MemberId> = subscribers.copied().collect();
+        if build.racks.near(owner, id) {
+            for &other in &subscribers {
+                if build.racks.near(other, id) && size > self.size(other)? + 1 {
+                    return Ok(true);
+                }
+            }
+        }
+        for other in subscribers {
+            if size > self.size(other)? + 1 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Size and name of the first subscriber by size and id, of those that take part.
+    fn smallest(&mut self, topic: TopicId) -> Option<(usize, MemberId)> {
+        let build = &self.build;
+        let members = build.subscribers.distinct(topic);
+        if self.of_topic.replace(topic) != Some(topic) {
+            let size = |m: MemberId| build.current.size(m) as u32;
+            let takes_part = |m: MemberId| !build.fixed[m as usize];
+            let sizes = members.iter().map(|&m| takes_part(m).then(|| size(m)));
+            self.smallest.fill(sizes);
+            for (place, &m) in members.iter().enumerate() {
+                self.place[m as usize] = place as u32;
+            }
+        }
+        let (size, place) = self.smallest.first()?;
+        Some((size as usize, members[place]))
+    }
+
+    fn relocate(&mut self, id: PartitionId, destination: MemberId) {
+        let claims = self.build.claims;
+        let tp = claims.partition(id);
+        let hash = claims.group.topic_hashes()[tp.topic as usize];
+        let owner = self.build.current.owner(id);
+        let tp = self.movements.actual(tp, hash, owner, destination);
+        let Some(id) = claims.id(tp) else { return };
+        let source = self.build.current.owner(id);
+        self.movements.record(tp, hash, source, destination);
+        self.sum ^= mixed(id, source) ^ mixed(id, destination);
+        self.unbalanced = false;
+        let size = self.build.current.size(source);
+        self.build.current.take(source, id);
+        self.resized(source, size);
+        let size = self.build.current.size(destination);
+        self.build.current.give(destination, id);
+        self.resized(destination, size);
+    }
+
+    fn resized(&mut self, member: MemberId, before: usize) {
+        let size = self.build.current.size(member) as u32;
+        self.spread.resized(before as u32, size);
+        if let Some(topic) = self.of_topic {
+            let members = self.build.subscribers.distinct(topic);
+            let place = self.place[member as usize] as usize;
+            if members.get(place) == Some(&member) {
+                self.smallest.set(place, size);
+            }
+        }
+    }
+
+    pub(super) fn size(&self, member: MemberId) -> Result<usize, GroupError> {
+        if member == NOBODY || self.build.fixed[member as usize] {
+            return Err(GroupError::assignor_throws(
+                self.build.name,
+                "NullPointerException",
+                "a member that takes no part in balancing is still known as an owner",
+            ));
+        }
+        Ok(self.build.current.size(member))
+    }
+}
+
+/// Sum of the size differences of all pairs of members, as Java's 32-bit int has it.
+fn score(lists: &Lists, fixed: &[bool]) -> i32 {
+    let taking_part = (0..lists.members()).filter(|&m| !fixed[m]);
+    let mut sizes: Vec<i64> = taking_part
+        .map(|m| lists.len_of(m as MemberId) as i64)
+        .collect();
+    sizes.sort_unstable();
+    // In ascending order, the i-th of n is the larger one in i pairs, the smaller in n - 1 - i.
+    let n = sizes.len() as i64;
+    let terms = sizes
+        .iter()
+        .zip(0i64..)
+        .map(|(size, i)| size * (2 * i - n + 1));
+    terms.fold(0i64, i64::wrapping_add) as i32
+}
+
+/// What one partition and its owner add to the sum of a state.
+fn mixed(id: PartitionId, owner: MemberId) -> u64 {
+    use std::hash::{BuildHasher, BuildHasherDefault};
+    BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))
+}

@@ -1,0 +1,128 @@
+//! Who holds what, and in which order each was given it.
+//!
+//! A member's list is never written down while partitions move: it is what the log says that it was
+//! given and that was not taken away again, from first to last.
+
+use crate::assignors::classic::claims::{NOBODY, PartitionId};
+use crate::group::MemberId;
+use crate::lists::Lists;
+
+const GONE: PartitionId = PartitionId::MAX;
+/// How long a log of so many partitions may become before its gaps are closed.
+fn with_gaps(held: usize) -> usize {
+    held + held / 8 + 1024
+}
+
+pub struct Holdings {
+    /// By partition: who was given it last.
+    owner: Vec<MemberId>,
+    sizes: Vec<u32>,
+    held: usize,
+    /// Partitions in the order in which they were given; `GONE` where one was taken away.
+    log: Vec<PartitionId>,
+    /// By partition: its last place in the log.
+    place: Vec<u32>,
+    /// To whom each entry belongs, where partitions may be held twice; else the owner tells.
+    holder: Option<Vec<MemberId>>,
+}
+
+impl Holdings {
+    pub fn new(members: usize, partitions: usize, twice: bool) -> Self {
+        Self {
+            owner: vec![NOBODY; partitions],
+            sizes: vec![0; members],
+            held: 0,
+            log: Vec::with_capacity(with_gaps(partitions)),
+            place: vec![0; partitions],
+            holder: twice.then(Vec::new),
+        }
+    }
+
+    pub fn owner(&self, id: PartitionId) -> MemberId {
+        self.owner[id as usize]
+    }
+
+    pub fn owners(&self) -> &[MemberId] {
+        &self.owner
+    }
+
+    pub fn size(&self, member: MemberId) -> usize {
+        self.sizes[member as usize] as usize
+    }
+
+    pub fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    pub fn give(&mut self, member: MemberId, id: PartitionId) {
+        if self.log.len() >= with_gaps(self.held) {
+            self.close_gaps();
+        }
+        self.owner[id as usize] = member;
+        self.place[id as usize] = self.log.len() as u32;
+        self.log.push(id);
+        if let Some(holder) = &mut self.holder {
+            holder.push(member);
+        }
+        self.sizes[member as usize] += 1;
+        self.held += 1;
+    }
+
+    /// Takes away a partition that the member holds, where it stands first.
+    pub fn take(&mut self, member: MemberId, id: PartitionId) {
+        let place = match &self.holder {
+            None => Some(self.place[id as usize] as usize),
+            Some(holder) => {
+                let mut entries = self.log.iter().zip(holder);
+                entries.position(|(&other, &of)| other == id && of == member)
+            }
+        };
+        if let Some(place) = place {
+            self.log[place] = GONE;
+            self.sizes[member as usize] -= 1;
+            self.held -= 1;
+        }
+    }
+
+    /// Who holds what, each member's in order.
+    pub fn iter(&self) -> impl Iterator<Item = (MemberId, PartitionId)> {
+        let entries = self.log.iter().enumerate().filter(|&(_, &id)| id != GONE);
+        entries.map(|(place, &id)| match &self.holder {
+            None => (self.owner[id as usize], id),
+            Some(holder) => (holder[place], id),
+        })
+    }
+
+    pub fn lists(&self) -> Lists {
+        let mut lists = Lists::with_room(self.sizes.iter().copied());
+        for (member, id) in self.iter() {
+            lists.push(member, id);
+        }
+        lists
+    }
+
+    /// The same, when nothing else is asked any more.
+    pub fn into_lists(mut self) -> Lists {
+        self.place = Vec::new();
+        self.lists()
+    }
+
+    fn close_gaps(&mut self) {
+        let mut kept = 0;
+        for place in 0..self.log.len() {
+            let id = self.log[place];
+            if id != GONE {
+                self.log[kept] = id;
+                self.place[id as usize] = kept as u32;
+                if let Some(holder) = &mut self.holder {
+                    holder[kept] = holder[place];
+                }
+                kept += 1;
+            }
+        }
+        self.log.truncate(kept);
+        if let Some(holder) = &mut self.holder {
+            holder.truncate(kept);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Whether a group is balanced, the question that Kafka's class asks before every partition: it looks
+//! at all members, their topics and all partitions of these.
+//!
+//! Shortcuts that cannot change the answer:
+//! - A partition that would move to a smaller subscriber shows by itself that the group is not
+//!   balanced, unless that subscriber has all it can have already (`shows_imbalance`).
+//! - What unbalanced the group before does so still as long as the same member could take the same
+//!   partition (`still_holds`).
+//! - Else every topic's largest owner decides in place of every partition: a member can gain if any
+//!   owner in its topics has two more, and then the largest has (`find_witness`). In what order
+//!   members are looked at tells only who is found first.
+//! - Only where a partition is owned twice does it matter which one, and may the question itself
+//!   throw: there it is asked as Kafka asks it (`can_anybody_gain`).
+
+use super::balance::Balance;
+use crate::assignors::classic::claims::{NOBODY, PartitionId};
+use crate::error::GroupError;
+use crate::group::{MemberId, TopicId};
+
+/// `gainer` could take a partition of `topic` from `holder`, who has at least two more.
+#[derive(Clone, Copy)]
+pub struct Witness {
+    gainer: MemberId,
+    topic: TopicId,
+    partition: PartitionId,
+}
+
+impl Balance<'_, '_, '_> {
+    /// Whether that a partition would move, or throw, says that the group is not balanced.
+    pub(super) fn shows_imbalance(
+        &self,
+        id: PartitionId,
+        better: &Result<Option<MemberId>, GroupError>,
+    ) -> bool {
+        let build = &self.build;
+        let topic = build.claims.topic(id);
+        let shows = |&gainer: &MemberId| {
+            build.subscribes(gainer, topic)
+                && build.current.size(gainer) != build.possible[gainer as usize]
+        };
+        !build.ghosts
+            && better
+                .as_ref()
+                .is_ok_and(|better| better.as_ref().is_some_and(shows))
+    }
+
+    /// Whether no member could take a partition of its topics from one with two or more more.
+    pub(super) fn is_balanced(&mut self) -> Result<bool, GroupError> {
+        if self.unbalanced {
+            return Ok(false);
+        }
+        if self.spread.least + 1 >= self.spread.most {
+            return Ok(true);
+        }
+        self.unbalanced = if self.build.ghosts {
+            self.can_anybody_gain()?
+        } else {
+            self.witness = self.witness.filter(|&known| self.still_holds(known));
+            self.witness = self.witness.or_else(|| self.find_witness());
+            self.witness.is_some()
+        };
+        Ok(!self.unbalanced)
+    }
+
+    /// Whether what unbalanced the group still does: that is all that the test would find again.
+    fn still_holds(&self, known: Witness) -> bool {
+        let build = &self.build;
+        let size = build.current.size(known.gainer);
+        let holder = build.current.owner(known.partition);
+        size != build.possible[known.gainer as usize]
+            && !build.fixed[holder as usize]
+            && size + 1 < build.current.size(holder)
+            && build.claims.topic(known.partition) == known.topic
+    }
+
+    fn find_witness(&self) -> Option<Witness> {
+        let build = &self.build;
+        let largest = self.largest_holders();
+        let taking_part = (0..build.fixed.len() as MemberId).filter(|&m| !build.fixed[m as usize]);
+        for gainer in taking_part {
+            let size = build.current.size(gainer);
+            if size == build.possible[gainer as usize] {
+                continue;
+            }
+            for topic in build.topics_of(gainer) {
+                let (most, partition) = largest[topic as usize];
+                if size + 1 < most {
+                    return Some(Witness {
+                        gainer,
+                        topic,
+                        partition,
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// Of each topic the size of its largest holder, and a partition that it holds.
+    fn largest_holders(&self) -> Vec<(usize, PartitionId)> {
+        let build = &self.build;
+        let mut largest = vec![(0, 0); build.claims.group.topics.len()];
+        for &topic in &build.claims.topics {
+            for id in build.claims.of_topic(topic) {
+                let m = build.current.owner(id);
+                if m != NOBODY && !build.fixed[m as usize] {
+                    let size = build.current.size(m);
+                    if size > largest[topic as usize].0 {
+                        largest[topic as usize] = (size, id);
+                    }
+                }
+            }
+        }
+        largest
+    }
+
+    /// The same question where a partition may be owned twice, as Kafka asks it.
+    fn can_anybody_gain(&self) -> Result<bool, GroupError> {
+        let build = &self.build;
+        let lists = build.current.lists();
+        // Owners in hash order: where a partition is owned twice, the last one counts.
+        let mut holder = vec![NOBODY; build.claims.numbered()];
+        let owners = build.claims.owners.iter();
+        for &m in owners.filter(|&&m| !build.fixed[m as usize]) {
+            for &id in lists.of(m) {
+                holder[id as usize] = m;
+            }
+        }
+        let mut members: Vec<MemberId> = build.claims.group.members_by_name().to_vec();
+        members.retain(|&m| !build.fixed[m as usize]);
+        members.sort_by_key(|&m| build.current.size(m));
+        for member in members {
+            let size = build.current.size(member);
+            if size == build.possible[member as usize] {
+                continue;
+            }
+            for topic in build.topics_of(member) {
+                for id in build.claims.of_topic(topic) {
+                    if !lists.of(member).contains(&id)
+                        && size + 1 < self.size(holder[id as usize])?
+                    {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,75 @@
+//! Who of some members has the fewest partitions, the first of equals? A tournament: each place
+//! above holds the smaller one of the two below it, so that a change goes up one path to the top.
+
+/// Size and place of a member in one number, which orders them; `NONE` takes no part.
+type Key = u64;
+const NONE: Key = Key::MAX;
+
+#[derive(Default)]
+pub struct Smallest {
+    /// The winner at 1; those of place n at 2n and 2n + 1; the members in the second half.
+    tree: Vec<Key>,
+}
+
+impl Smallest {
+    /// Sets the members' sizes, None for those that take no part.
+    pub fn fill(&mut self, sizes: impl ExactSizeIterator<Item = Option<u32>>) {
+        let leaves = sizes.len().next_power_of_two();
+        self.tree.clear();
+        self.tree.resize(leaves, NONE);
+        let keys = sizes.enumerate();
+        self.tree
+            .extend(keys.map(|(place, size)| size.map_or(NONE, |size| key(size, place))));
+        self.tree.resize(2 * leaves, NONE);
+        for n in (1..leaves).rev() {
+            self.tree[n] = self.tree[2 * n].min(self.tree[2 * n + 1]);
+        }
+    }
+
+    /// Size and place.
+    pub fn first(&self) -> Option<(u32, usize)> {
+        let &first = self.tree.get(1).filter(|&&first| first != NONE)?;
+        Some(((first >> 32) as u32, first as u32 as usize))
+    }
+
+    pub fn set(&mut self, place: usize, size: u32) {
+        let mut n = self.tree.len() / 2 + place;
+        self.tree[n] = key(size, place);
+        while n > 1 {
+            self.tree[n / 2] = self.tree[n].min(self.tree[n ^ 1]);
+            n /= 2;
+        }
+    }
+}
+
+fn key(size: u32, place: usize) -> Key {
+    Key::from(size) << 32 | place as Key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_smallest_wins() {
+        let mut seed = 1u32;
+        for members in 0..40usize {
+            let mut sizes: Vec<Option<u32>> = (0..members)
+                .map(|m| (m % 5 != 3).then_some(m as u32 % 3))
+                .collect();
+            let mut smallest = Smallest::default();
+            smallest.fill(sizes.iter().copied());
+            for _ in 0..200 {
+                let places = sizes.iter().enumerate();
+                let expected = places.filter_map(|(place, size)| Some(((*size)?, place)));
+                assert_eq!(smallest.first(), expected.min());
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let place = (seed >> 8) as usize % members.max(1);
+                if let Some(Some(size)) = sizes.get_mut(place) {
+                    *size = seed >> 29;
+                    smallest.set(place, *size);
+                }
+            }
+        }
+    }
+}

@@ -85,6 +85,23 @@ def borders(group: kr.GroupSpec, line: bytes, seconds: float) -> dict[str, Any]:
     }
 
 
+def plug_ins(seconds: float) -> list[dict[str, Any]]:
+    """Our assignors in the Python clients' own types, against the clients' own: 1,000 x 20."""
+    rows = []
+    for client, assignor in (("kafka-python", "cooperative-sticky"), ("aiokafka", "sticky")):
+        for kind in ("full", "joins"):
+            case = Case(assignor, 1000, 20, 100, "same", kind)
+            line = case.group().to_json().encode()
+            row: dict[str, Any] = {"case": str(case), "client": client}
+            for whose, name in (("theirs", client), ("ours", f"{client}+ours")):
+                command = [sys.executable, str(HERE / "peers/python_clients.py")]
+                peer = Peer(name, [*command, name, str(seconds)], ASSIGNORS, 180.0)
+                row[whose] = peer.ask(case, line)
+                peer.stop()
+            rows.append(row)
+    return rows
+
+
 def machine() -> dict[str, Any]:
     def said(*command: str) -> str:
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -150,23 +167,25 @@ def main() -> None:
             row["borders"] = borders(group, line, args.seconds / 3)
         rows.append(row)
         if which != "quick" and number % 20 == 0:
-            write(rows)  # what is measured is kept, whatever comes
+            write(rows, [])  # what is measured is kept, whatever comes
     for peer in asked:
         peer.stop()
+    print("\r\033[Kplug-ins", end="", file=sys.stderr, flush=True)
+    plugged = plug_ins(args.seconds) if which != "quick" else []
     print("\r\033[K", end="", file=sys.stderr)
-    print(write(rows) if which != "quick" else report(rows)[1])
+    print(write(rows, plugged) if which != "quick" else report(rows, plugged)[1])
 
 
-def report(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
-    result = {"machine": machine(), "wheel": wheel(), "rows": rows}
+def report(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
+    result = {"machine": machine(), "wheel": wheel(), "plug_ins": plugged, "rows": rows}
     return result, f"{summary(result)}\n\n{table(rows)}\n"
 
 
-def write(rows: list[dict[str, Any]]) -> str:
+def write(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> str:
     """The results as they are so far; gives the text."""
     from picture import draw
 
-    result, text = report(rows)
+    result, text = report(rows, plugged)
     target = HERE / "results"
     target.mkdir(exist_ok=True)
     (target / "grid.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -35,7 +35,27 @@ def summary(result: dict[str, Any]) -> str:
         if ratios:
             mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
             lines.append(f"| {title} | {len(ratios)} | {mean:,.1f}x | {min(ratios):,.1f}x |")
-    return "\n".join([*lines, *_growth(rows)])
+    return "\n".join([*lines, *_growth(rows), *_plug_ins(result["plug_ins"])])
+
+
+def _plug_ins(rows: Iterable[Row]) -> list[str]:
+    """Our assignors in a Python client's own types."""
+    lines = []
+    for row in rows:
+        ours, theirs = row["ours"].get("ms"), row["theirs"].get("ms")
+        if ours is None:
+            lines.append(f"{row['client']}, {row['case']}: ours {row['ours']['skipped']}.")
+        elif theirs is None:
+            lines.append(
+                f"{row['client']}, {row['case']}: ours {ours:,.0f} ms; theirs "
+                f"{row['theirs']['skipped']}."
+            )
+        else:
+            lines.append(
+                f"{row['client']}, {row['case']}: ours {ours:,.0f} ms, theirs {theirs:,.0f} ms, "
+                f"{theirs / ours:,.0f}x."
+            )
+    return ["", *(f"- {line}" for line in lines)]
 
 
 def _any(_: Row) -> bool:

@@ -1,6 +1,7 @@
 """How long the Python clients' assignors need: a filter of contract lines, for the benchmark.
 
-`python_clients.py CLIENT SECONDS`, CLIENT one of kafka-python, aiokafka.
+`python_clients.py CLIENT SECONDS`, CLIENT one of kafka-python, aiokafka, or one of them with our
+assignors in place of its own: kafka-python+ours, aiokafka+ours.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -25,7 +27,7 @@ class Cluster:
         return self._partitions.get(topic)
 
 
-def kafka_python(group: dict[str, Any]) -> Callable[[], Any]:
+def kafka_python(group: dict[str, Any], *, ours: bool = False) -> Callable[[], Any]:
     from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -42,6 +44,15 @@ def kafka_python(group: dict[str, Any]) -> Callable[[], Any]:
         "sticky": StickyPartitionAssignor,
         "cooperative-sticky": CooperativeStickyAssignor,
     }
+    if ours:
+        from kafka_rebalance.clients import kafka_python as plug_ins
+
+        classes = {
+            "range": plug_ins.Range,
+            "roundrobin": plug_ins.RoundRobin,
+            "sticky": plug_ins.Sticky,
+            "cooperative-sticky": plug_ins.CooperativeSticky,
+        }
     name = group["assignor"]
     members = []
     for member in group["members"]:
@@ -67,7 +78,7 @@ def kafka_python(group: dict[str, Any]) -> Callable[[], Any]:
     return lambda: classes[name]().assign(cluster, members)
 
 
-def aiokafka(group: dict[str, Any]) -> Callable[[], Any]:
+def aiokafka(group: dict[str, Any], *, ours: bool = False) -> Callable[[], Any]:
     from aiokafka.coordinator.assignors.range import RangePartitionAssignor
     from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
     from aiokafka.coordinator.assignors.sticky.sticky_assignor import (
@@ -81,6 +92,14 @@ def aiokafka(group: dict[str, Any]) -> Callable[[], Any]:
         "roundrobin": RoundRobinPartitionAssignor,
         "sticky": StickyPartitionAssignor,
     }
+    if ours:
+        from kafka_rebalance.clients import aiokafka as plug_ins
+
+        classes = {
+            "range": plug_ins.Range,
+            "roundrobin": plug_ins.RoundRobin,
+            "sticky": plug_ins.Sticky,
+        }
     members = {}
     for member in group["members"]:
         owned = member.get("owned_partitions") or []
@@ -92,7 +111,12 @@ def aiokafka(group: dict[str, Any]) -> Callable[[], Any]:
     return lambda: chosen.assign(cluster, members)
 
 
-CLIENTS = {"kafka-python": kafka_python, "aiokafka": aiokafka}
+CLIENTS = {
+    "kafka-python": kafka_python,
+    "kafka-python+ours": partial(kafka_python, ours=True),
+    "aiokafka": aiokafka,
+    "aiokafka+ours": partial(aiokafka, ours=True),
+}
 
 
 def times(ask: Callable[[], Any], seconds: float) -> list[float]:

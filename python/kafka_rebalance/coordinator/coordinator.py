@@ -44,10 +44,12 @@ from .events import (
     Effect,
     Event,
     Expired,
+    Heard,
     Loaded,
     LoadStarted,
     PartitionsDeleted,
     Received,
+    Silent,
     Sweep,
     Tick,
     Unloaded,
@@ -82,14 +84,20 @@ def counted_ids() -> Callable[[], str]:
 
 
 class Coordinator:
-    """See the module. `new_id` gives the 36 characters of a new member's id."""
+    """See the module. `new_id` gives the 36 characters of a new member's id.
+
+    `vouched` is for simulations: members that have joined are alive unless the host says Silent, so
+    that nobody has to send their heartbeats.
+    """
 
     def __init__(
         self,
         config: CoordinatorConfig | None = None,
         new_id: Callable[[], str] | None = None,
+        *,
+        vouched: bool = False,
     ) -> None:
-        self._state = State(config or CoordinatorConfig(), new_id or counted_ids())
+        self._state = State(config or CoordinatorConfig(), new_id or counted_ids(), vouched)
 
     @property
     def config(self) -> CoordinatorConfig:
@@ -137,6 +145,11 @@ class Coordinator:
                 offset_delete.partitions_deleted(state, event)
             case Sweep():
                 expiry.sweep(state)
+            case Silent(group_id, member_id, since_ms):
+                state.silent.add((group_id, member_id))
+                rebalance.fall_silent(state, group_id, member_id, since_ms)
+            case Heard(group_id, member_id):
+                state.silent.discard((group_id, member_id))
         return effects
 
 

@@ -1,11 +1,13 @@
 """What goes into `Coordinator.handle`, events, and what comes out, effects.
 
-Received             a request          -> Respond, at once or with a later event
-Appended             the log has taken the records of an Append
-AppendFailed         it has not
-Tick                 time has come to `now_ms`
-LoadStarted, Loaded, Unloaded           the partition of `__consumer_offsets` comes and goes
-PartitionsDeleted, Sweep                of the cluster, of the clock
+An event is what has happened, an effect what is to be done about it.
+
+    Received                        a request -> Respond, at once or with a later event
+    Appended, AppendFailed          what came of an Append
+    Tick                            time has come to `now_ms`
+    LoadStarted, Loaded, Unloaded   the partition of `__consumer_offsets` comes and goes
+    PartitionsDeleted, Sweep        of the cluster, of the clock
+    Silent, Heard                   of members, where the host vouches for all others
 """
 
 from dataclasses import dataclass
@@ -105,6 +107,23 @@ class Sweep:
     """Expired offsets and empty groups go; Kafka: every `offsets.retention.check.interval.ms`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A member says nothing any more since `since_ms`: its session ends by itself."""
+
+    group_id: str
+    member_id: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A member that was silent is heard of again."""
+
+    group_id: str
+    member_id: str
+
+
 Event = (
     Received
     | Tick
@@ -115,6 +134,8 @@ Event = (
     | Unloaded
     | PartitionsDeleted
     | Sweep
+    | Silent
+    | Heard
 )
 
 

@@ -145,6 +145,15 @@ def session_deadline(state: State, group: Group, member_id: str) -> None:
         complete_join(state, group)
 
 
+def fall_silent(state: State, group_id: str, member_id: str, since_ms: int) -> None:
+    """A member's session runs from then on; one that is new has its own deadline already."""
+    group = state.groups.get(group_id)
+    member = None if group is None else group.members.get(member_id)
+    if group is not None and member is not None and not member.is_new:
+        left = since_ms + member.session_timeout_ms - state.now_ms
+        state.arm_session(group, member_id, max(left, 0))
+
+
 def remove(state: State, group: Group, member: Member) -> None:
     """Takes a member out; what it waits for is answered.
 

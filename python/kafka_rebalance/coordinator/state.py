@@ -83,6 +83,7 @@ class State:
 
     config: CoordinatorConfig
     new_id: Callable[[], str]
+    vouched: bool = False  # the host says who is silent; everybody else is alive
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, Group] = field(default_factory=dict)
     offsets: Offsets = field(default_factory=Offsets)
@@ -93,6 +94,7 @@ class State:
     effects: list[Effect] = field(default_factory=list)
     append_ids: "count[int]" = field(default_factory=count)
     answer: Answer | None = None  # goes with the next append
+    silent: set[tuple[str, str]] = field(default_factory=set)
 
     def clear(self) -> None:
         """Forgets everything but the settings."""
@@ -100,6 +102,7 @@ class State:
         self.offsets = Offsets()
         self.deadlines = Deadlines()
         self.writes.clear()
+        self.silent.clear()
         self.waiting.clear()
 
     # Answer ---------------------------------------------------------------------------------------
@@ -159,7 +162,10 @@ class State:
 
     def renew_session(self, group: Group, member: Member) -> None:
         """The member has been heard of."""
-        self.arm_session(group, member.member_id, member.session_timeout_ms)
+        if self.vouched and (group.group_id, member.member_id) not in self.silent:
+            self.end_session(group, member.member_id)
+        else:
+            self.arm_session(group, member.member_id, member.session_timeout_ms)
 
     def end_session(self, group: Group, member_id: str) -> None:
         """Nobody waits for the id any more."""

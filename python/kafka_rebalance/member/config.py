@@ -1,0 +1,68 @@
+"""A consumer's settings, with Kafka's names (underscores for dots) and defaults."""
+
+from dataclasses import dataclass
+
+from kafka_rebalance.assignors.objects import CooperativeSticky, Range, RoundRobin, Sticky
+from kafka_rebalance.assignors.protocol import Assignor, RebalanceProtocol
+from kafka_rebalance.assignors.registry import custom
+from kafka_rebalance.errors import GroupError
+
+_BUILT_IN = {each.name: each for each in (Range, RoundRobin, Sticky, CooperativeSticky)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerConfig:
+    """Times in ms. Errors: GroupError with the setting's name."""
+
+    group_id: str = "g"
+    group_instance_id: str | None = None
+    client_rack: str = ""
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000
+    partition_assignment_strategy: tuple[str, ...] = ("range", "cooperative-sticky")
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5_000
+    metadata_max_age_ms: int = 300_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    request_timeout_ms: int = 30_000
+
+    def __post_init__(self) -> None:
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise GroupError(
+                "heartbeat_interval_ms",
+                f"{self.heartbeat_interval_ms} is not less than session_timeout_ms "
+                f"{self.session_timeout_ms}",
+            )
+        if not self.partition_assignment_strategy:
+            raise GroupError("partition_assignment_strategy", "no assignor is named")
+        if self.group_instance_id == "":
+            raise GroupError("group_instance_id", "is empty; leave it out for a dynamic member")
+        self.rebalance_protocol()
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """What JoinGroup sends: a member that does not poll cannot rejoin either."""
+        return self.max_poll_interval_ms
+
+    @property
+    def join_timeout_ms(self) -> int:
+        """How long a JoinGroup may stay unanswered: the rebalance itself, and 5 s."""
+        return max(self.request_timeout_ms, self.rebalance_timeout_ms + 5_000)
+
+    def assignors(self) -> dict[str, Assignor]:
+        """One object for each name, with a memory of its own, in order of preference."""
+        names = self.partition_assignment_strategy
+        return {name: _BUILT_IN[name]() if name in _BUILT_IN else custom(name) for name in names}
+
+    def rebalance_protocol(self) -> RebalanceProtocol:
+        """The highest that all assignors support (KIP-429)."""
+        supported = [set(one.supported_protocols) for one in self.assignors().values()]
+        common = set.intersection(*supported)
+        if not common:
+            names = ", ".join(self.partition_assignment_strategy)
+            raise GroupError(
+                "partition_assignment_strategy", f"{names} have no rebalance protocol in common"
+            )
+        return max(common, key=lambda protocol: protocol.value)

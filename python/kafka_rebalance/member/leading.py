@@ -1,0 +1,70 @@
+"""What a leader does with its members' metadata: the assignor's work, and what it watches.
+
+Source   ConsumerCoordinator.onLeaderElected; KIP-881 (racks are watched where the client has one).
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kafka_rebalance.assignors.protocol import Assignor
+from kafka_rebalance.coordinator import JoinedMember
+from kafka_rebalance.model import GroupSpec, Member, Topic
+from kafka_rebalance.wire import (
+    AssignmentData,
+    Subscription,
+    decode_cooperative_user_data,
+    decode_sticky_user_data,
+    decode_subscription,
+    encode_assignment,
+)
+
+Snapshot = tuple[Topic, ...]
+
+_NO_LIMIT = 2**31 - 1
+
+
+def assignments(
+    assignor: Assignor, members: Iterable[JoinedMember], topics: Mapping[str, Topic]
+) -> tuple[tuple[str, bytes], ...]:
+    """(member id, assignment in bytes) of every member.
+
+    Topics without metadata are left out. Errors: WireError for metadata that cannot be read,
+    AssignorThrows where Kafka's class throws.
+    """
+    known = tuple(_member(one, assignor.name) for one in members)
+    wanted = dict.fromkeys(topic for member in known for topic in member.topics)
+    there = tuple(topics[topic] for topic in wanted if topic in topics)
+    given = assignor.assign(GroupSpec("", there, known, max_partitions=_NO_LIMIT))
+    return tuple(
+        (one.member_id, encode_assignment(AssignmentData(tuple(given.get(one.member_id, ())))))
+        for one in known
+    )
+
+
+def _member(one: JoinedMember, assignor: str) -> Member:
+    sent = decode_subscription(one.metadata)
+    owned, generation_id = sent.owned_partitions, sent.generation_id
+    if assignor == "sticky" and sent.user_data is not None:
+        history = decode_sticky_user_data(sent.user_data)
+        owned, generation_id = history.owned_partitions, history.generation_id
+    elif assignor == "cooperative-sticky" and generation_id is None and sent.user_data:
+        generation_id = decode_cooperative_user_data(sent.user_data)
+    return Member(
+        one.member_id,
+        sent.topics,
+        one.group_instance_id,
+        owned_partitions=owned,
+        generation_id=generation_id,
+        rack_id=sent.rack_id,
+    )
+
+
+def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
+    """Topics of all members: what a leader watches."""
+    subscriptions: Iterable[Subscription] = (decode_subscription(one.metadata) for one in members)
+    return frozenset(topic for sent in subscriptions for topic in sent.topics)
+
+
+def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
+    """What would make an assignment outdated: counts, and racks where the client has one."""
+    there = (topics[name] for name in sorted(names) if name in topics)
+    return tuple(one if racks else Topic(one.name, one.partitions) for one in there)

@@ -1,0 +1,64 @@
+"""What each error code makes a member do. Tables first.
+
+Source   AbstractCoordinator and ConsumerCoordinator (Kafka 4.4.0): JoinGroupResponseHandler,
+         SyncGroupResponseHandler, HeartbeatResponseHandler, OffsetCommitResponseHandler; sections
+         7.4, 7.7 and 7.10 of the behaviour.
+"""
+
+from enum import Enum, auto
+
+from kafka_rebalance.coordinator import ErrorCode
+
+_E = ErrorCode
+
+
+class Reaction(Enum):
+    """What to do."""
+
+    ADOPT_ID = auto()  # join again at once, with the id that came
+    RETRY = auto()  # join again at once, generation kept, callbacks not called again
+    BACK_OFF = auto()  # join again after a while
+    REDISCOVER = auto()  # look for the coordinator again; id and generation kept
+    RESET_GENERATION = auto()  # generation lost, id kept: what is owned is lost
+    RESET_ALL = auto()  # generation and id lost
+    REJOIN = auto()  # the group rebalances: join at the next poll
+    FATAL = auto()  # poll throws
+
+
+JOIN_GROUP: dict[ErrorCode, Reaction] = {
+    _E.MEMBER_ID_REQUIRED: Reaction.ADOPT_ID,
+    _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
+    _E.COORDINATOR_LOAD_IN_PROGRESS: Reaction.BACK_OFF,
+    _E.REBALANCE_IN_PROGRESS: Reaction.RETRY,
+    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
+}
+
+SYNC_GROUP: dict[ErrorCode, Reaction] = {
+    _E.REBALANCE_IN_PROGRESS: Reaction.RETRY,
+    _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
+    _E.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
+    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
+}
+
+HEARTBEAT: dict[ErrorCode, Reaction] = {
+    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
+    _E.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
+    _E.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
+    _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
+    _E.FENCED_INSTANCE_ID: Reaction.FATAL,
+}
+
+OFFSET_COMMIT: dict[ErrorCode, Reaction] = {
+    _E.COORDINATOR_LOAD_IN_PROGRESS: Reaction.BACK_OFF,
+    _E.UNKNOWN_TOPIC_OR_PARTITION: Reaction.BACK_OFF,
+    _E.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    _E.NOT_COORDINATOR: Reaction.REDISCOVER,
+    _E.REQUEST_TIMED_OUT: Reaction.REDISCOVER,
+    _E.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
+    _E.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
+    _E.UNKNOWN_MEMBER_ID: Reaction.RESET_ALL,
+    _E.FENCED_INSTANCE_ID: Reaction.FATAL,
+}

@@ -1,0 +1,135 @@
+"""The broker of a simulation: one coordinator, its log, and where it is.
+
+Requests arrive at a node; only the coordinator's node answers them. Appends take the network's
+`log_ms`. What a group does is told to `watch`: (now_ms, Transition, cause).
+"""
+
+from collections.abc import Callable
+
+from kafka_rebalance.coordinator import (
+    Append,
+    Appended,
+    Coordinator,
+    CoordinatorConfig,
+    Effect,
+    ErrorCode,
+    Event,
+    Expired,
+    FindCoordinator,
+    FindCoordinatorResponse,
+    Heard,
+    JoinGroup,
+    LeaveGroup,
+    Loaded,
+    LogEntry,
+    Received,
+    Request,
+    Respond,
+    Response,
+    Silent,
+    Tick,
+    Transition,
+    Unloaded,
+)
+from kafka_rebalance.coordinator.refusals import refuse
+
+Watch = Callable[[int, Transition, str], None]
+
+
+class Broker:
+    """Getters: node, coordinator, next_deadline_ms. Inputs: receive, tick, appended, …"""
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        new_id: Callable[[], str],
+        watch: Watch,
+        respond: Callable[[int, Response], None],
+        append: Callable[[Appended], None],
+    ) -> None:
+        self.node: int | None = 0
+        self.coordinator = Coordinator(config, new_id, vouched=True)
+        self._watch = watch
+        self._respond = respond
+        self._append = append
+        self._log: list[LogEntry] = []
+        self._nodes = 0
+
+    def next_deadline_ms(self) -> int | None:
+        """When to tick."""
+        return self.coordinator.next_deadline_ms()
+
+    def receive(self, node: int | None, event: Received, sender: str, now_ms: int) -> None:
+        """A request has come to a node."""
+        request = event.request
+        if isinstance(request, FindCoordinator):
+            self._respond(event.request_id, self._found())
+        elif node != self.node:
+            self._respond(event.request_id, refuse(request, ErrorCode.NOT_COORDINATOR))
+        else:
+            self._handle(event, now_ms, self._cause(request, sender))
+
+    def _found(self) -> Response:
+        if self.node is None:
+            return FindCoordinatorResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return FindCoordinatorResponse(node_id=self.node)
+
+    def _cause(self, request: Request, sender: str) -> str:
+        if isinstance(request, LeaveGroup):
+            return f"{sender} leaves"
+        if isinstance(request, JoinGroup):
+            group = self.coordinator.groups().get(request.group_id)
+            known = group is not None and (
+                group.has(request.member_id) or request.group_instance_id in group.static_members
+            )
+            return f"{sender} {'rejoins' if known else 'joins'}"
+        return f"{sender} answers"
+
+    def tick(self, now_ms: int) -> None:
+        """Deadlines that are due."""
+        self._handle(Tick(), now_ms, "time is up")
+
+    def appended(self, event: Appended, now_ms: int) -> None:
+        """The log has taken an append; one of a coordinator that has moved is nobody's."""
+        self._handle(event, now_ms, "the log answers")
+
+    def silent(self, group_id: str, member_id: str, since_ms: int, now_ms: int) -> None:
+        """A member says nothing any more."""
+        self._handle(Silent(group_id, member_id, since_ms), now_ms, "")
+
+    def heard(self, group_id: str, member_id: str, now_ms: int) -> None:
+        """A member is heard of again."""
+        self._handle(Heard(group_id, member_id), now_ms, "")
+
+    def leave_node(self, now_ms: int) -> None:
+        """The coordinator's node gives it up; nobody coordinates."""
+        self._handle(Unloaded(), now_ms, "the coordinator moves")
+        self.node = None
+
+    def take_node(self, now_ms: int) -> None:
+        """Another node has loaded the log."""
+        self._nodes += 1
+        self.node = self._nodes
+        self._handle(Loaded(tuple(self._log)), now_ms, "the coordinator moves")
+
+    def _handle(self, event: Event, now_ms: int, cause: str) -> None:
+        for effect in self.coordinator.handle(event, now_ms):
+            cause = self._carry_out(effect, now_ms, cause)
+
+    def _carry_out(self, effect: Effect, now_ms: int, cause: str) -> str:
+        match effect:
+            case Respond(number, response):
+                self._respond(number, response)
+            case Append(append_id, records):
+                position = len(self._log)
+                for place, record in enumerate(records):
+                    self._log.append(LogEntry(position + place, *record))
+                self._append(Appended(append_id, position))
+            case Transition():
+                self._watch(now_ms, effect, cause)
+            case Expired(key):
+                what = {"heartbeat": "'s session ended", "sync": " synced too late", "join": ""}
+                return f"{key.member_id or 'somebody'}{what[key.kind]}"
+            case _:
+                pass
+        return cause

@@ -1,0 +1,107 @@
+"""Who held what, when: intervals of partitions (or tasks), and what they add up to.
+
+    partition   |--- c0 ---|          |--- c1 ------|
+                           ^ nobody  ^
+
+Intervals are half-open, [from_ms, to_ms). A partition is held from the moment when its member can
+work on it (what it costs to start is over) until the moment when it stops.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Hold(NamedTuple):
+    """One member held one partition."""
+
+    partition: str
+    member: str
+    generation_id: int
+    from_ms: int
+    to_ms: int
+
+
+class Gap(NamedTuple):
+    """Nobody held a partition that had been held before, or that was there to be held."""
+
+    partition: str
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(slots=True)
+class _Open:
+    member: str
+    generation_id: int
+    from_ms: int
+
+
+class Holds:
+    """Getters: closed, gaps, holders. Inputs: take, give, in the order of time; finish."""
+
+    def __init__(self) -> None:
+        self._there: dict[str, int] = {}  # partition -> since when it can be held
+        self._open: dict[str, list[_Open]] = {}
+        self._closed: list[Hold] = []
+
+    def appear(self, partition: str, now_ms: int) -> None:
+        """A partition exists from now on."""
+        self._there.setdefault(partition, now_ms)
+
+    def take(self, partition: str, member: str, generation_id: int, now_ms: int) -> None:
+        """A member starts to work on a partition."""
+        self.appear(partition, now_ms)
+        holders = self._open.setdefault(partition, [])
+        if all(one.member != member for one in holders):
+            holders.append(_Open(member, generation_id, now_ms))
+
+    def give(self, partition: str, member: str, now_ms: int) -> None:
+        """It stops; nothing happens where it has not started."""
+        for one in self._open.get(partition, ()):
+            if one.member == member:
+                self._open[partition].remove(one)
+                end = max(now_ms, one.from_ms)
+                self._closed.append(Hold(partition, member, one.generation_id, one.from_ms, end))
+                return
+
+    def holders(self, partition: str) -> list[str]:
+        """Who holds it now."""
+        return [one.member for one in self._open.get(partition, ())]
+
+    def held(self) -> dict[str, list[str]]:
+        """Every partition that is there, with who holds it now."""
+        return {partition: self.holders(partition) for partition in self._there}
+
+    def finish(self, now_ms: int) -> list[Hold]:
+        """Closes everything; all holds, by partition and time."""
+        for partition, holders in list(self._open.items()):
+            for one in list(holders):
+                self.give(partition, one.member, now_ms)
+        return sorted(self._closed, key=lambda one: (partition_key(one.partition), one.from_ms))
+
+    def gaps(self, holds: Iterable[Hold], until_ms: int) -> list[Gap]:
+        """When nobody held a partition, from its first appearance on."""
+        found = []
+        of: dict[str, list[Hold]] = {partition: [] for partition in self._there}
+        for hold in holds:
+            of[hold.partition].append(hold)
+        for partition, since in self._there.items():
+            at = since
+            for hold in of[partition]:
+                if hold.from_ms > at:
+                    found.append(Gap(partition, at, hold.from_ms))
+                at = max(at, hold.to_ms)
+            if at < until_ms:
+                found.append(Gap(partition, at, until_ms))
+        return found
+
+
+def partition_key(name: str) -> tuple[str, int]:
+    """Orders `orders-2` before `orders-10`.
+
+    >>> sorted(["t-10", "t-2", "s"], key=partition_key)
+    ['s', 't-2', 't-10']
+    """
+    topic, _, number = name.rpartition("-")
+    return (topic, int(number)) if topic and number.isdigit() else (name, -1)

@@ -1,0 +1,29 @@
+"""How long a message takes: a delay with a spread, drawn from a seed; a connection keeps order."""
+
+import random
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """`delay_ms` one way, up to `spread_ms` more, drawn evenly; `log_ms` for an append."""
+
+    delay_ms: int = 2
+    spread_ms: int = 1
+    log_ms: int = 2
+
+
+class Wire:
+    """Draws arrivals; a message never overtakes an older one of the same connection."""
+
+    def __init__(self, network: Network, rng: random.Random) -> None:
+        self._network = network
+        self._rng = rng
+        self._last: dict[tuple[str, str], int] = {}
+
+    def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
+        """When a message that is sent now arrives."""
+        delay = self._network.delay_ms + self._rng.randint(0, self._network.spread_ms)
+        at = max(now_ms + delay, self._last.get((sender, receiver), 0))
+        self._last[sender, receiver] = at
+        return at

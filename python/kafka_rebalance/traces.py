@@ -134,10 +134,16 @@ def _command(number: int, line: str) -> Command:
 
 def duration_ms(command: Command, text: str) -> int:
     """`3s` -> 3000. Errors: GroupError."""
-    found = _DURATION.fullmatch(text)
+    found = milliseconds(text)
     if found is None:
         raise command.error(f"{text!r} is no duration; 250ms, 3s, 5m, 1h and 7d are")
-    return round(float(found[1]) * _UNITS[found[2]])
+    return found
+
+
+def milliseconds(text: str) -> int | None:
+    """`3s` -> 3000, None where it is no duration."""
+    found = _DURATION.fullmatch(text)
+    return None if found is None else round(float(found[1]) * _UNITS[found[2]])
 
 
 def whole(command: Command, text: str) -> int:

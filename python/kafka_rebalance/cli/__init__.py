@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from kafka_rebalance import __version__
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 
-from . import assign, compare, connect, coordinator, demo, fleet, plan, snapshot
+from . import assign, compare, connect, coordinator, demo, fleet, plan, simulate, snapshot
 
 DONE, FAILED, USAGE, SOME_ERRORS, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -46,6 +46,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (assign, plan, compare, snapshot, connect, coordinator, fleet, demo):
+    for command in (assign, plan, compare, simulate, snapshot, connect, coordinator, fleet, demo):
         command.add_parser(commands)
     return parser

@@ -33,7 +33,7 @@ def write(directory: Path, groups: int, *, by_place: bool) -> None:
     row = kr.plan(group).final.to_dict()
     if by_place:
         for member in row["members"]:
-            member["subscription"] = [names.index(name) for name in member["subscription"]]
+            member["topics"] = [names.index(name) for name in member["topics"]]
             for owned in member["owned_partitions"]:
                 owned["topic"] = names.index(owned["topic"])
     directory.mkdir()
@@ -59,11 +59,9 @@ def jobs() -> dict[str, Callable]:
 
 def measure(name: str, directory: str, groups: int) -> float:
     """CPU microseconds a group of one job, in this process and its children."""
-    from pyspark.sql import SparkSession
+    from kafka_rebalance.spark.session import session
 
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.execution.arrow.maxBytesPerBatch", "4m")
-    spark = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "0").getOrCreate()
+    spark = session("spark_cpu", master="local[1]")
     frame = spark.read.parquet(directory)
     for turn in range(2):
         before = cpu_seconds()

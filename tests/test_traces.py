@@ -4,29 +4,85 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+import kafka_rebalance as kr
+from kafka_rebalance.assignors.objects import CooperativeSticky
+from kafka_rebalance.assignors.protocol import RebalanceProtocol
 from kafka_rebalance.coordinator.trace import Tracer
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.traces import parse, play
+from kafka_rebalance.member import reactions
+from kafka_rebalance.member.trace import Tracer as MemberTracer
+from kafka_rebalance.traces import Command, parse, play
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kafka_rebalance.coordinator import ErrorCode
 
 TRACES = Path(__file__).parent / "traces"
 COORDINATOR = sorted((TRACES / "coordinator").glob("*.txt"))
+MEMBER = sorted((TRACES / "member").glob("*.txt"))
 
 
-@pytest.mark.parametrize("path", COORDINATOR, ids=lambda path: path.stem)
-def test_coordinator(path: Path) -> None:
+def compare(path: Path, step: Callable[[Command], Sequence[str]]) -> None:
+    """Plays a trace, and says where it is another, or writes it anew."""
     there = path.read_text(encoding="utf-8")
-    played = play(there, Tracer().step)
+    played = play(there, step)
     if os.environ.get("REWRITE_TRACES"):
         path.write_text(played, encoding="utf-8")
     else:
         assert played == there
 
 
+@pytest.mark.parametrize("path", COORDINATOR, ids=lambda path: path.stem)
+def test_coordinator(path: Path) -> None:
+    compare(path, Tracer().step)
+
+
+class OnlyCooperative(CooperativeSticky):
+    """What no built-in assignor is: one that eager members cannot use."""
+
+    name = "only-cooperative"
+    supported_protocols = (RebalanceProtocol.COOPERATIVE,)
+
+
+@pytest.fixture
+def _only_cooperative() -> Iterator[None]:
+    kr.register(OnlyCooperative())
+    yield
+    kr.unregister(OnlyCooperative.name)
+
+
+@pytest.mark.usefixtures("_only_cooperative")
+@pytest.mark.parametrize("path", MEMBER, ids=lambda path: path.stem)
+def test_member(path: Path) -> None:
+    compare(path, MemberTracer().step)
+
+
 def test_there_are_traces() -> None:
     assert len(COORDINATOR) > 10
+    scenarios = [path.stem.partition("_")[0] for path in MEMBER if path.stem.startswith("c")]
+    assert scenarios == [f"c{number:02}" for number in range(1, 23)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "table"),
+    [
+        ("errors_join_group", "JoinGroup", reactions.JOIN_GROUP),
+        ("errors_sync_group", "SyncGroup", reactions.SYNC_GROUP),
+        ("errors_heartbeat", "Heartbeat", reactions.HEARTBEAT),
+        ("errors_offset_commit", "OffsetCommit", reactions.OFFSET_COMMIT),
+    ],
+)
+def test_every_reaction_has_a_trace(
+    name: str, kind: str, table: dict[ErrorCode, reactions.Reaction]
+) -> None:
+    blocks = parse((TRACES / "member" / f"{name}.txt").read_text(encoding="utf-8"))
+    played = {command.words for block in blocks for command in block.commands}
+    assert played >= {("answer", kind, str(code)) for code in table}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +105,44 @@ def test_wrong_commands_say_what_is_wrong_and_the_next_is_played(line: str, prob
     said = parse(played)[0].expected
     assert said[0].startswith(f"error: {problem}")
     assert said[1:] == ("0.0s -> admin: ListGroups NONE",)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("foo", "no command 'foo'; known: config, topics"),
+        ("advance soon", "'soon' is no duration"),
+        ("advance", "advance DURATION"),
+        ("config speed=3", "no option 'speed' here; known: assignors"),
+        ("config instance=", "is empty; leave it out"),
+        ("topics t=x", "'x' is no whole number"),
+        ("poll t=7", "'t' is no partition; t-0 is"),
+        ("subscribe-pattern", "subscribe-pattern PATTERN"),
+        ("answer", "no request '' is without an answer"),
+        ("fail JoinGroup", "no request 'JoinGroup' is without an answer"),
+        ("answer Heartbeat OOPS", "no error code 'OOPS'"),
+        ("answer Heartbeat node=1", "no option 'node' here; known: none"),
+        ("answer LeaveGroup", "nobody waits for the answer to LeaveGroup"),
+        ("nodes", "nodes NUMBER=STATE"),
+        ("nodes 1=away:soon", "'soon' is no duration"),
+        ("nodes 1=lazy", "no state 'lazy'; ready:2"),
+    ],
+)
+def test_wrong_commands_of_a_member_do_nothing(line: str, problem: str) -> None:
+    start = (
+        "config max_poll_interval=10s",
+        "subscribe t",
+        "poll",
+        "answer FindCoordinator node=1",
+        "poll",
+        "answer JoinGroup generation=1 member=m leader=x",
+        "answer SyncGroup t-0",
+        "advance 10s",  # heartbeats, and a LeaveGroup
+    )
+    played = play("\n".join([*start, "", line, "show", ""]), MemberTracer().step)
+    said = parse(played)[1].expected
+    assert said[0].startswith(f"error: {problem}")
+    assert len(said) == 2
 
 
 def test_a_line_that_cannot_be_read_is_named() -> None:

@@ -1,4 +1,7 @@
-"""The client's side of the classic group protocol, without I/O: `Consumer.handle(event, now)`."""
+"""The client's side of the classic group protocol, without I/O: consumers and Connect workers.
+
+`member.handle(event, now_ms)` gives the effects.
+"""
 
 from .config import ConsumerConfig
 from .consumer import Consumer
@@ -6,6 +9,7 @@ from .events import (
     Answered,
     Assigned,
     Close,
+    ConfigurationUpdated,
     Failed,
     Fatal,
     FetchMetadata,
@@ -17,23 +21,30 @@ from .events import (
     Poll,
     Revoked,
     Send,
+    Start,
+    Stop,
     Subscribe,
     SubscribePattern,
     Tick,
     Unsubscribe,
     Vouched,
 )
+from .group_member import GroupMember
 from .states import MemberState
+from .worker import Worker
+from .worker_config import WorkerConfig
 
 __all__ = [
     "Answered",
     "Assigned",
     "Close",
+    "ConfigurationUpdated",
     "Consumer",
     "ConsumerConfig",
     "Failed",
     "Fatal",
     "FetchMetadata",
+    "GroupMember",
     "Lost",
     "MemberEffect",
     "MemberEvent",
@@ -43,9 +54,13 @@ __all__ = [
     "Poll",
     "Revoked",
     "Send",
+    "Start",
+    "Stop",
     "Subscribe",
     "SubscribePattern",
     "Tick",
     "Unsubscribe",
     "Vouched",
+    "Worker",
+    "WorkerConfig",
 ]

@@ -12,19 +12,22 @@ from kafka_rebalance.coordinator import (
     JoinGroup,
     JoinGroupResponse,
     OffsetCommit,
-    OffsetCommitResponse,
     Response,
     SyncGroup,
     SyncGroupResponse,
 )
 from kafka_rebalance.errors import KafkaRebalanceError
 
-from .leading import assignments, snapshot, subscribed_topics
-from .reactions import HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP, Reaction
+from .reactions import HEARTBEAT, JOIN_GROUP, SYNC_GROUP, Reaction
+from .role import Shares
 from .state import Generation, Sent, State
 from .states import MemberState
 
-CONSUMER = "consumer"
+_OF_A_GENERATION = (
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.FENCED_INSTANCE_ID,
+)
 
 
 def answered(state: State, sent: Sent, response: Response) -> None:
@@ -33,8 +36,11 @@ def answered(state: State, sent: Sent, response: Response) -> None:
         case FindCoordinatorResponse(error_code=error, node_id=node):
             if error is ErrorCode.NONE:
                 state.coordinator_node = node
+                state.unknown_since_ms = None
                 state.session_until_ms = state.now_ms + state.config.session_timeout_ms
                 state.failures = 0
+            elif error is ErrorCode.GROUP_AUTHORIZATION_FAILED:
+                state.throw(error, f"FindCoordinator was answered {error}")
             else:
                 state.back_off()
         case JoinGroupResponse():
@@ -43,9 +49,8 @@ def answered(state: State, sent: Sent, response: Response) -> None:
             synced(state, sent, response)
         case HeartbeatResponse(error_code=error):
             beaten(state, sent, error)
-        case OffsetCommitResponse(partitions=partitions):
-            errors = [one.error_code for one in partitions if one.error_code is not ErrorCode.NONE]
-            committed(state, sent, errors[0] if errors else ErrorCode.NONE)
+        case _:
+            state.role.answered(state, sent, response)
 
 
 def failed(state: State, sent: Sent) -> None:
@@ -58,7 +63,10 @@ def failed(state: State, sent: Sent) -> None:
             state.forget_coordinator()
             state.rejoin_needed = True
             state.back_off()
-        case Heartbeat() | OffsetCommit():
+        case Heartbeat():
+            state.forget_coordinator()
+            state.fail_heartbeat()
+        case OffsetCommit():
             state.forget_coordinator()
         case _:
             pass
@@ -75,7 +83,7 @@ def joined(state: State, sent: Sent, response: JoinGroupResponse) -> None:
     if state.state is not MemberState.PREPARING_REBALANCE:
         state.rejoin_needed = True  # reset meanwhile
         return
-    if response.protocol_type not in (CONSUMER, None):
+    if response.protocol_type not in (state.role.protocol_type, None):
         react(state, sent, Reaction.FATAL, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         return
     state.move(MemberState.COMPLETING_REBALANCE)
@@ -84,11 +92,11 @@ def joined(state: State, sent: Sent, response: JoinGroupResponse) -> None:
     )
     state.start_heartbeats()
     state.failures = 0
-    leads = response.leader == response.member_id
-    given: tuple[tuple[str, bytes], ...] = ()
-    if leads:
+    given: Shares = ()
+    if response.leader == response.member_id:
+        state.is_leader = True
         try:
-            given = lead(state, response)
+            given = state.role.lead(state, response)
         except KafkaRebalanceError as problem:
             state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, str(problem))
             return
@@ -97,23 +105,11 @@ def joined(state: State, sent: Sent, response: JoinGroupResponse) -> None:
         member_id=response.member_id,
         generation_id=response.generation_id,
         group_instance_id=state.config.group_instance_id,
-        protocol_type=CONSUMER,
+        protocol_type=state.role.protocol_type,
         protocol_name=response.protocol_name,
         assignments=given,
     )
-    state.send(request, state.config.join_timeout_ms)
-
-
-def lead(state: State, response: JoinGroupResponse) -> tuple[tuple[str, bytes], ...]:
-    """Assigns, and watches the topics of all members from now on, also where it need not assign."""
-    state.is_leader = True
-    state.group_subscription = subscribed_topics(response.members)
-    racks = bool(state.config.client_rack)
-    state.assigned_by = snapshot(state.topics, state.group_subscription, racks=racks)
-    if response.skip_assignment:
-        return ()
-    assignor = state.assignors[response.protocol_name or ""]
-    return assignments(assignor, response.members, state.topics)
+    state.send(request, state.config.request_timeout_ms)
 
 
 def synced(state: State, sent: Sent, response: SyncGroupResponse) -> None:
@@ -125,38 +121,38 @@ def synced(state: State, sent: Sent, response: SyncGroupResponse) -> None:
     if state.state is not MemberState.COMPLETING_REBALANCE or sent.generation != state.generation:
         react(state, sent, Reaction.RESET_GENERATION, ErrorCode.ILLEGAL_GENERATION)
         return
+    if response.protocol_type not in (
+        state.role.protocol_type,
+        None,
+    ) or response.protocol_name not in (state.generation.protocol_name, None):
+        react(state, sent, Reaction.FATAL, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return
     state.move(MemberState.STABLE)
     state.rejoin_needed = False
     state.arrived = response.assignment
 
 
 def beaten(state: State, sent: Sent, error: ErrorCode) -> None:
-    """Heartbeat is answered."""
-    if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+    """Heartbeat is answered; what comes too late, or is known already, counts as well answered."""
+    late = error in _OF_A_GENERATION and sent.generation != state.generation
+    known = error is ErrorCode.REBALANCE_IN_PROGRESS and state.state is not MemberState.STABLE
+    if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS) or late:
         state.session_until_ms = state.now_ms + state.config.session_timeout_ms
-    if error is ErrorCode.NONE:
+    else:
+        state.fail_heartbeat()
+    if late or known or error not in HEARTBEAT:
         return
-    reaction = HEARTBEAT.get(error, Reaction.FATAL)
-    if reaction is Reaction.REJOIN and state.state is not MemberState.STABLE:
-        return  # it is joining already
-    react(state, sent, reaction, error)
-
-
-def committed(state: State, sent: Sent, error: ErrorCode) -> None:
-    """OffsetCommit is answered."""
-    state.committed = True
-    if error is ErrorCode.NONE:
-        return
-    reaction = OFFSET_COMMIT.get(error)
-    if reaction in (Reaction.BACK_OFF, Reaction.REDISCOVER):
-        state.committed = False  # once more, while there is time
-    if reaction is not None and reaction is not Reaction.FATAL:
-        react(state, sent, reaction, error)
+    if error is ErrorCode.FENCED_INSTANCE_ID:
+        state.reset(keep_id=False)
+    react(state, sent, HEARTBEAT[error], error)
 
 
 def react(state: State, sent: Sent, reaction: Reaction, error: ErrorCode) -> None:
     """Does what the table says; resets only if nothing has changed since the request was sent."""
     unchanged = sent.generation == state.generation
+    if isinstance(sent.request, OffsetCommit) and not unchanged:
+        # A commit of an older generation is forgiven only while the member joins the next one.
+        unchanged = state.state is not MemberState.PREPARING_REBALANCE
     match reaction:
         case Reaction.ADOPT_ID | Reaction.RETRY | Reaction.REJOIN:
             state.rejoin_needed = True
@@ -165,12 +161,11 @@ def react(state: State, sent: Sent, reaction: Reaction, error: ErrorCode) -> Non
             state.back_off()
         case Reaction.REDISCOVER:
             state.forget_coordinator()
-            state.rejoin_needed |= isinstance(sent.request, JoinGroup | SyncGroup)
-            state.back_off()
+            if isinstance(sent.request, JoinGroup | SyncGroup):
+                state.rejoin_needed = True
+                state.back_off()
         case Reaction.RESET_GENERATION | Reaction.RESET_ALL:
             if unchanged:
                 state.reset(keep_id=reaction is Reaction.RESET_GENERATION)
         case Reaction.FATAL:
-            if error is ErrorCode.FENCED_INSTANCE_ID and unchanged:
-                state.reset(keep_id=True)
             state.throw(error, f"{type(sent.request).__name__} was answered {error}")

@@ -1,6 +1,7 @@
 """A consumer's settings, with Kafka's names (underscores for dots) and defaults."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from kafka_rebalance.assignors.objects import CooperativeSticky, Range, RoundRobin, Sticky
 from kafka_rebalance.assignors.protocol import Assignor, RebalanceProtocol
@@ -8,6 +9,29 @@ from kafka_rebalance.assignors.registry import custom
 from kafka_rebalance.errors import GroupError
 
 _BUILT_IN = {each.name: each for each in (Range, RoundRobin, Sticky, CooperativeSticky)}
+
+
+class GroupConfig(Protocol):
+    """The settings that every kind of member has."""
+
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def group_instance_id(self) -> str | None: ...
+    @property
+    def session_timeout_ms(self) -> int: ...
+    @property
+    def heartbeat_interval_ms(self) -> int: ...
+    @property
+    def rebalance_timeout_ms(self) -> int: ...
+    @property
+    def retry_backoff_ms(self) -> int: ...
+    @property
+    def retry_backoff_max_ms(self) -> int: ...
+    @property
+    def request_timeout_ms(self) -> int: ...
+    @property
+    def join_timeout_ms(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +53,7 @@ class ConsumerConfig:
     request_timeout_ms: int = 30_000
 
     def __post_init__(self) -> None:
-        if self.heartbeat_interval_ms >= self.session_timeout_ms:
-            raise GroupError(
-                "heartbeat_interval_ms",
-                f"{self.heartbeat_interval_ms} is not less than session_timeout_ms "
-                f"{self.session_timeout_ms}",
-            )
+        check_heartbeats(self)
         if not self.partition_assignment_strategy:
             raise GroupError("partition_assignment_strategy", "no assignor is named")
         if self.group_instance_id == "":
@@ -48,8 +67,8 @@ class ConsumerConfig:
 
     @property
     def join_timeout_ms(self) -> int:
-        """How long a JoinGroup may stay unanswered: the rebalance itself, and 5 s."""
-        return max(self.request_timeout_ms, self.rebalance_timeout_ms + 5_000)
+        """How long a JoinGroup may stay unanswered."""
+        return join_timeout_ms(self)
 
     def assignors(self) -> dict[str, Assignor]:
         """One object for each name, with a memory of its own, in order of preference."""
@@ -66,3 +85,18 @@ class ConsumerConfig:
                 "partition_assignment_strategy", f"{names} have no rebalance protocol in common"
             )
         return max(common, key=lambda protocol: protocol.value)
+
+
+def join_timeout_ms(config: GroupConfig) -> int:
+    """How long a JoinGroup may stay unanswered: the rebalance itself, and 5 s."""
+    return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
+
+
+def check_heartbeats(config: GroupConfig) -> None:
+    """Errors: GroupError where a session could end between two heartbeats."""
+    if config.heartbeat_interval_ms >= config.session_timeout_ms:
+        raise GroupError(
+            "heartbeat_interval_ms",
+            f"{config.heartbeat_interval_ms} is not less than session_timeout_ms "
+            f"{config.session_timeout_ms}",
+        )

@@ -3,13 +3,14 @@
 An event is what has happened, an effect what is to be done about it.
 
     Subscribe, SubscribePattern, Unsubscribe, Poll, Close     the application
-    MetadataUpdated                                           the cluster
+    MetadataUpdated, ConfigurationUpdated                     the cluster
     Answered, Failed                                          the network
     Tick, Vouched                                             the clock, and who keeps it
 """
 
 from dataclasses import dataclass
 
+from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.coordinator import ErrorCode, Request, Response
 from kafka_rebalance.model import Topic, TopicPartition
 
@@ -57,6 +58,14 @@ class MetadataUpdated:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigurationUpdated:
+    """A Connect worker has read its configuration topic up to `offset`; (connector, tasks)."""
+
+    offset: int
+    connectors: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """The response to a request has come."""
 
@@ -94,6 +103,7 @@ MemberEvent = (
     | Poll
     | Close
     | MetadataUpdated
+    | ConfigurationUpdated
     | Answered
     | Failed
     | Tick
@@ -138,6 +148,20 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """A Connect worker starts connectors and tasks."""
+
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """It stops them, and goes on when they have stopped."""
+
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
 class MemberTransition:
     """The member has changed its state."""
 
@@ -153,4 +177,6 @@ class Fatal:
     message: str
 
 
-MemberEffect = Send | FetchMetadata | Revoked | Assigned | Lost | MemberTransition | Fatal
+MemberEffect = (
+    Send | FetchMetadata | Revoked | Assigned | Lost | Start | Stop | MemberTransition | Fatal
+)

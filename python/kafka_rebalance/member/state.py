@@ -1,26 +1,25 @@
-"""All that a member knows, and what its steps may do to it: send, move, reset, back off."""
+"""What every member knows, and what its steps may do to it: send, move, reset, back off.
+
+What only a consumer or only a worker knows is in its role.
+"""
 
 import random
 from dataclasses import dataclass, field
 from itertools import count
 
-from kafka_rebalance.assignors.protocol import Assignor, RebalanceProtocol
 from kafka_rebalance.coordinator import (
     ErrorCode,
     FindCoordinator,
     JoinGroup,
     LeaveGroup,
     MemberIdentity,
-    OffsetCommit,
-    OffsetToCommit,
     Request,
     SyncGroup,
 )
-from kafka_rebalance.model import Topic, TopicPartition
 
-from .config import ConsumerConfig
-from .events import Fatal, MemberEffect, MemberTransition, Partitions, Send
-from .leading import Snapshot
+from .config import GroupConfig
+from .events import Fatal, MemberEffect, MemberTransition, Send
+from .role import Role
 from .states import LEGAL_PREDECESSORS, MemberState
 
 NO_GENERATION = -1
@@ -53,46 +52,29 @@ class Sent:
 class State:
     """`effects` is what the event at hand has led to so far; None stands for "not now"."""
 
-    config: ConsumerConfig
+    config: GroupConfig
     rng: random.Random
-    assignors: dict[str, Assignor]
+    role: Role
     state: MemberState = MemberState.UNJOINED
     generation: Generation = Generation()
-    owned: Partitions = ()
-    # What it wants, and what the cluster has
-    subscription: frozenset[str] = frozenset()
-    pattern: str | None = None
-    joined_subscription: frozenset[str] | None = None  # what the last JoinGroup said
-    topics: dict[str, Topic] = field(default_factory=dict)
-    # What a leader watches
     is_leader: bool = False
-    group_subscription: frozenset[str] = frozenset()
-    assigned_by: Snapshot | None = None
     # The join
     rejoin_needed: bool = True
     needs_prepare: bool = True
     arrived: bytes | None = None  # an assignment that poll has not taken yet
-    prepare_until_ms: int | None = None  # a commit before the join is waited for until then
-    committed: bool = False  # that commit has ended
     failures: int = 0  # in a row
     retry_at_ms: int = 0
     fatal: Fatal | None = None
     # Requests and clocks
     coordinator_node: int | None = None
+    unknown_since_ms: int | None = None  # since when there has been none, after there was one
     sent: dict[int, Sent] = field(default_factory=dict)
     request_ids: "count[int]" = field(default_factory=lambda: count(1))
     heartbeat_at_ms: int | None = None
     session_until_ms: int = 0
     poll_until_ms: int = 0
-    commit_at_ms: int = 0
-    positions: dict[TopicPartition, int] = field(default_factory=dict)
     now_ms: int = 0
     effects: list[MemberEffect] = field(default_factory=list)
-
-    @property
-    def is_cooperative(self) -> bool:
-        """Whether it keeps reading while the group rebalances (KIP-429)."""
-        return self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
 
     def is_waiting_for(self, *kinds: type) -> bool:
         """Whether a request of such a kind has no answer yet."""
@@ -102,12 +84,14 @@ class State:
         """Whether a join is under way, or its assignment has come."""
         return self.arrived is not None or self.is_waiting_for(JoinGroup, SyncGroup)
 
-    def send(self, request: Request, timeout_ms: int, api_version: int | None = None) -> None:
+    def send(self, request: Request, timeout_ms: int, api_version: int | None = None) -> Sent:
         """Sends to the coordinator; FindCoordinator goes to the least loaded node."""
         node = None if isinstance(request, FindCoordinator) else self.coordinator_node
         number = next(self.request_ids)
-        self.sent[number] = Sent(request, self.generation, self.now_ms + timeout_ms)
+        sent = Sent(request, self.generation, self.now_ms + timeout_ms)
+        self.sent[number] = sent
         self.effects.append(Send(number, node, request, api_version))
+        return sent
 
     def find_coordinator(self) -> None:
         """Asks once, when the back-off is over."""
@@ -116,8 +100,20 @@ class State:
             self.send(request, self.config.request_timeout_ms)
 
     def forget_coordinator(self) -> None:
-        """It is not there, or not it: the next step looks for it again."""
+        """It is not there, or not it: what it has not answered it never will.
+
+        The next step looks for it again; a join starts anew, after a while.
+        """
+        if self.coordinator_node is not None:
+            self.unknown_since_ms = self.now_ms
         self.coordinator_node = None
+        for number, one in list(self.sent.items()):
+            if isinstance(one.request, FindCoordinator):
+                continue
+            del self.sent[number]
+            if isinstance(one.request, JoinGroup | SyncGroup):
+                self.rejoin_needed = True
+                self.back_off()
 
     def move(self, state: MemberState) -> None:
         """Changes the state; heartbeats stop where there are none."""
@@ -134,7 +130,7 @@ class State:
         """A generation has come: all three clocks start anew."""
         self.heartbeat_at_ms = self.now_ms + self.config.heartbeat_interval_ms
         self.session_until_ms = self.now_ms + self.config.session_timeout_ms
-        self.poll_until_ms = self.now_ms + self.config.max_poll_interval_ms
+        self.poll_until_ms = self.now_ms + self.config.rebalance_timeout_ms
 
     def reset(self, *, keep_id: bool) -> None:
         """The generation is gone: what is owned will be lost at the next poll."""
@@ -152,24 +148,11 @@ class State:
         self.failures += 1
         self.retry_at_ms = self.now_ms + round(delay * self.rng.uniform(0.8, 1.2))
 
-    def commit(self) -> bool:
-        """Sends the positions of what is owned, asynchronously; whether there were any."""
-        offsets = tuple(
-            OffsetToCommit(one.topic, one.partition, self.positions[one])
-            for one in self.owned
-            if one in self.positions
-        )
-        if not offsets or self.coordinator_node is None:
-            return False
-        request = OffsetCommit(
-            group_id=self.config.group_id,
-            offsets=offsets,
-            member_id=self.generation.member_id,
-            generation_id=self.generation.generation_id,
-            group_instance_id=self.config.group_instance_id,
-        )
-        self.send(request, self.config.request_timeout_ms)
-        return True
+    def fail_heartbeat(self) -> None:
+        """The next one comes sooner."""
+        if self.heartbeat_at_ms is not None:
+            delay = round(self.config.retry_backoff_ms * self.rng.uniform(0.8, 1.2))
+            self.heartbeat_at_ms = self.now_ms + delay
 
     def leave(self) -> None:
         """LeaveGroup of a dynamic member, not waited for; a static one just forgets."""

@@ -13,12 +13,11 @@ Errors   WireError with the name of the field; a tombstone is `None` instead of 
 Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
 """
 
-import struct
 from dataclasses import dataclass
 
 from kafka_rebalance.errors import WireError
 
-Tagged = tuple[tuple[int, bytes], ...]  # (tag, data), in the order written
+from .primitives import Reader, Tagged, Writer
 
 _OFFSET_KEYS = (0, 1)
 _GROUP_KEY = 2
@@ -103,7 +102,7 @@ Value = OffsetCommitValue | GroupMetadataValue
 
 def decode_key(data: bytes) -> Key:
     """Reads a key; unknown versions are `OtherKey`, not an error. Errors: WireError."""
-    reader = _Reader(data, "key")
+    reader = Reader(data, "key")
     version = reader.int16("version")
     key: Key
     if version in _OFFSET_KEYS:
@@ -119,7 +118,7 @@ def decode_key(data: bytes) -> Key:
 
 def encode_key(key: Key) -> bytes:
     """Writes a key."""
-    writer = _Writer(flexible=False)
+    writer = Writer(flexible=False)
     writer.int16(key.version)
     match key:
         case OffsetCommitKey():
@@ -137,7 +136,7 @@ def decode_value(key: Key, data: bytes | None) -> Value | None:
     """Reads the value that belongs to a key; None is a tombstone. Errors: WireError."""
     if data is None or isinstance(key, OtherKey):
         return None
-    reader = _Reader(data, "value")
+    reader = Reader(data, "value")
     version = reader.int16("version")
     if not 0 <= version <= _HIGHEST_VALUE:
         raise WireError(f"value.version: {version} is not known (0 to {_HIGHEST_VALUE} are)")
@@ -153,7 +152,7 @@ def decode_value(key: Key, data: bytes | None) -> Value | None:
 
 def encode_value(value: Value) -> bytes:
     """Writes a value in its own version; fields that the version does not have are left out."""
-    writer = _Writer(flexible=value.version >= _FLEXIBLE)
+    writer = Writer(flexible=value.version >= _FLEXIBLE)
     writer.int16(value.version)
     match value:
         case OffsetCommitValue():
@@ -163,7 +162,7 @@ def encode_value(value: Value) -> bytes:
     return writer.written()
 
 
-def _read_offset(reader: "_Reader", version: int) -> OffsetCommitValue:
+def _read_offset(reader: Reader, version: int) -> OffsetCommitValue:
     offset = reader.int64("offset")
     leader_epoch = reader.int32("leaderEpoch") if version >= 3 else -1
     metadata = reader.string("metadata")
@@ -173,7 +172,7 @@ def _read_offset(reader: "_Reader", version: int) -> OffsetCommitValue:
     return OffsetCommitValue(offset, metadata, committed, leader_epoch, expires, version, tagged)
 
 
-def _write_offset(writer: "_Writer", value: OffsetCommitValue) -> None:
+def _write_offset(writer: Writer, value: OffsetCommitValue) -> None:
     writer.int64(value.offset)
     if value.version >= 3:
         writer.int32(value.leader_epoch)
@@ -184,7 +183,7 @@ def _write_offset(writer: "_Writer", value: OffsetCommitValue) -> None:
     writer.tagged(value.tagged)
 
 
-def _read_group(reader: "_Reader", version: int) -> GroupMetadataValue:
+def _read_group(reader: Reader, version: int) -> GroupMetadataValue:
     protocol_type = reader.string("protocolType")
     generation_id = reader.int32("generation")
     protocol = reader.nullable_string("protocol")
@@ -198,7 +197,7 @@ def _read_group(reader: "_Reader", version: int) -> GroupMetadataValue:
     )
 
 
-def _read_member(reader: "_Reader", version: int, at: int) -> MemberMetadata:
+def _read_member(reader: Reader, version: int, at: int) -> MemberMetadata:
     path = f"members[{at}]."
     member_id = reader.string(path + "memberId")
     instance = reader.nullable_string(path + "groupInstanceId") if version >= 3 else None
@@ -221,7 +220,7 @@ def _read_member(reader: "_Reader", version: int, at: int) -> MemberMetadata:
     )
 
 
-def _write_group(writer: "_Writer", value: GroupMetadataValue) -> None:
+def _write_group(writer: Writer, value: GroupMetadataValue) -> None:
     writer.string(value.protocol_type)
     writer.int32(value.generation_id)
     writer.string(value.protocol)
@@ -242,143 +241,3 @@ def _write_group(writer: "_Writer", value: GroupMetadataValue) -> None:
         writer.data(member.assignment)
         writer.tagged(member.tagged)
     writer.tagged(value.tagged)
-
-
-class _Reader:
-    """A place in the bytes; every method reads one field, and its errors name the field."""
-
-    def __init__(self, data: bytes, what: str) -> None:
-        self._data = data
-        self._at = 0
-        self._what = what
-        self.flexible = False
-
-    def int16(self, field: str) -> int:
-        return self._number(">h", field)
-
-    def int32(self, field: str) -> int:
-        return self._number(">i", field)
-
-    def int64(self, field: str) -> int:
-        return self._number(">q", field)
-
-    def string(self, field: str) -> str:
-        text = self.nullable_string(field)
-        if text is None:
-            raise self._error(field, "is null")
-        return text
-
-    def nullable_string(self, field: str) -> str | None:
-        length = self._varint(field) - 1 if self.flexible else self.int16(field)
-        if length < 0:
-            return None
-        try:
-            return self._take(length, field).decode()
-        except UnicodeDecodeError as error:
-            raise self._error(field, "is not UTF-8") from error
-
-    def data(self, field: str) -> bytes:
-        length = self._varint(field) - 1 if self.flexible else self.int32(field)
-        if length < 0:
-            raise self._error(field, "is null")
-        return self._take(length, field)
-
-    def count(self, field: str) -> int:
-        count = self._varint(field) - 1 if self.flexible else self.int32(field)
-        # A member takes more than one byte: a count beyond the data is refused before the loop.
-        if not 0 <= count <= len(self._data) - self._at:
-            raise self._error(field, f"{count} entries are not in the data")
-        return count
-
-    def tagged(self) -> Tagged:
-        if not self.flexible:
-            return ()
-        fields = []
-        for _ in range(self._varint("tagged fields")):
-            tag = self._varint("tagged fields")
-            fields.append((tag, self._take(self._varint("tagged fields"), f"tagged field {tag}")))
-        return tuple(fields)
-
-    def end(self) -> None:
-        left = len(self._data) - self._at
-        if left:
-            raise self._error("end", f"{left} bytes too many")
-
-    def _number(self, layout: str, field: str) -> int:
-        return int(struct.unpack(layout, self._take(struct.calcsize(layout), field))[0])
-
-    def _varint(self, field: str) -> int:
-        value = 0
-        for shift in range(0, 35, 7):
-            byte = self._take(1, field)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise self._error(field, "has a length of more than 5 bytes")
-
-    def _take(self, length: int, field: str) -> bytes:
-        taken = self._data[self._at : self._at + length]
-        if len(taken) < length:
-            raise self._error(field, f"needs {length} bytes, {len(taken)} are left")
-        self._at += length
-        return taken
-
-    def _error(self, field: str, problem: str) -> WireError:
-        return WireError(f"{self._what}.{field}: {problem}")
-
-
-class _Writer:
-    """The reader's mirror."""
-
-    def __init__(self, flexible: bool) -> None:
-        self._parts: list[bytes] = []
-        self._flexible = flexible
-
-    def written(self) -> bytes:
-        return b"".join(self._parts)
-
-    def raw(self, data: bytes) -> None:
-        self._parts.append(data)
-
-    def int16(self, value: int) -> None:
-        self._parts.append(struct.pack(">h", value))
-
-    def int32(self, value: int) -> None:
-        self._parts.append(struct.pack(">i", value))
-
-    def int64(self, value: int) -> None:
-        self._parts.append(struct.pack(">q", value))
-
-    def string(self, text: str | None) -> None:
-        data = None if text is None else text.encode()
-        length = -1 if data is None else len(data)
-        if self._flexible:
-            self._varint(length + 1)
-        else:
-            self.int16(length)
-        self._parts.append(data or b"")
-
-    def data(self, data: bytes) -> None:
-        self.count(len(data))
-        self._parts.append(data)
-
-    def count(self, count: int) -> None:
-        if self._flexible:
-            self._varint(count + 1)
-        else:
-            self.int32(count)
-
-    def tagged(self, fields: Tagged) -> None:
-        if not self._flexible:
-            return
-        self._varint(len(fields))
-        for tag, data in fields:
-            self._varint(tag)
-            self._varint(len(data))
-            self._parts.append(data)
-
-    def _varint(self, value: int) -> None:
-        while value >= 0x80:
-            self._parts.append(bytes([value & 0x7F | 0x80]))
-            value >>= 7
-        self._parts.append(bytes([value]))

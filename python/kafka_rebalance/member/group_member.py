@@ -1,0 +1,164 @@
+"""A member of a group without I/O: events in, effects out, the clock as a number.
+
+    Getters   state, member_id, generation_id, is_leader, coordinator_node, is_idle,
+              next_poll_ms, next_deadline_ms, next_heartbeat_ms
+    Inputs    handle(event, now_ms), times never going back
+
+The caller sends every Send and says Answered or Failed; it calls `handle(Tick(), t)` when
+`next_deadline_ms()` is `t`, and polls; `next_poll_ms()` says from when on a poll would change
+something. Callbacks happen and a rebalance goes on in `Poll`, as in Kafka's clients, while
+heartbeats follow the clock alone. Nothing is random but the back-off, from `rng`.
+
+Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; section 7 of the behaviour.
+"""
+
+from kafka_rebalance.coordinator import FindCoordinator, Heartbeat
+
+from . import answers, joining
+from .events import Answered, Failed, MemberEffect, MemberEvent, Poll, Tick, Vouched
+from .state import State
+from .states import MemberState
+
+
+class GroupMember:
+    """What consumers and workers have in common; see the module."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def state(self) -> MemberState:
+        """Where it stands."""
+        return self._state.state
+
+    @property
+    def member_id(self) -> str:
+        """The id that the coordinator gave it, or nothing."""
+        return self._state.generation.member_id
+
+    @property
+    def generation_id(self) -> int:
+        """Its generation, -1 for none."""
+        return self._state.generation.generation_id
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it led the last rebalance."""
+        return self._state.is_leader
+
+    @property
+    def coordinator_node(self) -> int | None:
+        """The coordinator's node, None while it is not known."""
+        return self._state.coordinator_node
+
+    def is_idle(self) -> bool:
+        """Whether nothing but heartbeats is to be done now: then the host may vouch for it."""
+        state = self._state
+        return (
+            state.state is MemberState.STABLE
+            and state.fatal is None
+            and not state.sent
+            and state.coordinator_node is not None
+            and not (joining.needs_rejoin(state) or state.is_joining())
+        )
+
+    def next_poll_ms(self) -> int | None:
+        """From when on a poll would change something; None while it waits, or has nothing to do."""
+        state = self._state
+        if state.fatal is not None:
+            return state.now_ms
+        if not state.role.wants_in():
+            return None
+        if joining.needs_rejoin(state) or state.is_joining():
+            return joining.next_step_ms(state)
+        return state.role.next_settle_ms(state)
+
+    def next_deadline_ms(self) -> int | None:
+        """When to Tick: heartbeats, the session, the poll interval, requests that time out."""
+        state = self._state
+        due = [one.expires_ms for one in state.sent.values()]
+        if state.heartbeat_at_ms is not None:
+            if state.coordinator_node is not None:
+                due += [state.heartbeat_at_ms, state.session_until_ms, state.poll_until_ms]
+            elif not state.is_waiting_for(FindCoordinator):
+                due.append(max(state.retry_at_ms, state.now_ms))
+        return min(due, default=None)
+
+    def next_heartbeat_ms(self) -> int | None:
+        """When the next heartbeat goes out; None while there are none."""
+        return self._state.heartbeat_at_ms
+
+    def handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
+        """One event. Errors: ValueError where time goes back."""
+        state = self._state
+        if now_ms < state.now_ms:
+            raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
+        state.now_ms = now_ms
+        effects: list[MemberEffect] = []
+        state.effects = effects
+        match event:
+            case Poll():
+                self._poll(event)
+            case Tick():
+                _tick(state)
+            case Answered(number, response):
+                sent = state.sent.pop(number, None)
+                if sent is not None:
+                    answers.answered(state, sent, response)
+            case Failed(number):
+                sent = state.sent.pop(number, None)
+                if sent is not None:
+                    answers.failed(state, sent)
+            case Vouched(heartbeat_ms, polled_ms):
+                state.heartbeat_at_ms = heartbeat_ms + state.config.heartbeat_interval_ms
+                state.session_until_ms = heartbeat_ms + state.config.session_timeout_ms
+                state.poll_until_ms = polled_ms + state.config.rebalance_timeout_ms
+            case _:
+                self._handle_own(event)
+        return effects
+
+    def _handle_own(self, event: MemberEvent) -> None:
+        """What only this kind of member is told."""
+        raise TypeError(f"{type(self).__name__} takes no {type(event).__name__}")
+
+    def _poll(self, event: Poll) -> None:
+        state = self._state
+        if state.fatal is None:
+            state.poll_until_ms = state.now_ms + state.config.rebalance_timeout_ms
+            joining.go_on(state)
+        if state.fatal is not None:
+            state.effects.append(state.fatal)
+            state.fatal = None
+        elif not (joining.needs_rejoin(state) or state.is_joining()):
+            state.role.settle(state)
+
+    def _leave(self) -> None:
+        self._state.role.give_up(self._state)
+        self._state.leave()
+
+
+def _tick(state: State) -> None:
+    """The heartbeat thread, and requests that have waited too long."""
+    for number, sent in list(state.sent.items()):
+        if sent.expires_ms <= state.now_ms:
+            del state.sent[number]
+            answers.failed(state, sent)
+    if state.heartbeat_at_ms is None:
+        return
+    if state.coordinator_node is None:
+        state.find_coordinator()
+    elif state.session_until_ms <= state.now_ms:
+        # Nothing is given up: only the coordinator can end a session.
+        state.forget_coordinator()
+        state.find_coordinator()
+    elif state.poll_until_ms <= state.now_ms:
+        state.leave()
+    elif state.heartbeat_at_ms <= state.now_ms:
+        state.heartbeat_at_ms = state.now_ms + state.config.heartbeat_interval_ms
+        request = Heartbeat(
+            group_id=state.config.group_id,
+            member_id=state.generation.member_id,
+            generation_id=state.generation.generation_id,
+            group_instance_id=state.config.group_instance_id,
+        )
+        state.send(request, state.config.request_timeout_ms)

@@ -1,0 +1,271 @@
+"""What a Connect worker does about connectors and tasks: its report, leading, starting, stopping.
+
+    prepare     eager workers stop everything, incremental ones nothing
+    protocols   the newest configuration's offset, and from version 1 on what is assigned
+    lead        the eager or the incremental assignor, on the newest configuration
+    take        stops what is revoked
+    settle      once up to date with the leader's configuration it starts what is new; what was
+                revoked, a newer configuration or the leader's delay make it join again
+
+A worker that is behind its leader reads the configuration to its end. Here that is waiting for it
+without a limit: `worker.sync.timeout.ms` (3 s) would make it leave and come back later.
+
+Source   WorkerCoordinator, DistributedHerder.tick/handleRebalanceCompleted/startWork (Connect
+         4.3.1); KIP-415, KIP-507.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Task, Work, assign_eager, handle
+from kafka_rebalance.coordinator import ErrorCode, JoinGroupResponse, Protocol, Response
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.wire.connect_protocol import (
+    COMPATIBLE,
+    CONFIG_MISMATCH,
+    EAGER,
+    NO_ERROR,
+    SESSIONED,
+    ConnectAssignment,
+    ConnectMetadata,
+    decode_connect_assignment,
+    decode_connect_metadata,
+    encode_connect_assignment,
+    encode_connect_metadata,
+)
+
+from .events import Start, Stop
+from .role import Shares
+from .state import Sent, State
+from .worker_config import WorkerConfig
+
+NOTHING = Work()
+
+# Preferred first; a worker offers those up to its own version.
+_VERSIONS = {"sessioned": SESSIONED, "compatible": COMPATIBLE, "default": EAGER}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What should run, as the configuration topic says up to an offset; connector -> tasks."""
+
+    offset: int = -1
+    connectors: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Herder:
+    """A worker's role, and all that only a worker knows."""
+
+    config: WorkerConfig
+    url: str
+    # The newest configuration that has come, what the last JoinGroup was sent with, and what the
+    # herder acts on
+    newest: Configuration = Configuration()
+    joined_with: Configuration = Configuration()
+    configuration: Configuration = Configuration()
+    is_reconfigured: bool = False
+    # Work: as assigned (None before the first time), and as started
+    assignment: ConnectAssignment | None = None
+    work: Work | None = None
+    running: Work = NOTHING
+    is_resolved: bool = True  # what was assigned is started
+    is_rejoin_requested: bool = False
+    scheduled_ms: int | None = None  # when the leader wants the next rebalance
+    # What a leader remembers
+    memory: Memory = field(default_factory=Memory)
+    last_completed_generation_id: int = -1
+    is_in: bool = True
+
+    protocol_type = "connect"
+
+    def wants_in(self) -> bool:
+        """From its start until it is closed."""
+        return self.is_in
+
+    def has_news(self, state: State) -> bool:
+        """No assignment yet, or a failed one; or the herder has asked for it."""
+        failed = self.assignment is None or self.assignment.error != NO_ERROR
+        return failed or self.work is None or self.is_rejoin_requested
+
+    def update(self, configuration: Configuration) -> None:
+        """A newer configuration; what is not known yet needs a rebalance, but for the first one."""
+        self.newest = configuration
+        if self.configuration.offset < 0:
+            self.configuration = configuration  # read to its end before the first join
+        self.is_reconfigured |= configuration.connectors != self.configuration.connectors
+
+    # Before the join ------------------------------------------------------------------------------
+
+    def prepare(self, state: State) -> bool:
+        """Eager stops everything."""
+        if self._protocol_in_use() == EAGER:
+            self._stop(state, self.running)
+        return True
+
+    def prepares_until_ms(self, state: State) -> int | None:
+        """It waits for nothing."""
+        return None
+
+    def _protocol_in_use(self) -> int:
+        return self.config.version if self.assignment is None else self.assignment.version
+
+    def protocols(self, state: State) -> tuple[Protocol, ...]:
+        """The same report in every version that it speaks."""
+        self.joined_with = self.newest
+        report = self._report()
+        metadata = ConnectMetadata(url=self.url, config_offset=self.newest.offset)
+        offered = []
+        for name, version in _VERSIONS.items():
+            if version <= self.config.version:
+                mine = None if report is None else replace(report, version=version)
+                said = replace(metadata, version=version, assignment=mine)
+                offered.append(Protocol(name, encode_connect_metadata(said)))
+        return tuple(offered)
+
+    def _report(self) -> ConnectAssignment | None:
+        if self.assignment is None or self.work is None:
+            return None
+        work = self.work.after_wire()
+        return replace(self.assignment, connectors=work.connectors, tasks=work.tasks)
+
+    # The leader -----------------------------------------------------------------------------------
+
+    def lead(self, state: State, response: JoinGroupResponse) -> Shares:
+        """Everybody's work; a mismatch for all where somebody knows a newer configuration."""
+        told = {one.member_id: decode_connect_metadata(one.metadata) for one in response.members}
+        leader = response.member_id
+        newest = max(one.config_offset for one in told.values())
+        if self.joined_with.offset < newest:
+            self.joined_with = self.newest
+        common = ConnectAssignment(
+            leader=leader,
+            leader_url=told[leader].url,
+            config_offset=max(newest, self.joined_with.offset),
+            version=_VERSIONS[response.protocol_name or ""],
+        )
+        if self.joined_with.offset < newest:
+            failed = encode_connect_assignment(replace(common, error=CONFIG_MISMATCH))
+            return tuple((member, failed) for member in told)
+        if common.version == EAGER:
+            shares = assign_eager(list(told), self.joined_with.connectors)
+            return tuple((member, _encode(common, shares[member])) for member in told)
+        spec = ConnectSpec(
+            {member: _work(one.assignment) for member, one in told.items()},
+            self.joined_with.connectors,
+            self.config.scheduled_rebalance_max_delay_ms,
+            response.generation_id,
+            self.last_completed_generation_id,
+        )
+        self.memory, result = handle(self.memory, spec, state.now_ms)
+        common = replace(common, delay_ms=result.delay_ms)
+        return tuple(
+            (member, _encode(common, result.assigned[member], result.revoked[member]))
+            for member in told
+        )
+
+    # After the join -------------------------------------------------------------------------------
+
+    def take(self, state: State, assignment: bytes) -> None:
+        """Stops what is revoked, and keeps the rest besides what is new."""
+        try:
+            told = decode_connect_assignment(assignment)
+        except WireError as error:
+            state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
+            state.arrived = assignment  # and every further poll throws
+            return
+        self.is_rejoin_requested = False
+        work = _work(told)
+        if told.version > EAGER:
+            revoked = _revoked(told)
+            self._stop(state, revoked)
+            work = work + ((self.work or NOTHING) - revoked)
+        self.assignment, self.work = told, work
+        self.last_completed_generation_id = state.generation.generation_id
+        self.scheduled_ms = state.now_ms + told.delay_ms if told.delay_ms > 0 else None
+        self.is_resolved = False
+
+    def settle(self, state: State) -> None:
+        """What the herder does between rebalances."""
+        if self._is_due(state):
+            self.scheduled_ms = None
+            self.is_rejoin_requested = True
+        elif not self.is_resolved:
+            self._complete(state)
+        if self.is_reconfigured and not self.is_rejoin_requested and self.is_resolved:
+            self.configuration, self.is_reconfigured = self.newest, False
+            self.is_rejoin_requested = True
+
+    def _is_due(self, state: State) -> bool:
+        return self.scheduled_ms is not None and self.scheduled_ms <= state.now_ms
+
+    def _complete(self, state: State) -> None:
+        """A rebalance is over: starts what is new, once the configurations agree."""
+        assert self.assignment is not None
+        assert self.work is not None
+        wanted = self.assignment.config_offset
+        if self.configuration.offset < wanted:
+            self.configuration = self.newest
+            if self.newest.offset < wanted:
+                return
+        if self.configuration.offset != wanted:
+            self.is_rejoin_requested = True
+            return
+        new = self.work - self.running
+        if new:
+            state.effects.append(Start(new))
+        self.running = self.work
+        self.is_resolved = True
+        if _revoked(self.assignment):
+            self.assignment = replace(self.assignment, revoked_connectors=(), revoked_tasks=())
+            self.is_rejoin_requested = True
+
+    def next_settle_ms(self, state: State) -> int | None:
+        """Now, or when the leader wants a rebalance; None while the configuration is awaited."""
+        if not self.is_resolved:
+            assert self.assignment is not None
+            behind = self.newest.offset < self.assignment.config_offset
+            return self.scheduled_ms if behind else state.now_ms
+        if self.is_reconfigured:
+            return state.now_ms
+        return self.scheduled_ms
+
+    def is_at_work(self, state: State) -> bool:
+        """Whether the herder could take a request: no rebalance is under way or expected."""
+        return self.is_resolved and not (self.is_reconfigured or self._is_due(state))
+
+    def give_up(self, state: State) -> None:
+        """Before it leaves, or when it cannot find a coordinator: everything stops."""
+        self._stop(state, self.running)
+        self.work = None
+
+    def _stop(self, state: State, work: Work) -> None:
+        gone = self.running - (self.running - work)
+        if gone:
+            state.effects.append(Stop(gone))
+        self.running = self.running - work
+
+    def answered(self, state: State, sent: Sent, response: Response) -> None:
+        """It sends nothing of its own."""
+
+
+def _encode(common: ConnectAssignment, work: Work, revoked: Work = NOTHING) -> bytes:
+    ordered = work.after_wire()
+    told = replace(
+        common,
+        connectors=ordered.connectors,
+        tasks=ordered.tasks,
+        revoked_connectors=revoked.connectors,
+        revoked_tasks=revoked.tasks,
+    )
+    return encode_connect_assignment(told)
+
+
+def _work(told: ConnectAssignment | None) -> Work:
+    if told is None:
+        return NOTHING
+    return Work(told.connectors, tuple(Task(*task) for task in told.tasks))
+
+
+def _revoked(told: ConnectAssignment) -> Work:
+    return Work(told.revoked_connectors, tuple(Task(*task) for task in told.revoked_tasks))

@@ -1,0 +1,269 @@
+"""What a consumer does about topics and partitions: its metadata, its callbacks, leading.
+
+    prepare     commit first; then eager members give up everything, cooperative ones what they no
+                longer subscribe to; without a generation all is lost
+    protocols   for every assignor the subscription, and what is owned
+    lead        assigns, and watches the topics of all members from now on
+    take        callbacks: revoked before assigned; what was revoked means joining once more
+
+Source   ConsumerCoordinator.onJoinPrepare/onLeaderElected/onJoinComplete/onLeavePrepare (Kafka
+         4.4.0); sections 7.3 to 7.5, 7.8 and 7.10 of the behaviour.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from kafka_rebalance.assignors.protocol import Assignor, RebalanceProtocol
+from kafka_rebalance.coordinator import (
+    ErrorCode,
+    JoinGroupResponse,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetToCommit,
+    Protocol,
+    Response,
+)
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.model import Topic, TopicPartition
+from kafka_rebalance.wire import Subscription, decode_assignment, encode_subscription
+
+from .answers import react
+from .config import ConsumerConfig
+from .events import Assigned, Lost, Partitions, Revoked
+from .leading import Snapshot, assignments, snapshot, subscribed_topics
+from .reactions import OFFSET_COMMIT, Reaction
+from .role import Shares
+from .state import Sent, State
+from .states import MemberState
+
+_NONE = ErrorCode.NONE
+
+
+@dataclass(slots=True)
+class Subscriber:
+    """A consumer's role, and all that only a consumer knows."""
+
+    config: ConsumerConfig
+    assignors: dict[str, Assignor]
+    owned: Partitions = ()
+    # What it wants, and what the cluster has
+    subscription: frozenset[str] = frozenset()
+    pattern: str | None = None
+    joined_subscription: frozenset[str] | None = None  # what the last JoinGroup said
+    topics: dict[str, Topic] = field(default_factory=dict)
+    # What a leader watches
+    group_subscription: frozenset[str] = frozenset()
+    assigned_by: Snapshot | None = None
+    # Commits
+    prepare_until_ms: int | None = None  # a commit before the join is waited for until then
+    prepare_commit: Sent | None = None  # that commit
+    is_committed: bool = False  # it has ended
+    commit_at_ms: int = 0
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
+
+    protocol_type = "consumer"
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether it keeps reading while the group rebalances (KIP-429)."""
+        return self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
+
+    def wants_in(self) -> bool:
+        """A pattern counts before any topic matches."""
+        return bool(self.subscription) or self.pattern is not None
+
+    def has_news(self, state: State) -> bool:
+        """Another subscription, or topics that are not any more what this leader assigned by."""
+        return self.joined_subscription != self.subscription or self._is_outdated(state)
+
+    def _is_outdated(self, state: State) -> bool:
+        if not state.is_leader or self.assigned_by is None:
+            return False
+        return self._snapshot() != self.assigned_by
+
+    def _snapshot(self) -> Snapshot:
+        racks = bool(self.config.client_rack)
+        return snapshot(self.topics, self.group_subscription, racks=racks)
+
+    def match(self) -> None:
+        """A pattern's topics, anew."""
+        if self.pattern is not None:
+            matching = (name for name in self.topics if re.fullmatch(self.pattern, name))
+            self.subscription = frozenset(matching)
+
+    # Before the join ------------------------------------------------------------------------------
+
+    def prepare(self, state: State) -> bool:
+        """Commits, and gives up what has to be given up; False while a commit is waited for."""
+        if self.config.enable_auto_commit and not self._has_committed(state):
+            return False
+        self.is_committed, self.prepare_until_ms, self.prepare_commit = False, None, None
+        owned = self.owned
+        if not state.generation.is_known:
+            if owned:
+                state.effects.append(Lost(owned))
+            self.owned = ()
+        elif self.is_cooperative:
+            dropped = tuple(one for one in owned if one.topic not in self.subscription)
+            if dropped:
+                state.effects.append(Revoked(dropped))
+                self.owned = tuple(one for one in owned if one not in set(dropped))
+        else:
+            state.effects.append(Revoked(owned))
+            self.owned = ()
+        self.group_subscription = frozenset()
+        return True
+
+    def _has_committed(self, state: State) -> bool:
+        """A commit before the join: it ends, or a member's rebalance timeout has passed."""
+        if self.is_committed or not state.generation.is_known:
+            return True
+        if self.prepare_until_ms is None:
+            self.prepare_until_ms = state.now_ms + self.config.rebalance_timeout_ms
+        if state.now_ms >= self.prepare_until_ms:
+            return True
+        if self._is_preparing(state):
+            return False
+        # What was consumed since the last commit needs one of its own, also beside that one.
+        self.prepare_commit = self.commit(state)
+        return self.prepare_commit is None
+
+    def _is_preparing(self, state: State) -> bool:
+        return any(one is self.prepare_commit for one in state.sent.values())
+
+    def prepares_until_ms(self, state: State) -> int | None:
+        """Until when a commit is waited for."""
+        return self.prepare_until_ms if self._is_preparing(state) else None
+
+    def protocols(self, state: State) -> tuple[Protocol, ...]:
+        """Every assignor's metadata."""
+        self.joined_subscription = self.subscription
+        topics = tuple(sorted(self.subscription))
+        known = state.generation.generation_id
+        return tuple(
+            Protocol(
+                name,
+                encode_subscription(
+                    Subscription(
+                        topics,
+                        assignor.subscription_user_data(topics),
+                        self.owned,
+                        known if known >= 0 else None,
+                        self.config.client_rack or None,
+                    )
+                ),
+            )
+            for name, assignor in self.assignors.items()
+        )
+
+    # The leader -----------------------------------------------------------------------------------
+
+    def lead(self, state: State, response: JoinGroupResponse) -> Shares:
+        """Assigns, and watches the topics of all members, also where it need not assign."""
+        self.group_subscription = subscribed_topics(response.members)
+        self.assigned_by = self._snapshot()
+        if response.skip_assignment:
+            return ()
+        assignor = self.assignors[response.protocol_name or ""]
+        return assignments(assignor, response.members, self.topics)
+
+    # After the join -------------------------------------------------------------------------------
+
+    def take(self, state: State, assignment: bytes) -> None:
+        """An assignment has come: callbacks, in Kafka's order."""
+        try:
+            assigned = decode_assignment(assignment).partitions
+        except WireError as error:
+            state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
+            state.arrived = assignment  # and every further poll throws
+            return
+        if not state.is_leader:
+            self.assigned_by = None
+        if not all(self._wants(one.topic) for one in assigned):
+            state.rejoin_needed = True  # of a subscription that is not ours any more
+            return
+        if self.is_cooperative:
+            kept = set(assigned)
+            revoked = tuple(one for one in self.owned if one not in kept)
+            if revoked:
+                state.effects.append(Revoked(revoked))
+                state.rejoin_needed = True
+        if self.pattern is not None and self.joined_subscription is not None:
+            # What the leader knows already must not make this member join again.
+            added = {one.topic for one in assigned} - self.joined_subscription
+            self.subscription |= added
+            self.joined_subscription |= added
+        protocol = state.generation.protocol_name
+        if protocol in self.assignors:
+            self.assignors[protocol].on_assignment(assigned, state.generation.generation_id)
+        self.commit_at_ms = state.now_ms + self.config.auto_commit_interval_ms
+        held = set(self.owned)
+        self.owned = tuple(assigned)
+        state.effects.append(Assigned(tuple(one for one in assigned if one not in held)))
+
+    def _wants(self, topic: str) -> bool:
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, topic) is not None
+        return topic in self.subscription
+
+    def settle(self, state: State) -> None:
+        """Commits at its interval."""
+        if (
+            self.config.enable_auto_commit
+            and state.state is MemberState.STABLE
+            and state.now_ms >= self.commit_at_ms
+            and not state.is_waiting_for(OffsetCommit)
+        ):
+            self.commit_at_ms = state.now_ms + self.config.auto_commit_interval_ms
+            self.commit(state)
+
+    def next_settle_ms(self, state: State) -> int | None:
+        """Commits come with the application's polls, whenever those are."""
+        return None
+
+    def give_up(self, state: State) -> None:
+        """Before leaving: everything is revoked, or lost where the generation is not sure."""
+        if self.owned:
+            sure = state.generation.is_known and state.state not in (
+                MemberState.PREPARING_REBALANCE,
+                MemberState.COMPLETING_REBALANCE,
+            )
+            state.effects.append(Revoked(self.owned) if sure else Lost(self.owned))
+        self.owned = ()
+
+    # Commits --------------------------------------------------------------------------------------
+
+    def commit(self, state: State) -> Sent | None:
+        """Sends the positions of what is owned, asynchronously; None where there are none."""
+        offsets = tuple(
+            OffsetToCommit(one.topic, one.partition, self.positions[one])
+            for one in self.owned
+            if one in self.positions
+        )
+        if not offsets or state.coordinator_node is None:
+            return None
+        request = OffsetCommit(
+            group_id=self.config.group_id,
+            offsets=offsets,
+            member_id=state.generation.member_id,
+            generation_id=state.generation.generation_id,
+            group_instance_id=self.config.group_instance_id,
+        )
+        return state.send(request, self.config.request_timeout_ms)
+
+    def answered(self, state: State, sent: Sent, response: Response) -> None:
+        """OffsetCommit is answered."""
+        if not isinstance(response, OffsetCommitResponse):
+            return
+        errors = [one.error_code for one in response.partitions if one.error_code is not _NONE]
+        reaction = OFFSET_COMMIT.get(errors[0]) if errors else None
+        again = reaction in (Reaction.BACK_OFF, Reaction.REDISCOVER)
+        if sent is self.prepare_commit:
+            self.is_committed = not again  # once more, while there is time
+        elif again:
+            self.commit_at_ms = state.now_ms + self.config.retry_backoff_ms
+        if reaction is Reaction.FATAL:
+            if sent.generation == state.generation:
+                state.throw(errors[0], f"OffsetCommit was answered {errors[0]}")
+        elif reaction is not None:
+            react(state, sent, reaction, errors[0])

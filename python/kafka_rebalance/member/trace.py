@@ -1,0 +1,232 @@
+"""A consumer stepped through by hand: commands of a trace, and what it does as text.
+
+    config assignors=range,sticky auto_commit=no instance=i session_timeout=45s
+           heartbeat_interval=3s max_poll_interval=5m       (on one line)
+    topics t=4 u=1               subscribe t u       subscribe-pattern t.*
+    poll t-0=7                   unsubscribe         close
+    answer FindCoordinator node=3
+    answer JoinGroup MEMBER_ID_REQUIRED member=m
+    answer JoinGroup generation=1 member=m leader=x protocol=sticky
+    answer JoinGroup generation=1 member=m leader=m members=m,x[t,u] skip_assignment=yes
+    answer SyncGroup t-0 t-1     answer Heartbeat REBALANCE_IN_PROGRESS
+    fail JoinGroup               advance 3s          show
+    mark / again
+    nodes 1=ready:2 2=connecting 3=away:9s 4=backing-off 5=full offset=1
+
+The trace is the application (`poll t-0=7` has consumed t-0 up to offset 7), the cluster (`topics`)
+and the network: it answers, or fails, the request of a kind that was sent last. `advance` lets the
+heartbeat thread do what is due on the way. `config` starts anew, `again` where `mark` stood.
+`nodes` asks whom a FindCoordinator goes to. The spread of back-offs is left out: 100 ms are 100 ms.
+"""
+
+import random
+from collections.abc import Callable
+
+from kafka_rebalance.coordinator import Node, Request, least_loaded_node
+from kafka_rebalance.model import Topic, TopicPartition
+from kafka_rebalance.traces import Command, at, duration_ms, whole
+
+from .config import ConsumerConfig
+from .consumer import Consumer
+from .events import (
+    Answered,
+    Close,
+    Failed,
+    MemberEvent,
+    MetadataUpdated,
+    Poll,
+    Send,
+    Subscribe,
+    SubscribePattern,
+    Tick,
+    Unsubscribe,
+)
+from .trace_lines import answer_to, effect_line, listed, membership, partition
+
+
+class _NoSpread(random.Random):
+    """What is drawn is always the middle."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return (a + b) / 2
+
+
+class Tracer:
+    """`step` plays one command and gives the lines that came of it."""
+
+    def __init__(self) -> None:
+        self._marked: tuple[Command, ...] = ()
+        self._begin(ConsumerConfig())
+
+    def _begin(self, config: ConsumerConfig) -> None:
+        self._consumer = Consumer(config, rng=_NoSpread())
+        self._now_ms = 0
+        self._positions: dict[TopicPartition, int] = {}
+        self._sent: dict[int, Request] = {}
+        self._played: list[Command] = []
+        self._lines: list[str] = []
+
+    def step(self, command: Command) -> list[str]:
+        """Plays one command. Errors: GroupError with the line; nothing has happened then."""
+        name = command.words[0]
+        if name not in _COMMANDS:
+            known = ", ".join(_COMMANDS)
+            raise command.error(f"no command {name!r}; known: {known}")
+        self._lines = []
+        _COMMANDS[name](self, command)
+        if name not in ("mark", "again"):
+            self._played.append(command)
+        return self._lines
+
+    def _say(self, line: str) -> None:
+        self._lines.append(f"{at(self._now_ms)} {line}")
+
+    def _handle(self, event: MemberEvent) -> None:
+        before = self._consumer.coordinator_node
+        effects = self._consumer.handle(event, self._now_ms)
+        after = self._consumer.coordinator_node
+        if after != before:
+            self._say("coordinator unknown" if after is None else f"coordinator is node {after}")
+        for effect in effects:
+            if isinstance(effect, Send):
+                self._sent[effect.request_id] = effect.request
+            self._say(effect_line(effect, self._consumer.generation_id))
+
+    def config(self, command: Command) -> None:
+        """`config …`: a new consumer, in place of the one there was, at 0 s."""
+        command.only(
+            "assignors",
+            "auto_commit",
+            "instance",
+            "session_timeout",
+            "heartbeat_interval",
+            "max_poll_interval",
+        )
+        assignors = command.option("assignors", "range,cooperative-sticky")
+        config = ConsumerConfig(
+            group_instance_id=command.options.get("instance"),
+            partition_assignment_strategy=tuple(assignors.split(",")),
+            enable_auto_commit=command.option("auto_commit", "yes") == "yes",
+            session_timeout_ms=command.ms("session_timeout", 45_000),
+            heartbeat_interval_ms=command.ms("heartbeat_interval", 3_000),
+            max_poll_interval_ms=command.ms("max_poll_interval", 300_000),
+        )
+        self._begin(config)
+
+    def topics(self, command: Command) -> None:
+        """`topics t=4 u=1`: the cluster's metadata has come."""
+        counts = command.options.items()
+        topics = tuple(Topic(name, whole(command, count)) for name, count in counts)
+        self._handle(MetadataUpdated(topics))
+
+    def subscribe(self, command: Command) -> None:
+        """`subscribe t u`."""
+        self._handle(Subscribe(command.words[1:]))
+
+    def subscribe_pattern(self, command: Command) -> None:
+        """`subscribe-pattern t.*`."""
+        self._handle(SubscribePattern(_one_word(command, "PATTERN")))
+
+    def poll(self, command: Command) -> None:
+        """`poll`, `poll t-0=7`: what has been consumed is known from then on."""
+        self._positions |= {
+            partition(command, name): whole(command, offset)
+            for name, offset in command.options.items()
+        }
+        self._handle(Poll(tuple(self._positions.items())))
+
+    def answer(self, command: Command) -> None:
+        """`answer KIND [ERROR] …`."""
+        number = self._last(command)
+        response = answer_to(self._sent[number], command)
+        del self._sent[number]
+        self._handle(Answered(number, response))
+
+    def fail(self, command: Command) -> None:
+        """`fail KIND`: no answer will come."""
+        number = self._last(command)
+        del self._sent[number]
+        self._handle(Failed(number))
+
+    def _last(self, command: Command) -> int:
+        kind = command.words[1] if len(command.words) > 1 else ""
+        for number, request in reversed(self._sent.items()):
+            if type(request).__name__ == kind:
+                return number
+        raise command.error(f"no request {kind!r} is without an answer")
+
+    def advance(self, command: Command) -> None:
+        """`advance 3s`: ticks at each deadline on the way."""
+        until_ms = self._now_ms + duration_ms(command, _one_word(command, "DURATION"))
+        while (due_ms := self._consumer.next_deadline_ms()) is not None and due_ms <= until_ms:
+            self._now_ms = max(self._now_ms, due_ms)
+            self._handle(Tick())
+        self._now_ms = until_ms
+
+    def show(self, _: Command) -> None:
+        """`show`: what it is and has."""
+        consumer = self._consumer
+        who = membership(consumer.member_id, consumer.generation_id)
+        leader = " leader" if consumer.is_leader else ""
+        self._say(f"{consumer.state} {who}{leader} owned={listed(consumer.owned_partitions)}")
+
+    def mark(self, _: Command) -> None:
+        """`mark`: what has been played since `config` can be played again."""
+        self._marked = tuple(self._played)
+
+    def again(self, _: Command) -> None:
+        """`again`: as it was at the mark."""
+        self._begin(ConsumerConfig())
+        for one in self._marked:
+            _COMMANDS[one.words[0]](self, one)
+        self._played = list(self._marked)
+        self._lines = []
+
+    def nodes(self, command: Command) -> None:
+        """`nodes 1=ready:2 2=away:9s offset=1`: whom a client asks that knows no coordinator."""
+        named = {name: what for name, what in command.options.items() if name != "offset"}
+        if not named:
+            raise command.error("nodes NUMBER=STATE …")
+        nodes = [_node(command, whole(command, name), what) for name, what in named.items()]
+        chosen = least_loaded_node(nodes, command.number("offset", 0))
+        self._say("asks nobody" if chosen is None else f"asks node {chosen.node_id}")
+
+
+def _node(command: Command, number: int, what: str) -> Node:
+    state, _, more = what.partition(":")
+    match state:
+        case "ready":
+            return Node(node_id=number, ready=True, in_flight=whole(command, more or "0"))
+        case "full":
+            return Node(node_id=number, ready=True, can_send_more=False)
+        case "connecting":
+            return Node(node_id=number, connecting=True)
+        case "away":
+            return Node(node_id=number, last_attempt_ms=duration_ms(command, more or "0"))
+        case "backing-off":
+            return Node(node_id=number, may_connect=False)
+    raise command.error(f"no state {what!r}; ready:2, full, connecting, away:9s, backing-off are")
+
+
+def _one_word(command: Command, what: str) -> str:
+    if len(command.words) != 2:
+        raise command.error(f"{command.words[0]} {what}")
+    return command.words[1]
+
+
+_COMMANDS: dict[str, Callable[[Tracer, Command], None]] = {
+    "config": Tracer.config,
+    "topics": Tracer.topics,
+    "subscribe": Tracer.subscribe,
+    "subscribe-pattern": Tracer.subscribe_pattern,
+    "unsubscribe": lambda tracer, _: tracer._handle(Unsubscribe()),
+    "poll": Tracer.poll,
+    "close": lambda tracer, _: tracer._handle(Close()),
+    "answer": Tracer.answer,
+    "fail": Tracer.fail,
+    "advance": Tracer.advance,
+    "show": Tracer.show,
+    "mark": Tracer.mark,
+    "again": Tracer.again,
+    "nodes": Tracer.nodes,
+}

@@ -1,0 +1,146 @@
+"""Connect's two messages: what a worker reports when it joins, and what its leader tells it.
+
+    version      0 eager, 1 compatible, 2 sessioned: 1 and 2 differ in the number only
+    metadata     url string, config offset int64; from v1 on the worker's assignment in bytes
+    assignment   error int16, leader string, leader's url string, config offset int64, work;
+                 from v1 on the work to revoke, and the delay of the next rebalance int32 (ms)
+    work         array of (connector string, task numbers as array of int32); -1 is the connector
+
+A connector comes with its tasks, connectors that run themselves first: the caller orders the work.
+
+Errors   WireError with the name of the field.
+Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
+         KIP-415 (v1), KIP-507 (v2).
+"""
+
+from dataclasses import dataclass
+
+from .primitives import Reader, Writer
+
+EAGER, COMPATIBLE, SESSIONED = 0, 1, 2
+NO_ERROR, CONFIG_MISMATCH = 0, 1
+
+_CONNECTOR = -1
+
+Connectors = tuple[str, ...]
+Tasks = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectAssignment:
+    """What a worker is told. `config_offset` is the configuration that it was computed for.
+
+    `delay_ms` is how long until the leader wants the next rebalance, 0 for none.
+    """
+
+    error: int = NO_ERROR
+    leader: str = ""
+    leader_url: str = ""
+    config_offset: int = -1
+    connectors: Connectors = ()
+    tasks: Tasks = ()
+    revoked_connectors: Connectors = ()
+    revoked_tasks: Tasks = ()
+    delay_ms: int = 0
+    version: int = SESSIONED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectMetadata:
+    """What a worker reports; `assignment` is None where it has none, or in version 0."""
+
+    url: str
+    config_offset: int
+    assignment: ConnectAssignment | None = None
+    version: int = SESSIONED
+
+
+def decode_connect_metadata(data: bytes) -> ConnectMetadata:
+    """Reads what a worker reports. Errors: WireError."""
+    reader = Reader(data, "metadata")
+    version = reader.int16("version")
+    url, offset = reader.string("url"), reader.int64("config-offset")
+    allocation = reader.nullable_data("allocation") if version > EAGER else None
+    reader.end()
+    assignment = None if allocation is None else decode_connect_assignment(allocation)
+    return ConnectMetadata(url=url, config_offset=offset, assignment=assignment, version=version)
+
+
+def encode_connect_metadata(metadata: ConnectMetadata) -> bytes:
+    """Writes what a worker reports."""
+    writer = Writer(flexible=False)
+    writer.int16(metadata.version)
+    writer.string(metadata.url)
+    writer.int64(metadata.config_offset)
+    if metadata.version > EAGER:
+        assignment = metadata.assignment
+        writer.data(None if assignment is None else encode_connect_assignment(assignment))
+    return writer.written()
+
+
+def decode_connect_assignment(data: bytes) -> ConnectAssignment:
+    """Reads what a worker is told. Errors: WireError."""
+    reader = Reader(data, "assignment")
+    version, error = reader.int16("version"), reader.int16("error")
+    leader, leader_url = reader.string("leader"), reader.string("leader-url")
+    offset = reader.int64("config-offset")
+    connectors, tasks = _read_work(reader, "assignment")
+    revoked_connectors, revoked_tasks = (
+        _read_work(reader, "revoked") if version > EAGER else ((), ())
+    )
+    delay = reader.int32("delay") if version > EAGER else 0
+    reader.end()
+    return ConnectAssignment(
+        error=error,
+        leader=leader,
+        leader_url=leader_url,
+        config_offset=offset,
+        connectors=connectors,
+        tasks=tasks,
+        revoked_connectors=revoked_connectors,
+        revoked_tasks=revoked_tasks,
+        delay_ms=delay,
+        version=version,
+    )
+
+
+def encode_connect_assignment(assignment: ConnectAssignment) -> bytes:
+    """Writes what a worker is told."""
+    writer = Writer(flexible=False)
+    writer.int16(assignment.version)
+    writer.int16(assignment.error)
+    writer.string(assignment.leader)
+    writer.string(assignment.leader_url)
+    writer.int64(assignment.config_offset)
+    _write_work(writer, assignment.connectors, assignment.tasks)
+    if assignment.version > EAGER:
+        _write_work(writer, assignment.revoked_connectors, assignment.revoked_tasks)
+        writer.int32(assignment.delay_ms)
+    return writer.written()
+
+
+def _read_work(reader: Reader, field: str) -> tuple[Connectors, Tasks]:
+    connectors: list[str] = []
+    tasks: list[tuple[str, int]] = []
+    for at in range(reader.count(field)):
+        path = f"{field}[{at}]."
+        name = reader.string(path + "connector")
+        for _ in range(reader.count(path + "tasks")):
+            number = reader.int32(path + "tasks")
+            if number == _CONNECTOR:
+                connectors.append(name)
+            else:
+                tasks.append((name, number))
+    return tuple(connectors), tuple(tasks)
+
+
+def _write_work(writer: Writer, connectors: Connectors, tasks: Tasks) -> None:
+    numbers: dict[str, list[int]] = {name: [_CONNECTOR] for name in connectors}
+    for name, number in tasks:
+        numbers.setdefault(name, []).append(number)
+    writer.count(len(numbers))
+    for name, own in numbers.items():
+        writer.string(name)
+        writer.count(len(own))
+        for number in own:
+            writer.int32(number)

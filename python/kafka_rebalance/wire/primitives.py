@@ -1,0 +1,157 @@
+"""Kafka's primitive types in bytes: big endian, lengths before what they count, -1 is null.
+
+"Flexible" versions (KIP-482) write lengths as unsigned varints of length + 1, and end structs with
+tagged fields.
+
+Errors   WireError with the name of the field.
+"""
+
+import struct
+
+from kafka_rebalance.errors import WireError
+
+Tagged = tuple[tuple[int, bytes], ...]  # (tag, data), in the order written
+
+
+class Reader:
+    """A place in the bytes; every method reads one field, and its errors name the field."""
+
+    def __init__(self, data: bytes, what: str) -> None:
+        self._data = data
+        self._at = 0
+        self._what = what
+        self.flexible = False
+
+    def int16(self, field: str) -> int:
+        return self._number(">h", field)
+
+    def int32(self, field: str) -> int:
+        return self._number(">i", field)
+
+    def int64(self, field: str) -> int:
+        return self._number(">q", field)
+
+    def string(self, field: str) -> str:
+        text = self.nullable_string(field)
+        if text is None:
+            raise self._error(field, "is null")
+        return text
+
+    def nullable_string(self, field: str) -> str | None:
+        length = self._varint(field) - 1 if self.flexible else self.int16(field)
+        if length < 0:
+            return None
+        try:
+            return self._take(length, field).decode()
+        except UnicodeDecodeError as error:
+            raise self._error(field, "is not UTF-8") from error
+
+    def data(self, field: str) -> bytes:
+        data = self.nullable_data(field)
+        if data is None:
+            raise self._error(field, "is null")
+        return data
+
+    def nullable_data(self, field: str) -> bytes | None:
+        length = self._varint(field) - 1 if self.flexible else self.int32(field)
+        return None if length < 0 else self._take(length, field)
+
+    def count(self, field: str) -> int:
+        count = self._varint(field) - 1 if self.flexible else self.int32(field)
+        # An entry takes more than one byte: a count beyond the data is refused before the loop.
+        if not 0 <= count <= len(self._data) - self._at:
+            raise self._error(field, f"{count} entries are not in the data")
+        return count
+
+    def tagged(self) -> Tagged:
+        if not self.flexible:
+            return ()
+        fields = []
+        for _ in range(self._varint("tagged fields")):
+            tag = self._varint("tagged fields")
+            fields.append((tag, self._take(self._varint("tagged fields"), f"tagged field {tag}")))
+        return tuple(fields)
+
+    def end(self) -> None:
+        left = len(self._data) - self._at
+        if left:
+            raise self._error("end", f"{left} bytes too many")
+
+    def _number(self, layout: str, field: str) -> int:
+        return int(struct.unpack(layout, self._take(struct.calcsize(layout), field))[0])
+
+    def _varint(self, field: str) -> int:
+        value = 0
+        for shift in range(0, 35, 7):
+            byte = self._take(1, field)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise self._error(field, "has a length of more than 5 bytes")
+
+    def _take(self, length: int, field: str) -> bytes:
+        taken = self._data[self._at : self._at + length]
+        if len(taken) < length:
+            raise self._error(field, f"needs {length} bytes, {len(taken)} are left")
+        self._at += length
+        return taken
+
+    def _error(self, field: str, problem: str) -> WireError:
+        return WireError(f"{self._what}.{field}: {problem}")
+
+
+class Writer:
+    """The reader's mirror."""
+
+    def __init__(self, flexible: bool) -> None:
+        self._parts: list[bytes] = []
+        self._flexible = flexible
+
+    def written(self) -> bytes:
+        return b"".join(self._parts)
+
+    def raw(self, data: bytes) -> None:
+        self._parts.append(data)
+
+    def int16(self, value: int) -> None:
+        self._parts.append(struct.pack(">h", value))
+
+    def int32(self, value: int) -> None:
+        self._parts.append(struct.pack(">i", value))
+
+    def int64(self, value: int) -> None:
+        self._parts.append(struct.pack(">q", value))
+
+    def string(self, text: str | None) -> None:
+        data = None if text is None else text.encode()
+        length = -1 if data is None else len(data)
+        if self._flexible:
+            self._varint(length + 1)
+        else:
+            self.int16(length)
+        self._parts.append(data or b"")
+
+    def data(self, data: bytes | None) -> None:
+        self.count(-1 if data is None else len(data))
+        self._parts.append(data or b"")
+
+    def count(self, count: int) -> None:
+        if self._flexible:
+            self._varint(count + 1)
+        else:
+            self.int32(count)
+
+    def tagged(self, fields: Tagged) -> None:
+        if not self._flexible:
+            return
+        self._varint(len(fields))
+        for tag, data in fields:
+            self._varint(tag)
+            self._varint(len(data))
+            self._parts.append(data)
+
+    def _varint(self, value: int) -> None:
+        while value >= 0x80:
+            self._parts.append(bytes([value & 0x7F | 0x80]))
+            value >>= 7
+        self._parts.append(bytes([value]))

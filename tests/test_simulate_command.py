@@ -58,7 +58,7 @@ def test_a_file_says_what_it_says() -> None:
         ("c1", 5_000, ("t", "u")),
         ("other", 0, ("u",)),
     ]
-    assert scenario.members[2].consumer.group_instance_id == "other"
+    assert scenario.members[2].config.group_instance_id == "other"
     assert scenario.members[0].work.start_ms == 10
     assert scenario.broker.group_initial_rebalance_delay_ms == 1_000
     assert [(one.at_ms, one.kind, one.member) for one in scenario.happenings] == [
@@ -105,7 +105,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_command_used_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "nothing"]) == 2
-    assert "ready ones: rolling-bounce" in capsys.readouterr().err
+    assert "ready ones: connect-90-connectors, " in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["simulate", "scale-out", "--compare", "lazy"])
     assert "'lazy' is none of eager, cooperative, static" in capsys.readouterr().err

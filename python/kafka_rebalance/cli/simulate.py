@@ -64,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Eager: range. Cooperative and static: cooperative-sticky, static with instance ids."""
+    """Eager, cooperative, or cooperative with instance ids."""
     if name == "eager":
-        return scenario.with_assignors("range")
-    scenario = scenario.with_assignors("cooperative-sticky")
+        return scenario.with_protocol(eager=True)
+    scenario = scenario.with_protocol(eager=False)
     return scenario.with_static_members() if name == "static" else scenario
 
 

@@ -4,18 +4,22 @@
     Wake     a member's deadline                  Poll     its application polls
     Tick     a deadline of the coordinator        Done     the log has taken an append
     Happen   something of the scenario            Refresh  a client's metadata is old
+    Read     a worker reads the configuration     Request  a client asks Connect's leader
+    Started  a connector runs, and configures its tasks
 
 A member that has nothing to do but heartbeats is idle: nothing is simulated for it, and it is
 vouched for when something happens again. The coordinator, likewise, only times members that are
 silent. So a group at rest costs nothing.
 
-The same scenario gives the same run: all that is drawn comes from its seed.
+The same scenario gives the same run: all that is drawn comes from its seed. `journal` keeps what
+went into every state machine, so that a run can be played again without the simulator.
 """
 
 import heapq
 import random
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from uuid import UUID
 
@@ -32,13 +36,15 @@ from kafka_rebalance.member import Send
 from kafka_rebalance.model import Topic, TopicPartition
 
 from .broker import Broker
+from .config_topic import ConfigTopic
 from .holds import Holds
 from .network import Wire
-from .process import Process
+from .process import Process, Sends
 from .run import Rebalance, Run
-from .scenario import Happening, Kind, Scenario
+from .scenario import Happening, Kind, MemberConfig, Scenario
 
 _BROKER = "broker"
+_CONFIG = "configuration topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,37 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """A worker has read the configuration topic up to here."""
+
+    process: str
+    incarnation: int
+    news: m.ConfigurationUpdated
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A connector that a worker started runs."""
+
+    process: str
+    incarnation: int
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A client asks Connect's leader for the connector at this place of a happening."""
+
+    happening: Happening
+    place: int = 0
+
+    @property
+    def connector(self) -> str:
+        """Which one."""
+        return self.happening.connectors[self.place]
+
+
+@dataclass(frozen=True, slots=True)
 class TickNow:
     """A deadline of the coordinator."""
 
@@ -95,7 +132,20 @@ class Loading:
     """Another node takes the coordinator's place."""
 
 
-Event = Arrive | Reply | Wake | PollNow | Refresh | TickNow | Loading | Appended | Happening
+Event = (
+    Arrive
+    | Reply
+    | Wake
+    | PollNow
+    | Refresh
+    | Read
+    | Started
+    | Request
+    | TickNow
+    | Loading
+    | Appended
+    | Happening
+)
 
 
 class Simulation:
@@ -106,19 +156,32 @@ class Simulation:
         self.now_ms = 0
         self.events = 0
         self._rng = random.Random(scenario.seed)
+        self.journal: list[tuple[int, str, int, m.MemberEvent]] | None = None
         self._wire = Wire(scenario.network, self._rng)
         self._heap: list[tuple[int, int, Event]] = []
         self._sequence = count()
         self._holds = Holds()
         self._topics = {name: plan.partitions for name, plan in scenario.topics.items()}
         self._processes = {
-            plan.name: Process(plan, self._rng, self._holds, self._phase(plan.work.process_ms))
+            plan.name: Process(
+                plan, str(scenario.seed), self._holds, self._phase(plan.work.process_ms)
+            )
             for plan in scenario.members
         }
+        later = {
+            name
+            for one in scenario.happenings
+            if one.kind is Kind.CREATE
+            for name in one.connectors
+        }
+        there = {name: n for name, n in scenario.connectors.items() if name not in later}
+        self._config = ConfigTopic(there)
+        self._requests: deque[Request] = deque()
         self._numbers = count(1)
         self._asked: dict[int, Arrive] = {}
         self._names: dict[str, str] = {}
         self._silent: set[str] = set()
+        self._crashed: dict[str, str] = {}
         self._pending: dict[tuple[str, type], int] = {}  # the next Wake and Poll of a process
         self._tick_at: int | None = None
         self._rebalances: list[Rebalance] = []
@@ -135,19 +198,24 @@ class Simulation:
         return self._rng.randrange(every_ms) if every_ms else 0
 
     def _new_id(self) -> Callable[[], str]:
-        return lambda: str(UUID(int=self._rng.getrandbits(128), version=4))
+        rng = random.Random(f"{self.scenario.seed} ids")
+        return lambda: str(UUID(int=rng.getrandbits(128), version=4))
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
         """Plays to the end; `progress` is told the time now and then."""
         for name, partitions in self._topics.items():
             for number in range(partitions):
                 self._holds.appear(f"{name}-{number}", 0)
+        for name, tasks in self._config.connectors.items():
+            for held in (name, *_tasks(name, 0, tasks)):
+                self._holds.appear(held, 0)
         while self._heap and self._heap[0][0] <= self.scenario.until_ms:
             self.now_ms, _, event = heapq.heappop(self._heap)
             self.events += 1
             if progress is not None and self.events % 1000 == 0:
                 progress(self.now_ms)
             self._play(event)
+            self._serve()
             self._arm_tick()
         return self._result()
 
@@ -166,7 +234,15 @@ class Simulation:
                     self._tell(name, incarnation, m.Tick())
             case PollNow(name, incarnation):
                 if self._is_due(name, PollNow):
+                    self._wake_up(self._processes[name])
                     self._tell(name, incarnation, m.Poll(self._positions(name)))
+            case Read(name, incarnation, news):
+                self._wake_up(self._processes[name])
+                self._tell(name, incarnation, news)
+            case Started(name, incarnation, connector):
+                self._configure_tasks(name, incarnation, connector)
+            case Request():
+                self._requests.append(event)
             case Refresh(name, incarnation):
                 self._refresh(name, incarnation)
             case TickNow():
@@ -193,18 +269,14 @@ class Simulation:
                 self._broker.leave_node(self.now_ms)
                 self._push(self.now_ms + event.for_ms, Loading())
                 self._wake_all()
+            case Kind.CREATE | Kind.DELETE:
+                self._requests.append(Request(event))
         if process is None:
             return
         self._wake_up(process)
         match event.kind:
             case Kind.START if not process.is_up:
-                process.start(event.consumer)
-                self._tell(process.name, process.incarnation, m.MetadataUpdated(self._metadata()))
-                topics = m.Subscribe(process.plan.topics)
-                self._tell(process.name, process.incarnation, topics)
-                age = process.plan.consumer.metadata_max_age_ms
-                first = self.now_ms + 1 + self._rng.randrange(age)
-                self._push(first, Refresh(process.name, process.incarnation))
+                self._start(process, event.config)
             case Kind.STOP if process.is_up:
                 # A static member says nothing, and a LeaveGroup may be lost.
                 self._fall_silent(process)
@@ -221,10 +293,25 @@ class Simulation:
                 process.frozen_until_ms = self.now_ms + event.for_ms
                 self._schedule(process)
 
+    def _start(self, process: Process, config: MemberConfig | None) -> None:
+        config = config or process.plan.config
+        member = process.start(replace(config, group_id=self.scenario.group_id))
+        name, incarnation = process.name, process.incarnation
+        if isinstance(member, m.Worker):
+            self._tell(name, incarnation, self._config.newest())
+            return
+        self._tell(name, incarnation, m.MetadataUpdated(self._metadata()))
+        self._tell(name, incarnation, m.Subscribe(process.plan.topics))
+        age = member.config.metadata_max_age_ms
+        self._push(self.now_ms + 1 + self._rng.randrange(age), Refresh(name, incarnation))
+
     def _tell(self, name: str, incarnation: int, event: m.MemberEvent) -> None:
         """An event of a process, unless it is another process by now."""
         process = self._processes[name]
         if process.incarnation != incarnation or not process.is_up:
+            if isinstance(event, m.Answered) and isinstance(event.response, JoinGroupResponse):
+                # Nobody has ever heard of this id.
+                self._say_silent(event.response.member_id, self.now_ms)
             return
         if process.frozen_until_ms > self.now_ms:
             if isinstance(event, m.Answered):  # it waits in the socket
@@ -235,40 +322,55 @@ class Simulation:
             else:
                 self._schedule(process)
             return
+        member = process.member
+        assert member is not None
         if process.frozen_until_ms:
             process.frozen_until_ms = 0
-            assert process.consumer is not None
-            self._silent.discard(process.consumer.member_id)
-            self._broker.heard(self.scenario.group_id, process.consumer.member_id, self.now_ms)
-        assert process.consumer is not None
-        before = process.consumer.member_id
-        sends = process.handle(event, self.now_ms)
-        if before and process.consumer.member_id != before:
+            self._silent.discard(member.member_id)
+            self._broker.heard(self.scenario.group_id, member.member_id, self.now_ms)
+        before = member.member_id
+        sends = self._handle(process, event)
+        if before and member.member_id != before:
             self._say_silent(before, self.now_ms)  # it has forgotten this id
         for at, send in sends:
             number = next(self._numbers)
             arrive = Arrive(name, incarnation, send, number)
             self._asked[number] = arrive
             self._push(self._wire.arrival_ms(name, _BROKER, at), arrive)
+        for at, connector in process.started:
+            self._push(at, Started(name, incarnation, connector))
+        process.started.clear()
+        if process.crashed is not None:
+            # poll() has thrown, and the application with it: nothing is closed.
+            fatal = process.crashed
+            self._crashed[name] = f"{fatal.error_code}: {fatal.message}"
+            self._fall_silent(process)
+            process.stop(self.now_ms)
         self._schedule(process)
+
+    def _handle(self, process: Process, event: m.MemberEvent) -> Sends:
+        if self.journal is not None:
+            self.journal.append((self.now_ms, process.name, process.incarnation, event))
+        return process.handle(event, self.now_ms)
 
     def _schedule(self, process: Process) -> None:
         """When a process does something next; never, where it is idle."""
-        consumer = process.consumer
-        if consumer is None:
+        member = process.member
+        if member is None:
             return
-        wake = consumer.next_deadline_ms()
+        wake, poll = member.next_deadline_ms(), process.poll_at_ms(self.now_ms)
         works = process.polls_from_ms <= self.now_ms and not process.frozen_until_ms
-        if works and self._is_at_rest(consumer) and wake is not None and wake > self.now_ms:
+        if works and self._is_at_rest(member) and wake is not None and wake > self.now_ms:
             process.idle_since_ms = self.now_ms
             self._pending.pop((process.name, Wake), None)
             self._pending.pop((process.name, PollNow), None)
+            if poll is not None:
+                self._arm(poll, PollNow(process.name, process.incarnation))
             return
         process.idle_since_ms = None
         if wake is not None:
             wake = max(wake, self.now_ms, process.frozen_until_ms)
             self._arm(wake, Wake(process.name, process.incarnation))
-        poll = process.poll_at_ms(self.now_ms)
         if poll is None and process.polls_from_ms > self.now_ms:
             poll = process.polls_from_ms
         if poll is not None:
@@ -291,18 +393,18 @@ class Simulation:
 
     def _wake_up(self, process: Process) -> None:
         """Something happens: an idle member was well until now."""
-        if process.idle_since_ms is None or process.consumer is None:
+        if process.idle_since_ms is None or process.member is None:
             return
-        every = process.plan.consumer.heartbeat_interval_ms
+        every = process.plan.config.heartbeat_interval_ms
         beats = (self.now_ms - process.idle_since_ms) // every
         last = process.idle_since_ms + beats * every
         process.idle_since_ms = None
-        process.handle(m.Vouched(last, self.now_ms), self.now_ms)
+        self._handle(process, m.Vouched(last, self.now_ms))
         self._schedule_woken(process)
 
     def _schedule_woken(self, process: Process) -> None:
-        assert process.consumer is not None
-        wake = process.consumer.next_deadline_ms()
+        assert process.member is not None
+        wake = process.member.next_deadline_ms()
         if wake is not None:
             self._arm(max(wake, self.now_ms), Wake(process.name, process.incarnation))
 
@@ -312,27 +414,29 @@ class Simulation:
 
     def _fall_silent(self, process: Process) -> None:
         """Its last heartbeat was so long ago as its clock says."""
-        consumer = process.consumer
-        if consumer is None or not consumer.member_id:
+        member = process.member
+        if member is None or not member.member_id:
             return
-        due = consumer.next_heartbeat_ms()
-        every = process.plan.consumer.heartbeat_interval_ms
+        due = member.next_heartbeat_ms()
+        every = process.plan.config.heartbeat_interval_ms
         since = self.now_ms if due is None else max(due - every, 0)
-        self._say_silent(consumer.member_id, min(since, self.now_ms))
+        self._say_silent(member.member_id, min(since, self.now_ms))
 
     def _say_silent(self, member_id: str, since_ms: int) -> None:
+        if not member_id:
+            return
         self._silent.add(member_id)
         self._broker.silent(self.scenario.group_id, member_id, since_ms, self.now_ms)
 
-    def _is_at_rest(self, consumer: m.Consumer) -> bool:
+    def _is_at_rest(self, member: m.GroupMember) -> bool:
         """Whether heartbeats would change nothing: it is in a Stable group's generation."""
         group = self._broker.coordinator.groups().get(self.scenario.group_id)
         return (
-            consumer.is_idle()
+            member.is_idle()
             and group is not None
             and group.is_(GroupState.STABLE)
-            and group.generation_id == consumer.generation_id
-            and group.has(consumer.member_id)
+            and group.generation_id == member.generation_id
+            and group.has(member.member_id)
         )
 
     # Broker ---------------------------------------------------------------------------------------
@@ -364,9 +468,10 @@ class Simulation:
             running.rounds += 1
             running.generation_id = transition.generation_id
         elif running is not None:
-            # Also where the coordinator moves: the log knows nothing of a rebalance that runs.
-            running.generation_id = transition.generation_id
             running.to_ms = now_ms
+            # Where the coordinator moves, the log knows nothing of a rebalance that runs.
+            running.is_cut_off = transition.after is GroupState.DEAD
+            running.generation_id = transition.generation_id
 
     def _named(self, cause: str) -> str:
         """A cause with names in place of ids."""
@@ -387,21 +492,70 @@ class Simulation:
 
     def _refresh(self, name: str, incarnation: int) -> None:
         process = self._processes[name]
-        if process.incarnation != incarnation or not process.is_up:
+        consumer = process.member
+        if process.incarnation != incarnation or not isinstance(consumer, m.Consumer):
             return
         metadata = self._metadata()
-        assert process.consumer is not None
-        if process.consumer.sees(metadata):
+        if consumer.sees(metadata):
             self._wake_up(process)
             self._tell(name, incarnation, m.MetadataUpdated(metadata))
-        age = process.plan.consumer.metadata_max_age_ms
+        age = consumer.config.metadata_max_age_ms
         self._push(self.now_ms + age, Refresh(name, incarnation))
 
     def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
         """How far each partition has been read; a record a ms will do."""
-        consumer = self._processes[name].consumer
-        owned = () if consumer is None else consumer.owned_partitions
+        member = self._processes[name].member
+        owned = member.owned_partitions if isinstance(member, m.Consumer) else ()
         return tuple((one, self.now_ms) for one in owned)
+
+    # Connect --------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        """A leader that has nothing else to do takes a client's request."""
+        if not self._requests:
+            return
+        for process in self._processes.values():
+            worker = process.member
+            if isinstance(worker, m.Worker) and worker.is_leader and worker.is_at_work():
+                if process.busy_until_ms > self.now_ms:
+                    self._arm(process.busy_until_ms, PollNow(process.name, process.incarnation))
+                else:
+                    self._accept(self._requests.popleft())
+                return
+
+    def _accept(self, request: Request) -> None:
+        """The configuration changes; the client, told so, asks for the next."""
+        name = request.connector
+        if request.happening.kind is Kind.CREATE:
+            self._config.create(name)
+            self._holds.appear(name, self.now_ms)
+        else:
+            for gone in (name, *_tasks(name, 0, self._config.delete(name))):
+                self._holds.disappear(gone, self.now_ms)
+        told = self._tell_workers()
+        if request.place + 1 < len(request.happening.connectors):
+            self._push(told, Request(request.happening, request.place + 1))
+
+    def _configure_tasks(self, name: str, incarnation: int, connector: str) -> None:
+        """A connector that runs has its tasks written down, if that is news."""
+        process, tasks = self._processes[name], self.scenario.connectors[connector]
+        before = self._config.connectors.get(connector, 0)
+        if process.incarnation != incarnation or connector not in process.held:
+            return
+        if self._config.configure_tasks(connector, tasks):
+            for held in _tasks(connector, before, tasks):
+                self._holds.appear(held, self.now_ms)
+            self._tell_workers()
+
+    def _tell_workers(self) -> int:
+        """Every worker reads what is new; when the one that wrote it has it from the log."""
+        written = self.now_ms + self.scenario.network.log_ms
+        for process in self._processes.values():
+            if isinstance(process.member, m.Worker):
+                at = self._wire.arrival_ms(_CONFIG, process.name, written)
+                read = Read(process.name, process.incarnation, self._config.newest())
+                self._push(at, read)
+        return written
 
     def _push(self, at: int, event: Event) -> None:
         heapq.heappush(self._heap, (at, next(self._sequence), event))
@@ -414,11 +568,6 @@ class Simulation:
             for name, plan in self.scenario.topics.items()
             for number in range(self._topics[name])
         }
-        crashed = {
-            name: f"{process.crashed.error_code}: {process.crashed.message}"
-            for name, process in self._processes.items()
-            if process.crashed is not None
-        }
         gaps = tuple(self._holds.gaps(holds, until))
         return Run(
             self.scenario.title,
@@ -426,10 +575,15 @@ class Simulation:
             tuple(holds),
             gaps,
             tuple(self._rebalances),
-            crashed,
+            self._crashed,
             self.events,
             rates,
         )
+
+
+def _tasks(connector: str, first: int, end: int) -> list[str]:
+    """Names of tasks, as Kafka writes them."""
+    return [f"{connector}-{number}" for number in range(first, end)]
 
 
 def simulate(scenario: Scenario, *, progress: Callable[[int], None] | None = None) -> Run:

@@ -1,4 +1,4 @@
-"""Who held what, when: intervals of partitions (or tasks), and what they add up to.
+"""Who held what, when: intervals of partitions (or connectors and tasks), and the gaps between.
 
     partition   |--- c0 ---|          |--- c1 ------|
                            ^ nobody  ^
@@ -41,17 +41,25 @@ class Holds:
     """Getters: closed, gaps, holders. Inputs: take, give, in the order of time; finish."""
 
     def __init__(self) -> None:
-        self._there: dict[str, int] = {}  # partition -> since when it can be held
+        # partition -> when it could be held: intervals, the last one open (None)
+        self._there: dict[str, list[tuple[int, int | None]]] = {}
         self._open: dict[str, list[_Open]] = {}
         self._closed: list[Hold] = []
 
     def appear(self, partition: str, now_ms: int) -> None:
         """A partition exists from now on."""
-        self._there.setdefault(partition, now_ms)
+        spans = self._there.setdefault(partition, [])
+        if not spans or spans[-1][1] is not None:
+            spans.append((now_ms, None))
+
+    def disappear(self, partition: str, now_ms: int) -> None:
+        """It exists no more; who holds it still has to stop."""
+        spans = self._there.get(partition)
+        if spans and spans[-1][1] is None:
+            spans[-1] = (spans[-1][0], now_ms)
 
     def take(self, partition: str, member: str, generation_id: int, now_ms: int) -> None:
         """A member starts to work on a partition."""
-        self.appear(partition, now_ms)
         holders = self._open.setdefault(partition, [])
         if all(one.member != member for one in holders):
             holders.append(_Open(member, generation_id, now_ms))
@@ -71,7 +79,11 @@ class Holds:
 
     def held(self) -> dict[str, list[str]]:
         """Every partition that is there, with who holds it now."""
-        return {partition: self.holders(partition) for partition in self._there}
+        return {
+            partition: self.holders(partition)
+            for partition, spans in self._there.items()
+            if spans[-1][1] is None
+        }
 
     def finish(self, now_ms: int) -> list[Hold]:
         """Closes everything; all holds, by partition and time."""
@@ -81,19 +93,22 @@ class Holds:
         return sorted(self._closed, key=lambda one: (partition_key(one.partition), one.from_ms))
 
     def gaps(self, holds: Iterable[Hold], until_ms: int) -> list[Gap]:
-        """When nobody held a partition, from its first appearance on."""
-        found = []
-        of: dict[str, list[Hold]] = {partition: [] for partition in self._there}
+        """When nobody held a partition while it existed."""
+        of: dict[str, list[Hold]] = {}
         for hold in holds:
-            of[hold.partition].append(hold)
-        for partition, since in self._there.items():
-            at = since
-            for hold in of[partition]:
-                if hold.from_ms > at:
-                    found.append(Gap(partition, at, hold.from_ms))
-                at = max(at, hold.to_ms)
-            if at < until_ms:
-                found.append(Gap(partition, at, until_ms))
+            of.setdefault(hold.partition, []).append(hold)
+        found = []
+        for partition, spans in self._there.items():
+            for since, until in spans:
+                at, end = since, until_ms if until is None else until
+                for hold in of.get(partition, ()):  # by time
+                    if hold.from_ms >= end:
+                        break
+                    if hold.from_ms > at:
+                        found.append(Gap(partition, at, hold.from_ms))
+                    at = max(at, hold.to_ms)
+                if at < end:
+                    found.append(Gap(partition, at, end))
         return found
 
 

@@ -1,4 +1,4 @@
-"""One member's process: its consumer, how its application works, and what it holds.
+"""One member's process: a consumer or a worker, how its application works, and what it holds.
 
 Callbacks cost time, and the member does nothing else meanwhile: what it sends after one leaves
 later. While it works on records it does not poll. `carry_out` gives what leaves the process, with
@@ -6,42 +6,52 @@ the time at which it does.
 """
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from kafka_rebalance.assignors.connect import Work
+from kafka_rebalance.coordinator import SyncGroup
 from kafka_rebalance.member import (
     Assigned,
     Consumer,
-    ConsumerConfig,
     Fatal,
-    FetchMetadata,
     Lost,
     MemberEffect,
     MemberEvent,
     Revoked,
     Send,
+    Start,
+    Stop,
+    Tick,
+    Worker,
+    WorkerConfig,
 )
 
 from .holds import Holds
-from .scenario import MemberPlan
+from .scenario import MemberConfig, MemberPlan
 
 Sends = list[tuple[int, Send]]  # (at_ms, what)
 
 
 @dataclass(slots=True)
 class Process:
-    """Getters: is_up, poll_at_ms, wake_at_ms. Inputs: start, stop, handle."""
+    """Getters: is_up, held, poll_at_ms. Inputs: start, stop, handle.
+
+    `started` collects (ready_ms, connector) of connectors that were started.
+    """
 
     plan: MemberPlan
-    rng: random.Random
+    seed: str
     holds: Holds
     phase_ms: int
-    consumer: Consumer | None = None
+    member: Consumer | Worker | None = None
     incarnation: int = 0
     busy_until_ms: int = 0
     polls_from_ms: int = 0  # it does not poll before
     frozen_until_ms: int = 0
+    is_cold: bool = True  # it has not answered a JoinGroup yet
     idle_since_ms: int | None = None  # nothing is simulated since; its heartbeats are vouched for
     crashed: Fatal | None = None
+    started: list[tuple[int, str]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -51,66 +61,103 @@ class Process:
     @property
     def is_up(self) -> bool:
         """Whether it runs."""
-        return self.consumer is not None
+        return self.member is not None
 
-    def start(self, config: ConsumerConfig | None = None) -> Consumer:
+    @property
+    def held(self) -> list[str]:
+        """What it owns or runs, by name."""
+        match self.member:
+            case Consumer(owned_partitions=partitions):
+                return [str(one) for one in partitions]
+            case Worker(running=work):
+                return _names(work)
+        return []
+
+    def start(self, config: MemberConfig) -> Consumer | Worker:
         """A new process, with nothing but its settings."""
         self.incarnation += 1
-        if config is not None:
-            self.plan = replace(self.plan, consumer=config)
-        self.consumer = Consumer(self.plan.consumer, rng=self.rng)
+        self.plan = replace(self.plan, config=config)
+        # A generator of its own: what one member draws changes nothing for the others.
+        rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
+        if isinstance(config, WorkerConfig):
+            self.member = Worker(config, url=f"http://{self.name}/", rng=rng)
+        else:
+            self.member = Consumer(config, rng=rng)
         self.busy_until_ms = self.polls_from_ms = self.frozen_until_ms = 0
-        self.idle_since_ms = None
-        return self.consumer
+        self.idle_since_ms = self.crashed = None
+        self.is_cold = True
+        self.started.clear()
+        return self.member
 
     def stop(self, now_ms: int) -> None:
         """The process is gone, and what it held is held by nobody."""
-        if self.consumer is not None:
-            for one in self.consumer.owned_partitions:
-                self.holds.give(str(one), self.name, now_ms)
-        self.consumer = None
+        for one in self.held:
+            self.holds.give(one, self.name, now_ms)
+        self.member = None
 
     def handle(self, event: MemberEvent, now_ms: int) -> Sends:
         """One event, and what leaves the process for it."""
-        if self.consumer is None:
+        if self.member is None:
             return []
-        return self._carry_out(self.consumer.handle(event, now_ms), now_ms)
+        # Heartbeats and timeouts have a thread of their own.
+        at = now_ms if isinstance(event, Tick) else max(now_ms, self.busy_until_ms)
+        return self._carry_out(self.member.handle(event, now_ms), at)
 
-    def _carry_out(self, effects: list[MemberEffect], now_ms: int) -> Sends:
-        assert self.consumer is not None
-        at, work, sends = max(now_ms, self.busy_until_ms), self.plan.work, Sends()
+    def _carry_out(self, effects: list[MemberEffect], at: int) -> Sends:
+        sends = Sends()
         for effect in effects:
             match effect:
                 case Revoked(partitions) | Lost(partitions):
-                    for one in partitions:
-                        self.holds.give(str(one), self.name, at)
-                    at += work.cost_ms(work.stop_ms, len(partitions))
+                    at = self._give([str(one) for one in partitions], at)
                 case Assigned(partitions):
-                    for place, one in enumerate(partitions, 1):
-                        ready = at + work.cost_ms(work.start_ms, place)
-                        generation = self.consumer.generation_id
-                        self.holds.take(str(one), self.name, generation, ready)
-                    at += work.cost_ms(work.start_ms, len(partitions))
-                case Send():
-                    # Heartbeats have a thread of their own.
+                    at = self._take([str(one) for one in partitions], at)
+                case Stop(work):
+                    at = self._give(_names(work), at)
+                case Start(work):
+                    at = self._take(_names(work), at)
+                    self.started += ((at, connector) for connector in work.connectors)
+                case Send(request=request):
+                    if self.is_cold and isinstance(request, SyncGroup):
+                        at += self.plan.work.cold_ms
+                        self.is_cold = False
                     sends.append((at, effect))
                 case Fatal():
                     self.crashed = effect
-                case FetchMetadata() | _:
+                case _:
                     pass
         self.busy_until_ms = max(self.busy_until_ms, at)
         return sends
 
+    def _give(self, names: list[str], at: int) -> int:
+        """Stops, all from now on; when that is over."""
+        for one in names:
+            self.holds.give(one, self.name, at)
+        return at + self.plan.work.cost_ms(self.plan.work.stop_ms, len(names))
+
+    def _take(self, names: list[str], at: int) -> int:
+        """Starts, some at a time; when all have started."""
+        assert self.member is not None
+        work = self.plan.work
+        for place, one in enumerate(names, 1):
+            ready = at + work.cost_ms(work.start_ms, place)
+            self.holds.take(one, self.name, self.member.generation_id, ready)
+        return at + work.cost_ms(work.start_ms, len(names))
+
     def poll_at_ms(self, now_ms: int) -> int | None:
         """When the application polls next, where a poll would change something."""
-        if self.consumer is None:
+        if self.member is None:
             return None
-        wanted = self.consumer.next_poll_ms()
+        wanted = self.member.next_poll_ms()
         if wanted is None:
             return None
         at = max(now_ms, wanted, self.busy_until_ms, self.polls_from_ms, self.frozen_until_ms)
         process = self.plan.work.process_ms
-        if process and self.consumer.owned_partitions:
+        if process and self.held:
             # In the middle of its records: the next poll is at the end of the batch.
             at += (self.phase_ms - at) % process
         return at
+
+
+def _names(work: Work) -> list[str]:
+    """Connectors by name, then tasks as Kafka writes them."""
+    return [*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)]

@@ -12,7 +12,10 @@ from .holds import Gap, Hold
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance. `stopped_ms` is for how long each member that had work had none."""
+    """One rebalance; `is_cut_off` where the coordinator moved before it was over.
+
+    The generation of one that was cut off may be given again: no log knows of it.
+    """
 
     number: int
     causes: list[str]
@@ -20,6 +23,7 @@ class Rebalance:
     generation_id: int = 0
     rounds: int = 0
     to_ms: int | None = None
+    is_cut_off: bool = False
 
     @property
     def duration_ms(self) -> int | None:

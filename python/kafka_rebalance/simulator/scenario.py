@@ -10,7 +10,7 @@ from enum import Enum
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member import ConsumerConfig, WorkerConfig
 
 from .network import Network
 
@@ -31,31 +31,37 @@ class Work:
     start_ms        before it can work on a partition (state to restore, connections to open)
     stop_ms         before it has given one up (offsets to flush)
     parallel        how many of them it starts or stops at a time
+    cold_ms         by how much a new process answers its first JoinGroup later than a warm one;
+                    a JVM that loads its classes takes tens to hundreds of ms
     """
 
     process_ms: int = 0
     start_ms: int = 0
     stop_ms: int = 0
     parallel: int = 1
+    cold_ms: int = 0
 
     def cost_ms(self, each_ms: int, count: int) -> int:
         """How long `count` of them take."""
         return -(-count // self.parallel) * each_ms
 
 
+MemberConfig = ConsumerConfig | WorkerConfig
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberPlan:
-    """A member: a consumer that subscribes to `topics`, started at `start_ms`."""
+    """A member, started at `start_ms`: a consumer of `topics`, or a Connect worker."""
 
     name: str
-    consumer: ConsumerConfig
-    topics: tuple[str, ...]
+    config: MemberConfig
+    topics: tuple[str, ...] = ()
     start_ms: int = 0
     work: Work = field(default_factory=Work)
 
 
 class Kind(Enum):
-    """What may happen to members, topics and the broker."""
+    """What may happen to members, topics, connectors and the broker."""
 
     STOP = "stop"  # closes: a dynamic member leaves the group
     KILL = "kill"  # is gone without a word
@@ -64,6 +70,8 @@ class Kind(Enum):
     FREEZE = "freeze"  # does nothing at all for `for_ms`
     GROW = "grow"  # `topic` gets `partitions` partitions in all
     MOVE = "move"  # another broker coordinates, after `for_ms` of nobody
+    CREATE = "create"  # a client creates `connectors`, each when the one before was accepted
+    DELETE = "delete"  # a client deletes them, likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +84,21 @@ class Happening:
     for_ms: int = 0
     topic: str = ""
     partitions: int = 0
-    consumer: ConsumerConfig | None = None  # with which a member starts again
+    connectors: tuple[str, ...] = ()
+    config: MemberConfig | None = None  # with which a member starts again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Errors: GroupError with the field."""
+    """One group, `group_id`, whatever its members' settings say. Errors: GroupError with the field.
+
+    `connectors` is connector -> tasks; one that is created later is not there from the start.
+    """
 
     title: str
-    topics: Mapping[str, TopicPlan]
     members: tuple[MemberPlan, ...]
+    topics: Mapping[str, TopicPlan] = field(default_factory=dict)
+    connectors: Mapping[str, int] = field(default_factory=dict)
     happenings: tuple[Happening, ...] = ()
     seed: int = 1
     until_ms: int = 600_000
@@ -98,32 +111,61 @@ class Scenario:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise GroupError("members", f"{twice!r} is there twice")
+        tasks = {
+            f"{name}-{n}": name for name, count in self.connectors.items() for n in range(count)
+        }
+        for name in self.connectors:
+            if name in tasks:
+                raise GroupError(
+                    f"connectors.{name}", f"is also the name of a task of {tasks[name]!r}"
+                )
+        known = {"member": names, "topic": self.topics, "connectors": self.connectors}
         for place, one in enumerate(self.happenings):
             path = f"happenings[{place}]"
-            if one.kind in (Kind.GROW, Kind.MOVE):
-                if one.kind is Kind.GROW and one.topic not in self.topics:
-                    raise GroupError(f"{path}.topic", f"no topic {one.topic!r}")
-            elif one.member not in names:
-                raise GroupError(f"{path}.member", f"no member {one.member!r}")
+            kind = _SUBJECT.get(one.kind, "member")
+            subjects = one.connectors if kind == "connectors" else (getattr(one, kind, ""),)
+            for subject in subjects if kind in known else ():
+                if subject not in known[kind]:
+                    what = kind.removesuffix("s")
+                    raise GroupError(f"{path}.{kind}", f"no {what} {subject!r}")
             if not 0 <= one.at_ms <= self.until_ms:
                 raise GroupError(f"{path}.at", f"{one.at_ms} ms is not within the scenario")
 
-    def with_assignors(self, *names: str) -> "Scenario":
-        """The same, with other assignors."""
-        return self._with_consumers(lambda one: replace(one, partition_assignment_strategy=names))
+    def with_protocol(self, eager: bool) -> "Scenario":
+        """The same with eager members (range; Connect's eager) or cooperative ones."""
+        names = ("range",) if eager else ("cooperative-sticky",)
+        connect = "eager" if eager else "sessioned"
+
+        def change(one: MemberConfig) -> MemberConfig:
+            if isinstance(one, WorkerConfig):
+                return replace(one, connect_protocol=connect)
+            return replace(one, partition_assignment_strategy=names)
+
+        return self._with_members(change)
 
     def with_static_members(self) -> "Scenario":
         """The same, with every member's name as its `group.instance.id`."""
-        members = tuple(
-            replace(one, consumer=replace(one.consumer, group_instance_id=one.name))
-            for one in self.members
-        )
-        return replace(self, members=members)
+        members = []
+        for one in self.members:
+            if isinstance(one.config, WorkerConfig):
+                raise GroupError(f"members.{one.name}", "Connect has no static membership")
+            static = replace(one.config, group_instance_id=one.name)
+            members.append(replace(one, config=static))
+        return replace(self, members=tuple(members))
 
-    def _with_consumers(self, change: Callable[[ConsumerConfig], ConsumerConfig]) -> "Scenario":
-        members = tuple(replace(one, consumer=change(one.consumer)) for one in self.members)
+    def _with_members(self, change: Callable[[MemberConfig], MemberConfig]) -> "Scenario":
+        members = tuple(replace(one, config=change(one.config)) for one in self.members)
         happenings = tuple(
-            replace(one, consumer=change(one.consumer)) if one.consumer else one
+            replace(one, config=change(one.config)) if one.config else one
             for one in self.happenings
         )
         return replace(self, members=members, happenings=happenings)
+
+
+# What a happening is about, where it is not a member
+_SUBJECT = {
+    Kind.GROW: "topic",
+    Kind.MOVE: "",
+    Kind.CREATE: "connectors",
+    Kind.DELETE: "connectors",
+}

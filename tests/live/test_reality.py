@@ -1,0 +1,54 @@
+"""The simulator does what real consumers do on a real broker: one scenario, played by both.
+
+`python -m tests.reality` prints the comparison.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from broker import missing_tools
+from reality import report, run, simulated
+from reality.compare import compare
+from reality.scenario import ASSIGNORS, BOUNCE_MS, KILL_MS, scenario
+
+
+@pytest.mark.live
+def test_the_simulator_does_what_real_consumers_do() -> None:
+    pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    found = run.comparisons(ASSIGNORS)
+    for one in found:
+        print(report.summary(one))
+    wrong = [one for one in found if not one.agrees]
+    assert not [report.show(one) for one in wrong if not one.disturbed]
+    if wrong:  # every attempt was
+        pytest.skip("; ".join(f"{one.assignor}: {one.disturbed}" for one in wrong))
+
+
+def test_a_difference_is_found() -> None:
+    """In a run whose killed member is missed 3 s later, and whose bounced one holds less."""
+    ours = simulated.play(scenario("range"))
+    assert compare("range", ours, ours).agrees
+    late = tuple(
+        replace(one, at_ms=one.at_ms + 3_000, joined_ms=one.joined_ms and one.joined_ms + 3_000)
+        if KILL_MS < one.at_ms < BOUNCE_MS[0]
+        else one
+        for one in ours.events
+    )
+    found = compare("range", replace(ours, events=late), ours)
+    assert [one.what for one in found.durations if not one.agrees] == ["kill to first JoinGroup"]
+    *others, last = ours.events
+    less = replace(last, partitions=last.partitions[1:])
+    found = compare("range", replace(ours, events=(*others, less)), ours)
+    assert [one.agrees for one in found.phases] == [True, True, True, True, False]
+    assert report.summary(found).startswith("range: 1 of 5 assignments DIFFER; ")
+
+
+def test_another_assignor_is_a_difference() -> None:
+    one, other = (simulated.play(scenario(assignor)) for assignor in ASSIGNORS)
+    assert not compare("range", one, other).agrees

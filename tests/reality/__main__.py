@@ -1,0 +1,71 @@
+"""`python -m tests.reality [--assignors range,cooperative-sticky] [--out FILE]`.
+
+Real consumers on a real broker and the simulator play the same scenario. Needs Java and the
+broker's jars; takes about a minute. Exit code 0 if they agree, 1 if not, 2 if it cannot run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # broker.py
+
+from broker import LIB, BrokerError
+
+from . import report, run
+from .real import RealityError
+from .scenario import ASSIGNORS, HEARTBEAT_MS, POLL_MS, SESSION_MS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.reality",
+        description="Plays a scenario with real consumers, then in the simulator, and compares.",
+    )
+    parser.add_argument(
+        "--assignors", default=",".join(ASSIGNORS), help="separated by commas (%(default)s)"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write it as well")
+    arguments = parser.parse_args()
+    assignors = arguments.assignors.split(",")
+    unknown = set(assignors) - set(ASSIGNORS)
+    if unknown:
+        parser.error(f"--assignors: {', '.join(sorted(unknown))} is not of {', '.join(ASSIGNORS)}")
+    try:
+        found = run.comparisons(assignors)
+    except (BrokerError, RealityError) as error:
+        print(f"reality: {error}", file=sys.stderr)
+        return 2
+    text = "\n\n".join(
+        [_head(assignors), *map(report.show, found), "\n".join(map(report.summary, found))]
+    )
+    print(text)
+    if arguments.out:
+        arguments.out.write_text(text + "\n")
+    return not all(one.agrees for one in found)
+
+
+def _head(assignors: list[str]) -> str:
+    (jar,) = LIB.glob("kafka-clients-*.jar")
+    version = jar.stem.removeprefix("kafka-clients-")
+    where = f"{datetime.now(UTC).date()}, {os.cpu_count()} cores"
+    chosen = "" if assignors == list(ASSIGNORS) else f" --assignors {','.join(assignors)}"
+    return "\n".join(
+        [
+            f"$ python -m tests.reality{chosen}",
+            f"{where}; real: warm consumers and a broker of Kafka {version}",
+            f"session.timeout.ms={SESSION_MS} heartbeat.interval.ms={HEARTBEAT_MS} poll({POLL_MS})",
+            "",
+            "Tolerances: heartbeats × (interval + time between two looks at the clock)",
+            "  + generations × (timeout of poll + how late it was + four answers), the last two",
+            "  measured. A factor of 1 generation is not written.",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""Plays the scenario on both sides, for several assignors at the same time."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import itertools
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker import Broker
+
+from . import real, simulated
+from .compare import Comparison, compare
+from .scenario import INITIAL_DELAY_MS, scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafka_rebalance.simulator import Scenario
+
+    from .played import Played
+
+BROKER = {"group.initial.rebalance.delay.ms": str(INITIAL_DELAY_MS)}
+
+
+ATTEMPTS = 3
+"""A run that was disturbed and does not agree is played again."""
+
+
+def comparisons(assignors: Sequence[str]) -> list[Comparison]:
+    """Takes about a minute, if nothing is disturbed. Errors: BrokerError, RealityError."""
+    scenarios = [scenario(assignor) for assignor in assignors]
+    ours = [simulated.play(one) for one in scenarios]
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-rebalance-reality-") as directory,
+        Broker(properties=BROKER) as broker,
+        concurrent.futures.ThreadPoolExecutor(len(scenarios)) as pool,
+    ):
+        real.prepare(broker.bootstrap_server, scenarios)
+        judge = partial(_judge, server=broker.bootstrap_server, directory=Path(directory))
+        return list(pool.map(judge, scenarios, ours))
+
+
+def _judge(played: Scenario, ours: Played, server: str, directory: Path) -> Comparison:
+    for attempt in itertools.count(1):
+        found = compare(played.title, real.play(played, server, directory), ours, attempt)
+        if found.agrees or not found.disturbed or attempt == ATTEMPTS:
+            return found
+    raise AssertionError("not reached")

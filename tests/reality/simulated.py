@@ -1,0 +1,61 @@
+"""The simulator's side: what its consumers do, written down as they do it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from unittest import mock
+
+from kafka_rebalance.coordinator import JoinGroup
+from kafka_rebalance.member import Assigned, Consumer, Lost, Revoked, Send
+from kafka_rebalance.simulator import Kind, Scenario, simulate
+
+from .played import KILLED, Event, Played, name_of
+
+if TYPE_CHECKING:
+    from kafka_rebalance.member import MemberEffect, MemberEvent
+
+KINDS = {Revoked: "revoked", Assigned: "assigned", Lost: "lost"}
+
+
+class _Watch:
+    """What `Consumer.handle` is replaced by: it does the same, and is noted."""
+
+    def __init__(self) -> None:
+        self.seen: list[Event] = []
+        self._joined_ms: dict[Consumer, int] = {}  # the first JoinGroup of a rebalance that runs
+        self._handle = Consumer.handle
+
+    def handle(self, consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
+        # As callbacks see them: what follows a callback may reset both.
+        member, generation_id = name_of(consumer.member_id), consumer.generation_id
+        effects = self._handle(consumer, event, now_ms)
+        for effect in effects:
+            match effect:
+                case Revoked(partitions) | Assigned(partitions) | Lost(partitions):
+                    kind, joined_ms = KINDS[type(effect)], None
+                    if isinstance(effect, Assigned):
+                        joined_ms = self._joined_ms.pop(consumer, None)
+                    names = tuple(map(str, partitions))
+                    self.seen.append(Event(now_ms, member, kind, names, generation_id, joined_ms))
+                case Send(request=JoinGroup()):
+                    self._joined_ms.setdefault(consumer, now_ms)
+                case _:
+                    pass
+        return effects
+
+
+def play(scenario: Scenario) -> Played:
+    """Takes no time; one at a time, for it changes a class meanwhile."""
+    watch = _Watch()
+
+    def handle(consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
+        return watch.handle(consumer, event, now_ms)
+
+    with mock.patch.object(Consumer, "handle", handle):  # a function, to become a method
+        run = simulate(scenario)
+    assert not run.crashed, run.crashed
+    killed = (one for one in scenario.happenings if one.kind is Kind.KILL)
+    events = [*watch.seen, *(Event(one.at_ms, one.member, KILLED) for one in killed)]
+    events.sort(key=lambda one: one.at_ms)
+    network = scenario.network
+    return Played(tuple(events), 2 * (network.delay_ms + network.spread_ms))

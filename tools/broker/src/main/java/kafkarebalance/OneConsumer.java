@@ -1,0 +1,183 @@
+package kafkarebalance;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.UUID;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * One real Kafka consumer in a JVM of its own, which can be killed, and what it sees of its group.
+ *
+ * <pre>
+ * OneConsumer DESCRIPTION       {"topics": ["t"], "poll_ms": 100, "configs": {"group.id": "g", ...}}
+ * start                         on standard input: subscribes and polls
+ * close                         leaves as KafkaConsumer.close() does, and ends; so does the end of the input
+ * </pre>
+ *
+ * Standard output is a JSON line for every event, with the time in ms since 1970:
+ *
+ * <pre>
+ * ready       the JVM is warm: another consumer has joined and left a group of its own
+ * started     it is about to subscribe
+ * revoked     callbacks, with their partitions, and the generation and id that the consumer has then;
+ * assigned    only what is new to it
+ * lost
+ * closing     close() is about to be called
+ * closed      close() is over
+ * </pre>
+ *
+ * Each says what the consumer has measured, for the tolerance of a comparison: gap_ms, the longest time from one poll to
+ * the next since the line before; answer_ms, the longest that a heartbeat has ever waited for its answer; joining_ms, the
+ * sum of its rebalances, each from the first JoinGroup to the SyncGroup that ended it.
+ */
+public final class OneConsumer {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String METRICS = "consumer-coordinator-metrics";
+
+    private final List<String> topics = new ArrayList<>();
+    private final Properties properties = new Properties();
+    private final Duration poll;
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private volatile boolean stopped;
+    private long polledMs;
+    private long gapMs;
+
+    private OneConsumer(JsonNode description) {
+        description.path("topics").forEach(topic -> topics.add(topic.asText()));
+        poll = Duration.ofMillis(description.path("poll_ms").asLong());
+        properties.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        properties.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        description.path("configs").properties().forEach(one -> properties.put(one.getKey(), one.getValue().asText()));
+        warmUp();
+        consumer = new KafkaConsumer<>(properties);
+    }
+
+    /**
+     * The first join loads classes. Meanwhile, warm members take their assignments, and cooperative ones join again: the
+     * newcomer's SyncGroup comes too late, and its first generation passes it by.
+     */
+    private void warmUp() {
+        Properties alone = new Properties();
+        alone.putAll(properties);
+        alone.remove(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG);
+        alone.put(ConsumerConfig.GROUP_ID_CONFIG, properties.get(ConsumerConfig.GROUP_ID_CONFIG) + "-" + UUID.randomUUID());
+        try (KafkaConsumer<byte[], byte[]> other = new KafkaConsumer<>(alone)) {
+            other.subscribe(topics);
+            while (other.assignment().isEmpty()) {
+                other.poll(poll);
+            }
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length != 1) {
+            System.err.println("usage: OneConsumer DESCRIPTION < start and close, a line each");
+            System.exit(2);
+        }
+        new OneConsumer(JSON.readTree(arguments[0])).run();
+    }
+
+    private void run() throws IOException {
+        try (consumer) {
+            topics.forEach(consumer::partitionsFor);
+            say("ready", List.of());
+            BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+            if (!"start".equals(input.readLine())) {
+                return;
+            }
+            Thread reader = new Thread(() -> awaitClose(input), "input");
+            reader.setDaemon(true);
+            reader.start();
+            say("started", List.of());
+            consumer.subscribe(topics, new Listener());
+            polledMs = System.currentTimeMillis();
+            while (!stopped) {
+                consumer.poll(poll);
+                long now = System.currentTimeMillis();
+                gapMs = Math.max(gapMs, now - polledMs);
+                polledMs = now;
+            }
+            say("closing", List.of());
+            consumer.close();
+            say("closed", List.of());
+        }
+    }
+
+    /** Whatever comes, or nothing any more, means the end. */
+    private void awaitClose(BufferedReader input) {
+        try {
+            input.readLine();
+        } catch (IOException gone) {
+            // the same
+        }
+        stopped = true;
+    }
+
+    private void say(String event, Collection<TopicPartition> partitions) {
+        long now = System.currentTimeMillis();
+        Map<String, Object> line = new LinkedHashMap<>();
+        line.put("at_ms", now);
+        line.put("event", event);
+        line.put("partitions", partitions.stream().map(TopicPartition::toString).toList());
+        if (!"closed".equals(event)) {
+            line.put("generation_id", consumer.groupMetadata().generationId());
+            line.put("member_id", consumer.groupMetadata().memberId());
+        }
+        // A callback is a part of a poll that has not ended.
+        line.put("gap_ms", polledMs == 0 ? 0 : Math.max(gapMs, now - polledMs));
+        line.put("answer_ms", metric("heartbeat-response-time-max"));
+        line.put("joining_ms", metric("rebalance-latency-total"));
+        try {
+            System.out.println(JSON.writeValueAsString(line));
+        } catch (IOException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+        System.out.flush();
+        gapMs = 0;
+    }
+
+    /** Rounded; 0 before anything is measured. */
+    private long metric(String name) {
+        for (Map.Entry<MetricName, ? extends Metric> one : consumer.metrics().entrySet()) {
+            if (one.getKey().group().equals(METRICS) && one.getKey().name().equals(name)) {
+                double value = ((Number) one.getValue().metricValue()).doubleValue();
+                return Double.isFinite(value) ? Math.round(value) : 0;
+            }
+        }
+        return 0;
+    }
+
+    private final class Listener implements ConsumerRebalanceListener {
+        @Override
+        public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+            say("revoked", partitions);
+        }
+
+        @Override
+        public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+            say("assigned", partitions);
+        }
+
+        @Override
+        public void onPartitionsLost(Collection<TopicPartition> partitions) {
+            say("lost", partitions);
+        }
+    }
+}

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.simulator import Kind, simulate
+from kafka_rebalance.simulator import Kind, simulate, totals
 from kafka_rebalance.simulator.files import load, read, ready
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ for = "2s"
 def test_ready_scenarios_settle(name: str) -> None:
     run = simulate(load(name))
     assert run.crashed == {}
-    assert run.totals().settled_ms is not None
+    assert totals(run).settled_ms is not None
     assert len(run.rebalances) > 1 or "static" in name
 
 

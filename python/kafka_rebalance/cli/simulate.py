@@ -4,12 +4,16 @@ import argparse
 import dataclasses
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.simulator import Run, Scenario, simulate
+from kafka_rebalance.simulator import Run, Scenario, settlings, simulate, stops, totals
 from kafka_rebalance.simulator.files import load, ready
+from kafka_rebalance.simulator.measure import stopped_in
+from kafka_rebalance.traces import milliseconds
 
 _VARIANTS = ("eager", "cooperative", "static")
+_FORMATS = (".html", ".png", ".parquet")
 
 
 def add_parser(commands: Any) -> None:
@@ -26,7 +30,21 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--compare",
         metavar="A,B,…",
+        default="",
         help=f"the same with other members, side by side: {', '.join(_VARIANTS)}",
+    )
+    parser.add_argument(
+        "--costs",
+        metavar="START/STOP,…",
+        default="",
+        help="the same with other costs of starting and stopping a partition or task, side by "
+        "side: 50ms/20ms,200ms/100ms",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="FILE.html or FILE.png: who held what over time; FILE.parquet: the same as rows",
     )
     parser.set_defaults(run=run, parser=parser)
 
@@ -38,45 +56,95 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.scenario is None:
         args.parser.error("a scenario is needed; --list has the ready ones")
+    if args.output is not None and args.output.suffix not in _FORMATS:
+        args.parser.error(f"--output: name a file that ends in {', '.join(_FORMATS)}")
     scenario = load(args.scenario)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
-    names = args.compare.split(",") if args.compare else []
-    for name in names:
-        if name not in _VARIANTS:
-            args.parser.error(f"--compare: {name!r} is none of {', '.join(_VARIANTS)}")
-    runs = {name: simulate(_variant(scenario, name)) for name in names}
-    if not names:
-        runs = {"": simulate(scenario)}
+    runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
     if args.json:
         for name, one in runs.items():
             print(json.dumps(_json(name, one)))
-        return 0
-    from kafka_rebalance.report.simulate import print_run, print_totals
-
-    if names:
-        print(scenario.title)
-        print_totals({name: one.totals() for name, one in runs.items()})
     else:
-        print_run(runs[""])
-    sys.stdout.flush()
+        from kafka_rebalance.report.simulate import print_comparison, print_run
+
+        if len(runs) > 1:
+            print_comparison(runs)
+        else:
+            print_run(next(iter(runs.values())))
+        sys.stdout.flush()
+    if args.output is not None:
+        _write(runs, args.output)
     return 0
 
 
+def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenario]:
+    """Every variant with every pair of costs, by name."""
+    variants = args.compare.split(",") if args.compare else [""]
+    for name in variants:
+        if name and name not in _VARIANTS:
+            args.parser.error(f"--compare: {name!r} is none of {', '.join(_VARIANTS)}")
+    found = {}
+    for cost in args.costs.split(",") if args.costs else [""]:
+        start, _, stop = cost.partition("/")
+        costs = (milliseconds(start), milliseconds(stop))
+        if cost and None in costs:
+            args.parser.error(f"--costs: {cost!r} is not two durations, as 50ms/20ms is")
+        for name in variants:
+            changed = _variant(scenario, name)
+            if cost:
+                changed = changed.with_costs(*(each or 0 for each in costs))
+            found[f"{name} {cost}".strip()] = changed
+    return found
+
+
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Eager, cooperative, or cooperative with instance ids."""
-    if name == "eager":
-        return scenario.with_protocol(eager=True)
-    scenario = scenario.with_protocol(eager=False)
+    """Eager, cooperative, or cooperative with instance ids; as it is where there is no name."""
+    if not name:
+        return scenario
+    scenario = scenario.with_protocol(eager=name == "eager")
     return scenario.with_static_members() if name == "static" else scenario
 
 
+def _play(name: str, scenario: Scenario) -> Run:
+    from kafka_rebalance.report.progress import time_progress
+
+    with time_progress(name or "simulating", scenario.until_ms) as progress:
+        return simulate(scenario, progress=progress)
+
+
+def _write(runs: dict[str, Run], path: Path) -> None:
+    if path.suffix == ".parquet":
+        from kafka_rebalance.report.run_parquet import write_runs
+
+        write_runs(runs, path)
+    elif path.suffix == ".html":
+        from kafka_rebalance.report.run_page import runs_page
+
+        path.write_text(runs_page(runs), encoding="utf-8")
+    else:
+        from kafka_rebalance.report.run_picture import draw_run, draw_runs
+
+        if len(runs) > 1:
+            draw_runs(runs, path)
+        else:
+            draw_run(next(iter(runs.values())), path)
+
+
 def _json(name: str, run: Run) -> dict[str, Any]:
+    stopped = stops(run)
     return {
         "title": run.title,
-        "members": name or None,
-        "totals": dataclasses.asdict(run.totals()),
-        "rebalances": [dataclasses.asdict(one) for one in run.rebalances],
+        "run": name or None,
+        "totals": dataclasses.asdict(totals(run)),
+        "settlings": [one._asdict() for one in settlings(run)],
+        "rebalances": [
+            {
+                **dataclasses.asdict(one),
+                "stopped": [each._asdict() for each in stopped_in(stopped, one)],
+            }
+            for one in run.rebalances
+        ],
         "holds": [one._asdict() for one in run.holds],
         "gaps": [one._asdict() for one in run.gaps],
         "crashed": dict(run.crashed),

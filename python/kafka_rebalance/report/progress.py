@@ -11,8 +11,22 @@ from typing import BinaryIO
 @contextmanager
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
     """How far a file has been read; gives a function to call now and then with the file."""
-    total = _size(source)
-    if total is None or not sys.stderr.isatty() or sys.stdout.isatty():
+    total = None if sys.stdout.isatty() else _size(source)  # lines as they come are enough
+    with _bar("groups", total) as update:
+        yield lambda file: update(file.tell())
+
+
+@contextmanager
+def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
+    """How far virtual time has come; gives a function to call now and then with it."""
+    with _bar(what, until_ms) as update:
+        yield update
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error; nothing where nobody looks."""
+    if total is None or not sys.stderr.isatty():
         yield lambda _: None
         return
     try:
@@ -22,8 +36,8 @@ def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
         yield lambda _: None
         return
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("groups", total=total)
-        yield lambda file: progress.update(task, completed=file.tell())
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)
 
 
 def _size(source: BinaryIO) -> int | None:

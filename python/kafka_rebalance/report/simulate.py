@@ -1,52 +1,118 @@
 """What a simulated run was, as tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from kafka_rebalance.simulator.run import Run, Totals
+from kafka_rebalance.simulator import Run, Stopped, Totals, settlings, stops, totals
+from kafka_rebalance.simulator.measure import spans, stopped_in, unavailable_ms
 
+from .names import cut
 from .tables import print_table
+
+_MOST_ROWS = 60
 
 
 def print_run(run: Run) -> None:
     """The rebalances one by one, and what they add up to."""
     print(run.title)
+    stopped = stops(run)
     rows = [
         [
             f"{one.from_ms / 1000:.1f}",
-            ", ".join(one.causes),
+            cut(", ".join(one.causes), 34),
             str(one.generation_id),
+            str(one.rounds),
             "" if one.duration_ms is None else f"{one.duration_ms / 1000:.2f}",
-            f"{_unavailable(run, one.from_ms) / 1000:.1f}",
+            f"{unavailable_ms(run, one.from_ms, end) / 1000:,.1f}",
+            stopped_text(stopped_in(stopped, one)),
         ]
-        for one in run.rebalances
+        for one, end in spans(run)
     ]
-    columns = ["at s", "because", "generation", "took s", "partition-s without a reader"]
-    print_table(columns, rows, left=[1])
-    print_totals({"": run.totals()})
+    columns = ["at s", "because", "generation", "rounds", "took s", unread(run.held)]
+    if len(rows) > _MOST_ROWS:
+        print(f"{len(rows)} rebalances; the first {_MOST_ROWS // 2} and the last")
+        rows = [*rows[: _MOST_ROWS // 2], ["…"] + [""] * 6, *rows[-_MOST_ROWS // 2 :]]
+    print_table([*columns, "members that stopped"], rows, left=[1, 6])
+    print_totals({"": run})
     for name, why in run.crashed.items():
         print(f"{name} stopped: {why}")
 
 
-def print_totals(runs: Mapping[str, Totals]) -> None:
+def print_comparison(runs: Mapping[str, Run]) -> None:
+    """Several runs of one scenario, side by side."""
+    print(next(iter(runs.values())).title)
+    print_settlings(runs)
+    print_totals(runs)
+
+
+def stopped_text(stopped: Sequence[Stopped]) -> str:
+    """How many, and for how long at most."""
+    if not stopped:
+        return ""
+    longest = max(one.to_ms - one.from_ms for one in stopped)
+    members = len({one.member for one in stopped})
+    return f"{members}, up to {longest / 1000:,.1f} s"
+
+
+def unread(held: str) -> str:
+    """The name of the unit in which unavailability is counted."""
+    return "task-s idle" if held == "task" else "partition-s unread"
+
+
+def print_totals(runs: Mapping[str, Run]) -> None:
     """One line a run."""
-    rows = [
-        [
-            name,
-            str(one.rebalances),
-            str(one.moves),
-            f"{one.unavailable_ms / 1000:,.1f}",
-            f"{one.longest_gap_ms / 1000:,.1f}",
-            f"{one.records_behind:,}",
-            "never" if one.settled_ms is None else f"{one.settled_ms / 1000:,.1f}",
-        ]
-        for name, one in runs.items()
+    every = {name: totals(run) for name, run in runs.items()}
+    first = next(iter(every.values()))
+    start = "never" if first.start_up_ms is None else f"{first.start_up_ms / 1000:,.1f} s"
+    print(f"after the start-up ({start}):")
+    columns = total_columns(next(iter(runs.values())).held)
+    print_table(["", *columns], [[name, *total_cells(one)] for name, one in every.items()])
+
+
+def total_columns(held: str) -> list[str]:
+    """The columns of a table of totals."""
+    return [
+        "rebalances",
+        "moves",
+        unread(held),
+        "longest s",
+        "member-s stopped",
+        "records behind",
+        "settled at s",
     ]
-    columns = ["", "rebalances", "moves", "partition-s without a reader", "longest s"]
-    print_table([*columns, "records behind", "settled at s"], rows)
 
 
-def _unavailable(run: Run, from_ms: int) -> int:
-    """Partition-ms without a reader from the start of a rebalance to the start of the next."""
-    later = [one.from_ms for one in run.rebalances if one.from_ms > from_ms]
-    end = min(later, default=run.until_ms)
-    return sum(max(0, min(gap.to_ms, end) - max(gap.from_ms, from_ms)) for gap in run.gaps)
+def total_cells(one: Totals) -> list[str]:
+    """What stands in them."""
+    return [
+        str(one.rebalances),
+        str(one.moves),
+        f"{one.unavailable_ms / 1000:,.1f}",
+        f"{one.longest_gap_ms / 1000:,.1f}",
+        f"{one.stopped_ms / 1000:,.1f}",
+        f"{one.records_behind:,}",
+        "never" if one.settled_ms is None else f"{one.settled_ms / 1000:,.1f}",
+    ]
+
+
+def print_settlings(runs: Mapping[str, Run]) -> None:
+    """How long each happening took to settle; those at one time are one."""
+    tables = {name: settlings(run) for name, run in runs.items()}
+    first = next(iter(tables.values()))
+    what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
+    cells = {
+        name: [settled_text(one.settled_ms, one.at_ms) for one in table]
+        for name, table in tables.items()
+    }
+    if len(first) >= len(tables):
+        columns = ["settles in s", *cells]
+        rows = [[name, *each] for name, *each in zip(what, *cells.values(), strict=True)]
+    else:
+        columns = ["settles in s", *what]
+        rows = [[name, *each] for name, each in cells.items()]
+    if first:
+        print_table(columns, rows)
+
+
+def settled_text(settled_ms: int | None, at_ms: int) -> str:
+    """In how many seconds; "not" where something else happens before."""
+    return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"

@@ -2,8 +2,9 @@
 
 from .engine import simulate
 from .holds import Gap, Hold
+from .measure import Settling, Stopped, Totals, settlings, stops, totals
 from .network import Network
-from .run import Rebalance, Run, Totals
+from .run import Rebalance, Run
 from .scenario import Happening, Kind, MemberPlan, Scenario, TopicPlan, Work
 
 __all__ = [
@@ -16,8 +17,13 @@ __all__ = [
     "Rebalance",
     "Run",
     "Scenario",
+    "Settling",
+    "Stopped",
     "TopicPlan",
     "Totals",
     "Work",
+    "settlings",
     "simulate",
+    "stops",
+    "totals",
 ]

@@ -37,7 +37,7 @@ Watch = Callable[[int, Transition, str], None]
 
 
 class Broker:
-    """Getters: node, coordinator, next_deadline_ms. Inputs: receive, tick, appended, …"""
+    """Getters: node, sender, coordinator, next_deadline_ms. Inputs: receive, tick, appended, …"""
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Broker:
         append: Callable[[Appended], None],
     ) -> None:
         self.node: int | None = 0
+        self.sender = ""  # of the request at hand
         self.coordinator = Coordinator(config, new_id, vouched=True)
         self._watch = watch
         self._respond = respond
@@ -67,7 +68,9 @@ class Broker:
         elif node != self.node:
             self._respond(event.request_id, refuse(request, ErrorCode.NOT_COORDINATOR))
         else:
+            self.sender = sender
             self._handle(event, now_ms, self._cause(request, sender))
+            self.sender = ""
 
     def _found(self) -> Response:
         if self.node is None:

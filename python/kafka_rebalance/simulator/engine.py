@@ -5,7 +5,7 @@
     Tick     a deadline of the coordinator        Done     the log has taken an append
     Happen   something of the scenario            Refresh  a client's metadata is old
     Read     a worker reads the configuration     Request  a client asks Connect's leader
-    Started  a connector runs, and configures its tasks
+    Started  a connector runs, and configures it   Unstuck  a pause is over
 
 A member that has nothing to do but heartbeats is idle: nothing is simulated for it, and it is
 vouched for when something happens again. The coordinator, likewise, only times members that are
@@ -92,6 +92,14 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Unstuck:
+    """A pause or a freeze is over."""
+
+    process: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """A worker has read the configuration topic up to here."""
 
@@ -138,6 +146,7 @@ Event = (
     | Wake
     | PollNow
     | Refresh
+    | Unstuck
     | Read
     | Started
     | Request
@@ -241,6 +250,11 @@ class Simulation:
                 self._tell(name, incarnation, news)
             case Started(name, incarnation, connector):
                 self._configure_tasks(name, incarnation, connector)
+            case Unstuck(name, incarnation):
+                process = self._processes[name]
+                until = max(process.polls_from_ms, process.frozen_until_ms)
+                if process.incarnation == incarnation and until <= self.now_ms:
+                    self._holds.stick(name, self.now_ms, is_stuck=False)
             case Request():
                 self._requests.append(event)
             case Refresh(name, incarnation):
@@ -287,11 +301,16 @@ class Simulation:
                 process.stop(self.now_ms)
             case Kind.PAUSE if process.is_up:
                 process.polls_from_ms = self.now_ms + event.for_ms
-                self._schedule(process)
+                self._get_stuck(process, process.polls_from_ms)
             case Kind.FREEZE if process.is_up:
                 self._fall_silent(process)
                 process.frozen_until_ms = self.now_ms + event.for_ms
-                self._schedule(process)
+                self._get_stuck(process, process.frozen_until_ms)
+
+    def _get_stuck(self, process: Process, until_ms: int) -> None:
+        self._holds.stick(process.name, self.now_ms, is_stuck=True)
+        self._push(until_ms, Unstuck(process.name, process.incarnation))
+        self._schedule(process)
 
     def _start(self, process: Process, config: MemberConfig | None) -> None:
         config = config or process.plan.config
@@ -453,16 +472,13 @@ class Simulation:
         self._push(self.now_ms + self.scenario.network.log_ms, event)
 
     def _watch(self, now_ms: int, transition: Transition, cause: str) -> None:
-        running = self._rebalances[-1] if self._rebalances else None
-        if running is not None and running.to_ms is not None:
-            running = None
+        last = self._rebalances[-1] if self._rebalances else None
+        running = last if last is not None and last.to_ms is None else None
         if transition.after is GroupState.PREPARING_REBALANCE:
-            if running is None:
-                number = len(self._rebalances) + 1
-                running = Rebalance(number, [], now_ms, transition.generation_id)
-                self._rebalances.append(running)
-            if self._named(cause) not in running.causes:
-                running.causes.append(self._named(cause))
+            if running is None and last is not None and self._is_next_round(last):
+                last.to_ms = None
+            else:
+                self._begin(running, now_ms, transition.generation_id, self._named(cause))
             self._wake_all()
         elif running is not None and transition.after is GroupState.COMPLETING_REBALANCE:
             running.rounds += 1
@@ -472,6 +488,19 @@ class Simulation:
             # Where the coordinator moves, the log knows nothing of a rebalance that runs.
             running.is_cut_off = transition.after is GroupState.DEAD
             running.generation_id = transition.generation_id
+
+    def _begin(self, running: Rebalance | None, now_ms: int, generation_id: int, why: str) -> None:
+        """A rebalance, or one more reason for the one that runs."""
+        if running is None:
+            running = Rebalance(len(self._rebalances) + 1, [], now_ms, generation_id)
+            self._rebalances.append(running)
+        if why not in running.causes:
+            running.causes.append(why)
+
+    def _is_next_round(self, last: Rebalance) -> bool:
+        """Whether a member joins only because it gave up what the last round took (KIP-429)."""
+        process = self._processes.get(self._broker.sender)
+        return process is not None and process.gave_up_in == last.generation_id
 
     def _named(self, cause: str) -> str:
         """A cause with names in place of ids."""
@@ -560,6 +589,16 @@ class Simulation:
     def _push(self, at: int, event: Event) -> None:
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
+    def _happened(self) -> tuple[Happening, ...]:
+        """What the scenario says, and who starts once the group runs."""
+        runs_ms = self._rebalances[0].to_ms if self._rebalances else None
+        starts = (
+            Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
+            for plan in self.scenario.members
+            if runs_ms is not None and plan.start_ms > runs_ms
+        )
+        return tuple(sorted((*self.scenario.happenings, *starts), key=lambda one: one.at_ms))
+
     def _result(self) -> Run:
         until = self.scenario.until_ms
         holds = self._holds.finish(until)
@@ -568,16 +607,18 @@ class Simulation:
             for name, plan in self.scenario.topics.items()
             for number in range(self._topics[name])
         }
-        gaps = tuple(self._holds.gaps(holds, until))
         return Run(
-            self.scenario.title,
-            until,
-            tuple(holds),
-            gaps,
-            tuple(self._rebalances),
-            self._crashed,
-            self.events,
-            rates,
+            title=self.scenario.title,
+            until_ms=until,
+            held="task" if self.scenario.connectors else "partition",
+            members=tuple(self._processes),
+            happenings=self._happened(),
+            holds=tuple(holds),
+            gaps=tuple(self._holds.gaps(holds, until)),
+            rebalances=tuple(self._rebalances),
+            crashed=self._crashed,
+            events=self.events,
+            rates=rates,
         )
 
 

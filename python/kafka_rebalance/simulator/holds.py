@@ -4,7 +4,8 @@
                            ^ nobody  ^
 
 Intervals are half-open, [from_ms, to_ms). A partition is held from the moment when its member can
-work on it (what it costs to start is over) until the moment when it stops.
+work on it (what it costs to start is over) until the moment when it stops. A member that is stuck
+holds its partitions, but works on none: for the gaps that is as if nobody held them.
 """
 
 from collections.abc import Iterable
@@ -13,17 +14,18 @@ from typing import NamedTuple
 
 
 class Hold(NamedTuple):
-    """One member held one partition."""
+    """One member held one partition; `is_stuck` where it did nothing with it."""
 
     partition: str
     member: str
     generation_id: int
     from_ms: int
     to_ms: int
+    is_stuck: bool = False
 
 
 class Gap(NamedTuple):
-    """Nobody held a partition that had been held before, or that was there to be held."""
+    """Nobody worked on a partition that was there."""
 
     partition: str
     from_ms: int
@@ -35,10 +37,11 @@ class _Open:
     member: str
     generation_id: int
     from_ms: int
+    is_stuck: bool = False
 
 
 class Holds:
-    """Getters: closed, gaps, holders. Inputs: take, give, in the order of time; finish."""
+    """Getters: gaps. Inputs, in the order of time: appear, disappear, take, give, stick; finish."""
 
     def __init__(self) -> None:
         # partition -> when it could be held: intervals, the last one open (None)
@@ -69,21 +72,22 @@ class Holds:
         for one in self._open.get(partition, ()):
             if one.member == member:
                 self._open[partition].remove(one)
-                end = max(now_ms, one.from_ms)
-                self._closed.append(Hold(partition, member, one.generation_id, one.from_ms, end))
+                self._close(partition, one, now_ms)
                 return
 
-    def holders(self, partition: str) -> list[str]:
-        """Who holds it now."""
-        return [one.member for one in self._open.get(partition, ())]
+    def stick(self, member: str, now_ms: int, *, is_stuck: bool) -> None:
+        """A member works on nothing any more, or on what it holds again."""
+        for partition, holders in self._open.items():
+            for place, one in enumerate(holders):
+                if one.member == member and one.is_stuck != is_stuck:
+                    self._close(partition, one, now_ms)
+                    since = max(now_ms, one.from_ms)
+                    holders[place] = _Open(member, one.generation_id, since, is_stuck)
 
-    def held(self) -> dict[str, list[str]]:
-        """Every partition that is there, with who holds it now."""
-        return {
-            partition: self.holders(partition)
-            for partition, spans in self._there.items()
-            if spans[-1][1] is None
-        }
+    def _close(self, partition: str, one: _Open, now_ms: int) -> None:
+        if now_ms > one.from_ms:
+            held = (partition, one.member, one.generation_id, one.from_ms, now_ms, one.is_stuck)
+            self._closed.append(Hold(*held))
 
     def finish(self, now_ms: int) -> list[Hold]:
         """Closes everything; all holds, by partition and time."""
@@ -96,6 +100,8 @@ class Holds:
         """When nobody held a partition while it existed."""
         of: dict[str, list[Hold]] = {}
         for hold in holds:
+            if hold.is_stuck:
+                continue
             of.setdefault(hold.partition, []).append(hold)
         found = []
         for partition, spans in self._there.items():

@@ -50,6 +50,7 @@ class Process:
     frozen_until_ms: int = 0
     is_cold: bool = True  # it has not answered a JoinGroup yet
     idle_since_ms: int | None = None  # nothing is simulated since; its heartbeats are vouched for
+    gave_up_in: int = -1  # the generation in which it gave something up, and so joins once more
     crashed: Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
 
@@ -101,7 +102,20 @@ class Process:
             return []
         # Heartbeats and timeouts have a thread of their own.
         at = now_ms if isinstance(event, Tick) else max(now_ms, self.busy_until_ms)
-        return self._carry_out(self.member.handle(event, now_ms), at)
+        before = self.member.generation_id
+        effects = self.member.handle(event, now_ms)
+        if self._gives_up(effects):
+            self.gave_up_in = before
+        return self._carry_out(effects, at)
+
+    def _gives_up(self, effects: list[MemberEffect]) -> bool:
+        """Whether an assignment has just taken something away."""
+        match effects:
+            case [Revoked(), Assigned(), *_]:
+                return True
+            case [Stop(), *rest]:  # without a join or a farewell
+                return not any(isinstance(one, Send) for one in rest)
+        return False
 
     def _carry_out(self, effects: list[MemberEffect], at: int) -> Sends:
         sends = Sends()

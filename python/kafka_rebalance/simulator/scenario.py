@@ -87,6 +87,18 @@ class Happening:
     connectors: tuple[str, ...] = ()
     config: MemberConfig | None = None  # with which a member starts again
 
+    def __str__(self) -> str:
+        """In a few words: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
+        match self.kind:
+            case Kind.GROW:
+                return f"{self.topic} grows to {self.partitions}"
+            case Kind.MOVE:
+                return "the coordinator moves"
+            case Kind.CREATE | Kind.DELETE:
+                return f"{self.kind.value} {len(self.connectors)} connectors"
+            case _:
+                return f"{self.kind.value} {self.member}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
@@ -142,6 +154,14 @@ class Scenario:
             return replace(one, partition_assignment_strategy=names)
 
         return self._with_members(change)
+
+    def with_costs(self, start_ms: int, stop_ms: int) -> "Scenario":
+        """The same, with other costs of starting and stopping a partition or task."""
+        members = tuple(
+            replace(one, work=replace(one.work, start_ms=start_ms, stop_ms=stop_ms))
+            for one in self.members
+        )
+        return replace(self, members=members)
 
     def with_static_members(self) -> "Scenario":
         """The same, with every member's name as its `group.instance.id`."""

@@ -1,0 +1,54 @@
+"""Simulated runs as Parquet: a row for each time that a partition or task had one holder, or none.
+
+run string, partition string, member string (null: nobody worked on it), generation_id int32,
+from_ms int64, to_ms int64, is_stuck bool
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafka_rebalance.errors import MissingExtra
+from kafka_rebalance.simulator import Run
+
+
+def write_runs(runs: Mapping[str, Run], path: Path) -> None:
+    """Writes all runs into one file; those of a partition by time."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("Parquet", "arrow") from None
+    rows = [row for name, run in runs.items() for row in _rows(name, run)]
+    schema = pa.schema(
+        [
+            pa.field("run", pa.string(), nullable=False),
+            pa.field("partition", pa.string(), nullable=False),
+            pa.field("member", pa.string()),
+            pa.field("generation_id", pa.int32()),
+            pa.field("from_ms", pa.int64(), nullable=False),
+            pa.field("to_ms", pa.int64(), nullable=False),
+            pa.field("is_stuck", pa.bool_(), nullable=False),
+        ]
+    )
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    parquet.write_table(
+        pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema), path
+    )
+
+
+Row = tuple[str, str, str | None, int | None, int, int, bool]
+
+
+def _rows(name: str, run: Run) -> list[Row]:
+    held: list[Row] = [
+        (name, one.partition, one.member, one.generation_id, one.from_ms, one.to_ms, one.is_stuck)
+        for one in run.holds
+    ]
+    # A stuck member's time is there already, as a hold.
+    stuck = {(one.partition, one.from_ms) for one in run.holds if one.is_stuck}
+    nobody: list[Row] = [
+        (name, one.partition, None, None, one.from_ms, one.to_ms, False)
+        for one in run.gaps
+        if (one.partition, one.from_ms) not in stuck
+    ]
+    return sorted(held + nobody, key=lambda row: (row[1], row[4]))

@@ -1,0 +1,94 @@
+"""A time axis that spends its width where something happens: quiet times are cut short.
+
+Busy is when a rebalance runs or somebody is missing, with a margin; what lies between two such
+spans is drawn as a gap of fixed width. Within a span the axis is linear, and all spans have the
+same scale.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+_QUIET_MS = 20_000  # shorter pauses are not worth a cut
+_MARGIN = 0.06  # of a span, at least 1.5 s
+_CUT = 0.02  # of the width, each
+_STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """Places are 0 to 1. `spans` are the busy times in ms, in order; the rest is cut."""
+
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def over(cls, busy: Iterable[tuple[int, int]], until_ms: int) -> "TimeAxis":
+        """An axis for busy times, which may overlap."""
+        spans: list[tuple[int, int]] = []
+        for start, end in sorted(busy):
+            margin = max(1_500, round(_MARGIN * (end - start)))
+            start, end = max(0, start - margin), min(until_ms, end + margin)
+            if spans and start - spans[-1][1] <= _QUIET_MS:
+                spans[-1] = (spans[-1][0], max(spans[-1][1], end))
+            else:
+                spans.append((start, end))
+        return cls(tuple(spans) or ((0, until_ms),))
+
+    @property
+    def _scale(self) -> float:
+        """Width of a ms."""
+        cuts = _CUT * (len(self.spans) - 1)
+        return max(1.0 - cuts, 0.2) / max(sum(end - start for start, end in self.spans), 1)
+
+    def place(self, at_ms: float) -> float:
+        """Where a time is; within a cut, by the share of it that has passed."""
+        x = 0.0
+        for place, (start, end) in enumerate(self.spans):
+            if at_ms <= start:
+                if place and at_ms < start:
+                    before = self.spans[place - 1][1]
+                    return x - _CUT * (start - at_ms) / (start - before)
+                return x
+            if at_ms <= end:
+                return x + (at_ms - start) * self._scale
+            x += (end - start) * self._scale + _CUT
+        return min(x - _CUT, 1.0)
+
+    def cuts(self) -> list[tuple[float, float]]:
+        """The places that stand for quiet times."""
+        return [
+            (self.place(before[1]), self.place(after[0])) for before, after in pairwise(self.spans)
+        ]
+
+    def ticks(self, most: int = 14) -> list[tuple[float, str]]:
+        """Round times within the spans, at least one each, with their names."""
+        step = self._step_ms(most)
+        found: list[tuple[float, str]] = []
+        for start, end in self.spans:
+            first = -(-start // step) * step
+            times: Sequence[float] = [
+                first + n * step for n in range(int((end - first) // step) + 1)
+            ]
+            for at in times or [(start + end) / 2]:
+                place = self.place(at)
+                if not found or place - found[-1][0] > 0.7 / most:
+                    found.append((place, _named(at)))
+        return found
+
+    def _step_ms(self, most: int) -> float:
+        total = sum(end - start for start, end in self.spans)
+        return next((s * 1000 for s in _STEPS_S if total / (s * 1000) <= most), 3_600_000)
+
+
+def _named(at_ms: float) -> str:
+    """`12.5 s`, `2:05`, `1:00:05`.
+
+    >>> [_named(ms) for ms in (500, 12_000, 125_000, 3_605_000)]
+    ['0.5 s', '12 s', '2:05', '1:00:05']
+    """
+    seconds = at_ms / 1000
+    if seconds < 60:
+        return f"{seconds:g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka_rebalance.simulator import Run, Scenario, settlings, simulate, stops, totals
 from kafka_rebalance.simulator.files import load, ready
+from kafka_rebalance.simulator.journal import Entry, lines
 from kafka_rebalance.simulator.measure import stopped_in
 from kafka_rebalance.traces import milliseconds
 
@@ -26,6 +27,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("scenario", nargs="?", help="a file, or a ready one's name")
     parser.add_argument("--list", action="store_true", help="the ready scenarios")
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object a run")
+    parser.add_argument(
+        "--trace", action="store_true", help="every message, callback and change of state"
+    )
     parser.add_argument("--seed", type=int, help="in place of the scenario's own")
     parser.add_argument(
         "--compare",
@@ -61,6 +65,11 @@ def run(args: argparse.Namespace) -> int:
     scenario = load(args.scenario)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
+    if args.trace:
+        journal: list[Entry] = []
+        simulate(scenario, journal=journal)
+        print("\n".join(lines(journal)))
+        return 0
     runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
     if args.json:
         for name, one in runs.items():

@@ -53,6 +53,12 @@ class Names:
         """The id behind a name, or the text itself."""
         return self._ids.get(name, name)
 
+    def in_text(self, text: str) -> str:
+        """A text with names in place of ids."""
+        for member_id, name in self._names.items():
+            text = text.replace(member_id, name)
+        return text
+
     def list(self, ids: Sequence[str]) -> str:
         """Several names."""
         return f"({' '.join(self.name_of(one) for one in ids)})"

@@ -33,6 +33,8 @@ from kafka_rebalance.coordinator import (
 )
 from kafka_rebalance.coordinator.refusals import refuse
 
+from .journal import CoordinatorEntry, Entry
+
 Watch = Callable[[int, Transition, str], None]
 
 
@@ -46,6 +48,7 @@ class Broker:
         watch: Watch,
         respond: Callable[[int, Response], None],
         append: Callable[[Appended], None],
+        journal: list[Entry] | None,
     ) -> None:
         self.node: int | None = 0
         self.sender = ""  # of the request at hand
@@ -53,6 +56,7 @@ class Broker:
         self._watch = watch
         self._respond = respond
         self._append = append
+        self._journal = journal
         self._log: list[LogEntry] = []
         self._nodes = 0
 
@@ -116,7 +120,10 @@ class Broker:
         self._handle(Loaded(tuple(self._log)), now_ms, "the coordinator moves")
 
     def _handle(self, event: Event, now_ms: int, cause: str) -> None:
-        for effect in self.coordinator.handle(event, now_ms):
+        effects = self.coordinator.handle(event, now_ms)
+        if self._journal is not None:
+            self._journal.append(CoordinatorEntry(now_ms, event, tuple(effects)))
+        for effect in effects:
             cause = self._carry_out(effect, now_ms, cause)
 
     def _carry_out(self, effect: Effect, now_ms: int, cause: str) -> str:

@@ -27,6 +27,7 @@ from kafka_rebalance import member as m
 from kafka_rebalance.coordinator import (
     Appended,
     GroupState,
+    JoinGroup,
     JoinGroupResponse,
     Received,
     Response,
@@ -38,8 +39,9 @@ from kafka_rebalance.model import Topic, TopicPartition
 from .broker import Broker
 from .config_topic import ConfigTopic
 from .holds import Holds
+from .journal import Entry
 from .network import Wire
-from .process import Process, Sends
+from .process import Process
 from .run import Rebalance, Run
 from .scenario import Happening, Kind, MemberConfig, Scenario
 
@@ -160,12 +162,11 @@ Event = (
 class Simulation:
     """`run()` plays the scenario once."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, journal: list[Entry] | None = None) -> None:
         self.scenario = scenario
         self.now_ms = 0
         self.events = 0
         self._rng = random.Random(scenario.seed)
-        self.journal: list[tuple[int, str, int, m.MemberEvent]] | None = None
         self._wire = Wire(scenario.network, self._rng)
         self._heap: list[tuple[int, int, Event]] = []
         self._sequence = count()
@@ -173,7 +174,7 @@ class Simulation:
         self._topics = {name: plan.partitions for name, plan in scenario.topics.items()}
         self._processes = {
             plan.name: Process(
-                plan, str(scenario.seed), self._holds, self._phase(plan.work.process_ms)
+                plan, str(scenario.seed), self._holds, self._phase(plan.work.process_ms), journal
             )
             for plan in scenario.members
         }
@@ -195,7 +196,7 @@ class Simulation:
         self._tick_at: int | None = None
         self._rebalances: list[Rebalance] = []
         self._broker = Broker(
-            scenario.broker, self._new_id(), self._watch, self._respond, self._append
+            scenario.broker, new_id(scenario), self._watch, self._respond, self._append, journal
         )
         for plan in scenario.members:
             start = Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
@@ -205,10 +206,6 @@ class Simulation:
 
     def _phase(self, every_ms: int) -> int:
         return self._rng.randrange(every_ms) if every_ms else 0
-
-    def _new_id(self) -> Callable[[], str]:
-        rng = random.Random(f"{self.scenario.seed} ids")
-        return lambda: str(UUID(int=rng.getrandbits(128), version=4))
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
         """Plays to the end; `progress` is told the time now and then."""
@@ -236,6 +233,8 @@ class Simulation:
                 sender = self._processes[name]
                 received = Received(number, send.request, send.api_version, sender.name)
                 self._broker.receive(send.node_id, received, name, self.now_ms)
+                if isinstance(send.request, JoinGroup) and send.request.group_instance_id:
+                    self._wake_replaced()
             case Reply(name, incarnation, request_id, response):
                 self._tell(name, incarnation, m.Answered(request_id, response))
             case Wake(name, incarnation):
@@ -348,7 +347,7 @@ class Simulation:
             self._silent.discard(member.member_id)
             self._broker.heard(self.scenario.group_id, member.member_id, self.now_ms)
         before = member.member_id
-        sends = self._handle(process, event)
+        sends = process.handle(event, self.now_ms)
         if before and member.member_id != before:
             self._say_silent(before, self.now_ms)  # it has forgotten this id
         for at, send in sends:
@@ -366,11 +365,6 @@ class Simulation:
             self._fall_silent(process)
             process.stop(self.now_ms)
         self._schedule(process)
-
-    def _handle(self, process: Process, event: m.MemberEvent) -> Sends:
-        if self.journal is not None:
-            self.journal.append((self.now_ms, process.name, process.incarnation, event))
-        return process.handle(event, self.now_ms)
 
     def _schedule(self, process: Process) -> None:
         """When a process does something next; never, where it is idle."""
@@ -418,7 +412,7 @@ class Simulation:
         beats = (self.now_ms - process.idle_since_ms) // every
         last = process.idle_since_ms + beats * every
         process.idle_since_ms = None
-        self._handle(process, m.Vouched(last, self.now_ms))
+        process.handle(m.Vouched(last, self.now_ms), self.now_ms)
         self._schedule_woken(process)
 
     def _schedule_woken(self, process: Process) -> None:
@@ -430,6 +424,13 @@ class Simulation:
     def _wake_all(self) -> None:
         for process in self._processes.values():
             self._wake_up(process)
+
+    def _wake_replaced(self) -> None:
+        """A static member may have taken another's place, without a rebalance."""
+        for process in self._processes.values():
+            member = process.member if process.idle_since_ms is not None else None
+            if member is not None and not self._is_at_rest(member):
+                self._wake_up(process)
 
     def _fall_silent(self, process: Process) -> None:
         """Its last heartbeat was so long ago as its clock says."""
@@ -627,6 +628,17 @@ def _tasks(connector: str, first: int, end: int) -> list[str]:
     return [f"{connector}-{number}" for number in range(first, end)]
 
 
-def simulate(scenario: Scenario, *, progress: Callable[[int], None] | None = None) -> Run:
-    """Plays a scenario once."""
-    return Simulation(scenario).run(progress)
+def new_id(scenario: Scenario) -> Callable[[], str]:
+    """The ids that the coordinator of this scenario hands out."""
+    rng = random.Random(f"{scenario.seed} ids")
+    return lambda: str(UUID(int=rng.getrandbits(128), version=4))
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    progress: Callable[[int], None] | None = None,
+    journal: list[Entry] | None = None,
+) -> Run:
+    """Plays a scenario once; into `journal` goes what every state machine was told and did."""
+    return Simulation(scenario, journal).run(progress)

@@ -27,6 +27,7 @@ from kafka_rebalance.member import (
 )
 
 from .holds import Holds
+from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
 
 Sends = list[tuple[int, Send]]  # (at_ms, what)
@@ -43,6 +44,7 @@ class Process:
     seed: str
     holds: Holds
     phase_ms: int
+    journal: list[Entry] | None = None
     member: Consumer | Worker | None = None
     incarnation: int = 0
     busy_until_ms: int = 0
@@ -104,6 +106,10 @@ class Process:
         at = now_ms if isinstance(event, Tick) else max(now_ms, self.busy_until_ms)
         before = self.member.generation_id
         effects = self.member.handle(event, now_ms)
+        if self.journal is not None:
+            config, generation_id = self.member.config, self.member.generation_id
+            entry = (self.name, self.incarnation, config, event, tuple(effects), generation_id)
+            self.journal.append(MemberEntry(now_ms, *entry))
         if self._gives_up(effects):
             self.gave_up_in = before
         return self._carry_out(effects, at)

@@ -1,0 +1,87 @@
+"""What went into a run's state machines and what came out: enough to play it again, or to read.
+
+`lines(journal)` is the run as text: every message, callback and change of state, with members under
+their names. Heartbeats that are well answered are left out.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kafka_rebalance.coordinator import (
+    Effect,
+    ErrorCode,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    Received,
+    Respond,
+    SyncGroupResponse,
+    Transition,
+)
+from kafka_rebalance.coordinator import Event as CoordinatorEvent
+from kafka_rebalance.coordinator.trace_answers import Names, response_line
+from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
+from kafka_rebalance.member.trace_lines import effect_line
+
+from .scenario import MemberConfig
+
+
+@dataclass(frozen=True, slots=True)
+class MemberEntry:
+    """An event of a process, its number `incarnation`, and what came of it."""
+
+    at_ms: int
+    process: str
+    incarnation: int
+    config: MemberConfig
+    event: MemberEvent
+    effects: tuple[MemberEffect, ...]
+    generation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorEntry:
+    """An event of the coordinator, and what came of it."""
+
+    at_ms: int
+    event: CoordinatorEvent
+    effects: tuple[Effect, ...]
+
+
+Entry = MemberEntry | CoordinatorEntry
+
+
+def lines(journal: Iterable[Entry]) -> Iterator[str]:
+    """The run as text, a line an effect, in the order in which it happened."""
+    names = Names()
+    clients: dict[int, str] = {}
+    for entry in journal:
+        for said in _said(entry, clients, names):
+            yield f"{entry.at_ms / 1000:.3f}s {names.in_text(said)}"
+
+
+def _said(entry: Entry, clients: dict[int, str], names: Names) -> Iterator[str]:
+    if isinstance(entry, MemberEntry):
+        for done in entry.effects:
+            if not isinstance(done, FetchMetadata) and not _beats(done):
+                yield f"{entry.process}: {effect_line(done, entry.generation_id)}"
+        return
+    if isinstance(entry.event, Received):
+        clients[entry.event.request_id] = entry.event.client_id
+    for effect in entry.effects:
+        match effect:
+            case Respond(_, HeartbeatResponse(error_code=ErrorCode.NONE)):
+                pass
+            case Respond(number, SyncGroupResponse(error_code=error)):
+                # Who gets what was in the leader's request.
+                yield f"coordinator -> {clients[number]}: SyncGroup {error}"
+            case Respond(number, response):
+                if isinstance(response, JoinGroupResponse):
+                    names.call(response.member_id, clients[number])
+                yield f"coordinator -> {clients[number]}: {response_line(response, names)}"
+            case Transition(group_id, before, after, generation_id):
+                yield f"group {group_id}: {before} -> {after} generation={generation_id}"
+
+
+def _beats(effect: MemberEffect) -> bool:
+    return isinstance(effect, Send) and isinstance(effect.request, Heartbeat)

@@ -1,0 +1,35 @@
+"""E01 to E04 as runs that people can read: a scenario, and every message of it.
+
+REWRITE_TRACES=1 writes what comes out in place of what is there.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kafka_rebalance.simulator import simulate
+from kafka_rebalance.simulator.files import read
+from kafka_rebalance.simulator.journal import Entry, lines
+
+TRACES = sorted((Path(__file__).parent / "traces" / "simulator").glob("*.txt"))
+RULE = "\n----\n"
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_end_to_end(path: Path) -> None:
+    there = path.read_text(encoding="utf-8")
+    scenario = there.partition(RULE)[0]
+    journal: list[Entry] = []
+    simulate(read(scenario), journal=journal)
+    played = scenario + RULE + "\n".join(lines(journal)) + "\n"
+    if os.environ.get("REWRITE_TRACES"):
+        path.write_text(played, encoding="utf-8")
+    else:
+        assert played == there
+
+
+def test_every_scenario_is_there() -> None:
+    assert [path.stem[:3] for path in TRACES] == ["e01", "e02", "e03", "e04"]

@@ -7,15 +7,24 @@ was told (its assignment), in Connect's own encoding. Nothing is missed, however
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_rebalance.wire.connect_protocol import (
+    NO_ERROR,
+    ConnectAssignment,
+    decode_connect_assignment,
+    decode_connect_metadata,
+)
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    decode_key,
+    decode_value,
+)
+
 OFFSETS_TOPIC = "__consumer_offsets"
-_GROUP_METADATA_KEY = 2
-_GROUP_METADATA_VALUE = 3
-_CONNECTOR = -1
-"""The number that stands for the connector itself, among its tasks."""
 
 Pairs = list[list[Any]]
 Work = tuple[list[str], Pairs]
@@ -23,7 +32,10 @@ Work = tuple[list[str], Pairs]
 
 @dataclass(frozen=True)
 class Told:
-    """One worker in one round; `running` is what it reported. Lists are in the wire's order."""
+    """One worker in one round; `running` is what it reported. Lists are in the wire's order.
+
+    `report` and `answer` are what it and its leader have written, in bytes.
+    """
 
     member_id: str
     client_id: str
@@ -34,6 +46,8 @@ class Told:
     revoked_connectors: list[str]
     revoked_tasks: Pairs
     delay_ms: int
+    report: bytes
+    answer: bytes
 
 
 @dataclass(frozen=True)
@@ -52,98 +66,36 @@ class LiveRound:
 
 def group_of(key: bytes) -> str | None:
     """The group whose state a record of the offsets topic is, or None for anything else."""
-    reader = _Reader(key)
-    return reader.string() if reader.int16() == _GROUP_METADATA_KEY else None
+    found = decode_key(key)
+    return found.group_id if isinstance(found, GroupMetadataKey) else None
 
 
 def live_round(value: bytes) -> LiveRound | None:
     """A rebalance from the group's record; None while there is no member or no answer."""
-    reader = _Reader(value)
-    version = reader.int16()
-    assert version == _GROUP_METADATA_VALUE, f"GroupMetadataValue is of version {version}"
-    reader.string()  # the protocol's type
-    generation_id = reader.int32()
-    reader.string()  # the protocol
-    leader = reader.string() or ""
-    time_ms = reader.int64()
-    members = [_member(reader) for _ in range(reader.int32())]
-    told = [one for one in members if one is not None]
-    return LiveRound(generation_id, time_ms, leader, told) if told else None
-
-
-def _member(reader: _Reader) -> Told | None:
-    member_id = reader.string() or ""
-    reader.string()  # the instance id
-    client_id = reader.string() or ""
-    reader.string()  # the host
-    reader.int32()  # both timeouts
-    reader.int32()
-    metadata, answer = reader.data() or b"", reader.data() or b""
-    if not answer:
+    group = decode_value(GroupMetadataKey(""), value)
+    assert isinstance(group, GroupMetadataValue)
+    told = [_told(member) for member in group.members if member.assignment]
+    if not told:
         return None
-    state = _Reader(metadata)
-    state.int16()  # version, URL, configuration offset
-    state.string()
-    state.int64()
-    running, (assigned, revoked, delay_ms) = _answer(state.data() or b"")[0], _answer(answer)
-    return Told(member_id, client_id, *running, *assigned, *revoked, delay_ms)
+    time_ms = group.current_state_timestamp_ms
+    return LiveRound(group.generation_id, time_ms, group.leader or "", told)
 
 
-def _answer(data: bytes) -> tuple[Work, Work, int]:
-    """What is assigned, what is revoked, and the delay."""
-    if not data:
-        return ([], []), ([], []), 0
-    reader = _Reader(data)
-    version = reader.int16()
-    error = reader.int16()
-    assert (version in (1, 2), error) == (True, 0), f"assignment: version {version}, error {error}"
-    reader.string()  # the leader and its URL, configuration offset
-    reader.string()
-    reader.int64()
-    return reader.work(), reader.work(), reader.int32()
+def _told(member: MemberMetadata) -> Told:
+    running = decode_connect_metadata(member.subscription).assignment or ConnectAssignment()
+    answer = decode_connect_assignment(member.assignment)
+    assert answer.error == NO_ERROR, f"assignment: error {answer.error}"
+    return Told(
+        member.member_id,
+        member.client_id,
+        *_work(running.connectors, running.tasks),
+        *_work(answer.connectors, answer.tasks),
+        *_work(answer.revoked_connectors, answer.revoked_tasks),
+        answer.delay_ms,
+        member.subscription,
+        member.assignment,
+    )
 
 
-class _Reader:
-    """Kafka's classic encoding: big endian, lengths before what they count, -1 is null."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def int16(self) -> int:
-        return int(self._unpack(">h"))
-
-    def int32(self) -> int:
-        return int(self._unpack(">i"))
-
-    def int64(self) -> int:
-        return int(self._unpack(">q"))
-
-    def string(self) -> str | None:
-        length = self.int16()
-        return None if length < 0 else self._take(length).decode()
-
-    def data(self) -> bytes | None:
-        length = self.int32()
-        return None if length < 0 else self._take(length)
-
-    def work(self) -> Work:
-        """Connectors with their tasks."""
-        connectors: list[str] = []
-        tasks: Pairs = []
-        for _ in range(self.int32()):
-            name = self.string() or ""
-            for number in [self.int32() for _ in range(self.int32())]:
-                if number == _CONNECTOR:
-                    connectors.append(name)
-                else:
-                    tasks.append([name, number])
-        return connectors, tasks
-
-    def _unpack(self, format: str) -> Any:
-        return struct.unpack(format, self._take(struct.calcsize(format)))[0]
-
-    def _take(self, length: int) -> bytes:
-        self._at += length
-        assert self._at <= len(self._data), "the record ends early"
-        return self._data[self._at - length : self._at]
+def _work(connectors: tuple[str, ...], tasks: tuple[tuple[str, int], ...]) -> Work:
+    return list(connectors), [list(task) for task in tasks]

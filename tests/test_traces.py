@@ -66,6 +66,8 @@ def test_there_are_traces() -> None:
     assert len(COORDINATOR) > 10
     scenarios = [path.stem.partition("_")[0] for path in MEMBER if path.stem.startswith("c")]
     assert scenarios == [f"c{number:02}" for number in range(1, 23)]
+    workers = [path.stem[:9] for path in MEMBER if path.stem.startswith("worker_")]
+    assert workers == [f"worker_{number:02}" for number in range(1, 13)]
 
 
 @pytest.mark.parametrize(
@@ -143,6 +145,39 @@ def test_wrong_commands_of_a_member_do_nothing(line: str, problem: str) -> None:
     said = parse(played)[1].expected
     assert said[0].startswith(f"error: {problem}")
     assert len(said) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("subscribe t", "a consumer's command"),
+        ("topics t=1", "a consumer's command"),
+        ("configuration", "configuration OFFSET"),
+        ("configuration x", "'x' is no whole number"),
+        ("configuration 4 c=x", "'x' is no whole number"),
+        ("config worker protocol=v1", "'v1' is none of eager, compatible, sessioned"),
+        ("config worker assignors=range", "no option 'assignors' here; known: protocol"),
+        ("answer JoinGroup members=m,x@y", "'y' is no whole number"),
+        ("answer JoinGroup members=m protocol=v1", "no protocol 'v1' was offered"),
+    ],
+)
+def test_wrong_commands_of_a_worker_do_nothing(line: str, problem: str) -> None:
+    start = (
+        "config worker",
+        "configuration 3 c=1",
+        "poll",
+        "answer FindCoordinator node=1",
+        "poll",
+    )
+    played = play("\n".join([*start, "", line, "show", ""]), MemberTracer().step)
+    said = parse(played)[1].expected
+    assert said[0].startswith(f"error: {problem}")
+    assert said[1:] == ("0.0s PreparingRebalance no member id runs=()",)
+
+
+def test_a_consumer_takes_no_workers_command() -> None:
+    said = parse(play("configuration 3 c=1\n", MemberTracer().step))[0].expected
+    assert said == ("error: a worker's command",)
 
 
 def test_a_line_that_cannot_be_read_is_named() -> None:

@@ -23,6 +23,13 @@ from kafka_rebalance.assignors.connect import Work, run_script
 from kafka_rebalance.assignors.connect.events import play_events
 from kafka_rebalance.sources import ClusterError
 from kafka_rebalance.sources.connect import read_cluster
+from kafka_rebalance.wire.connect_protocol import (
+    SESSIONED,
+    decode_connect_assignment,
+    decode_connect_metadata,
+    encode_connect_assignment,
+    encode_connect_metadata,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -231,6 +238,16 @@ def test_a_worker_keeps_the_order_of_what_it_runs(story: Story) -> None:
     for live, round_ in zip(story.rounds, answer["rounds"], strict=True):
         for told in live.members:
             assert round_["workers"][told.member_id]["running"] == _reported(told)
+
+
+def test_our_bytes_are_theirs(story: Story) -> None:
+    """What workers report and what their leader tells them, read and written again."""
+    for live in story.rounds:
+        for told in live.members:
+            report = decode_connect_metadata(told.report)
+            assert encode_connect_metadata(report) == told.report
+            assert encode_connect_assignment(decode_connect_assignment(told.answer)) == told.answer
+            assert report.version == SESSIONED
 
 
 def test_all_of_it_happened(story: Story) -> None:

@@ -156,9 +156,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """It stops them, and goes on when they have stopped."""
+    """It stops them, and goes on when they have stopped; `is_revoked` where its leader says so."""
 
     work: Work
+    is_revoked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

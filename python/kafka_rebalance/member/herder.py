@@ -7,11 +7,17 @@
     settle      once up to date with the leader's configuration it starts what is new; what was
                 revoked, a newer configuration or the leader's delay make it join again
 
-A worker that is behind its leader reads the configuration to its end. Here that is waiting for it
-without a limit: `worker.sync.timeout.ms` (3 s) would make it leave and come back later.
+Each step acts on a configuration of its own: the report on the newest one, the leader on that of
+its report, the herder on the one that it read last. Where they differ, somebody joins again.
+
+    downgrade   incremental workers that follow an eager leader stop nothing: what is not theirs any
+                more runs on until they end. The same in Kafka, where nothing remembers it either.
 
 Source   WorkerCoordinator, DistributedHerder.tick/handleRebalanceCompleted/startWork (Connect
          4.3.1); KIP-415, KIP-507.
+Differs  a worker that is behind its leader waits for the configuration without a limit, where
+         `worker.sync.timeout.ms` (3 s) would make it leave and come back later. A connector whose
+         settings alone have changed is not restarted.
 """
 
 from collections.abc import Mapping
@@ -41,8 +47,8 @@ from .worker_config import WorkerConfig
 
 NOTHING = Work()
 
-# Preferred first; a worker offers those up to its own version.
-_VERSIONS = {"sessioned": SESSIONED, "compatible": COMPATIBLE, "default": EAGER}
+# The group's protocols, preferred first; a worker offers those up to its own version.
+PROTOCOLS = {"sessioned": SESSIONED, "compatible": COMPATIBLE, "default": EAGER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,9 @@ class Herder:
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
-    is_reconfigured: bool = False
+    has_read: bool = False  # to the end, before the first join
+    is_reconfigured: bool = False  # by a connector or by tasks: that needs a rebalance
+    reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks start anew
     # Work: as assigned (None before the first time), and as started
     assignment: ConnectAssignment | None = None
     work: Work | None = None
@@ -89,18 +97,23 @@ class Herder:
         return failed or self.work is None or self.is_rejoin_requested
 
     def update(self, configuration: Configuration) -> None:
-        """A newer configuration; what is not known yet needs a rebalance, but for the first one."""
-        self.newest = configuration
-        if self.configuration.offset < 0:
-            self.configuration = configuration  # read to its end before the first join
-        self.is_reconfigured |= configuration.connectors != self.configuration.connectors
+        """A newer configuration: connectors and tasks that come or go need a rebalance."""
+        before, self.newest = self.newest.connectors, configuration
+        if not self.has_read:
+            self.has_read = True
+            return
+        now, known = configuration.connectors, self.configuration.connectors
+        changed = {name for name, tasks in now.items() if before.get(name) != tasks}
+        gone = {name for name in before if name not in now and name in known}
+        self.is_reconfigured |= bool(changed or gone)
+        self.reconfigured |= {name for name in changed if now[name]}
 
     # Before the join ------------------------------------------------------------------------------
 
     def prepare(self, state: State) -> bool:
-        """Eager stops everything."""
+        """Eager stops everything that it was assigned."""
         if self._protocol_in_use() == EAGER:
-            self._stop(state, self.running)
+            self._stop(state, self.work or NOTHING)
         return True
 
     def prepares_until_ms(self, state: State) -> int | None:
@@ -116,7 +129,7 @@ class Herder:
         report = self._report()
         metadata = ConnectMetadata(url=self.url, config_offset=self.newest.offset)
         offered = []
-        for name, version in _VERSIONS.items():
+        for name, version in PROTOCOLS.items():
             if version <= self.config.version:
                 mine = None if report is None else replace(report, version=version)
                 said = replace(metadata, version=version, assignment=mine)
@@ -142,7 +155,7 @@ class Herder:
             leader=leader,
             leader_url=told[leader].url,
             config_offset=max(newest, self.joined_with.offset),
-            version=_VERSIONS[response.protocol_name or ""],
+            version=PROTOCOLS[response.protocol_name or ""],
         )
         if self.joined_with.offset < newest:
             failed = encode_connect_assignment(replace(common, error=CONFIG_MISMATCH))
@@ -178,7 +191,7 @@ class Herder:
         work = _work(told)
         if told.version > EAGER:
             revoked = _revoked(told)
-            self._stop(state, revoked)
+            self._stop(state, revoked, is_revoked=True)
             work = work + ((self.work or NOTHING) - revoked)
         self.assignment, self.work = told, work
         self.last_completed_generation_id = state.generation.generation_id
@@ -186,18 +199,37 @@ class Herder:
         self.is_resolved = False
 
     def settle(self, state: State) -> None:
-        """What the herder does between rebalances."""
+        """What the herder does between rebalances; nothing while it looks for a coordinator."""
+        if state.coordinator_node is None:
+            return
         if self._is_due(state):
             self.scheduled_ms = None
             self.is_rejoin_requested = True
         elif not self.is_resolved:
             self._complete(state)
-        if self.is_reconfigured and not self.is_rejoin_requested and self.is_resolved:
-            self.configuration, self.is_reconfigured = self.newest, False
-            self.is_rejoin_requested = True
+        if self.is_resolved and not self.is_rejoin_requested and self._has_updates():
+            self._read_updates(state)
 
     def _is_due(self, state: State) -> bool:
         return self.scheduled_ms is not None and self.scheduled_ms <= state.now_ms
+
+    def _has_updates(self) -> bool:
+        return self.is_reconfigured or self.newest.offset != self.configuration.offset
+
+    def _read_updates(self, state: State) -> None:
+        """The herder's own part of a newer configuration, before the rebalance that it needs."""
+        assert self.assignment is not None
+        self.configuration = self.newest
+        # While a rebalance is scheduled the herder checks time and again that offsets agree.
+        differs = self.configuration.offset != self.assignment.config_offset
+        is_unsettled = self.scheduled_ms is not None and differs
+        self.is_rejoin_requested = self.is_reconfigured or is_unsettled
+        self.is_reconfigured = False
+        if self.assignment.version > EAGER:
+            # Tasks with new settings stop now, and start where the rebalance puts them.
+            anew = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
+            self._stop(state, Work((), anew))
+            self.reconfigured.clear()
 
     def _complete(self, state: State) -> None:
         """A rebalance is over: starts what is new, once the configurations agree."""
@@ -214,35 +246,44 @@ class Herder:
         new = self.work - self.running
         if new:
             state.effects.append(Start(new))
-        self.running = self.work
+        self.running = self.running + new
         self.is_resolved = True
         if _revoked(self.assignment):
             self.assignment = replace(self.assignment, revoked_connectors=(), revoked_tasks=())
             self.is_rejoin_requested = True
 
     def next_settle_ms(self, state: State) -> int | None:
-        """Now, or when the leader wants a rebalance; None while the configuration is awaited."""
+        """Now, or when the leader wants a rebalance; None while it can only wait."""
+        if state.coordinator_node is None:
+            return None
         if not self.is_resolved:
             assert self.assignment is not None
             behind = self.newest.offset < self.assignment.config_offset
             return self.scheduled_ms if behind else state.now_ms
-        if self.is_reconfigured:
-            return state.now_ms
-        return self.scheduled_ms
+        return state.now_ms if self._has_updates() else self.scheduled_ms
 
     def is_at_work(self, state: State) -> bool:
         """Whether the herder could take a request: no rebalance is under way or expected."""
-        return self.is_resolved and not (self.is_reconfigured or self._is_due(state))
+        return (
+            state.coordinator_node is not None
+            and self.is_resolved
+            and not (self.is_reconfigured or self._is_due(state))
+        )
 
     def give_up(self, state: State) -> None:
-        """Before it leaves, or when it cannot find a coordinator: everything stops."""
+        """Before it leaves: everything stops."""
         self._stop(state, self.running)
         self.work = None
 
-    def _stop(self, state: State, work: Work) -> None:
+    def lose(self, state: State) -> None:
+        """It cannot find a coordinator: others may run by now what it was assigned."""
+        self._stop(state, self.work or NOTHING)
+        self.work = None
+
+    def _stop(self, state: State, work: Work, *, is_revoked: bool = False) -> None:
         gone = self.running - (self.running - work)
         if gone:
-            state.effects.append(Stop(gone))
+            state.effects.append(Stop(gone, is_revoked))
         self.running = self.running - work
 
     def answered(self, state: State, sent: Sent, response: Response) -> None:

@@ -1,4 +1,4 @@
-"""A consumer stepped through by hand: commands of a trace, and what it does as text.
+"""A member stepped through by hand: commands of a trace, and what it does as text.
 
     config assignors=range,sticky auto_commit=no instance=i session_timeout=45s
            heartbeat_interval=3s max_poll_interval=5m       (on one line)
@@ -12,6 +12,17 @@
     fail JoinGroup               advance 3s          show
     mark / again
     nodes 1=ready:2 2=connecting 3=away:9s 4=backing-off 5=full offset=1
+
+    config worker protocol=sessioned max_delay=5m session_timeout=10s heartbeat_interval=3s
+           rebalance_timeout=1m                             (on one line)
+    configuration 3 c=2 d=1
+    answer JoinGroup generation=1 member=m leader=m members=m,x@3[c,c-0] protocol=compatible
+    answer SyncGroup c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1
+    answer SyncGroup as-sent
+
+A worker's work is written as Kafka names it: `c` is a connector, `c-0` a task. Of another worker's
+report its offset (3) and its work are said; `as-sent` is what the worker, as the leader, has sent
+for itself.
 
 The trace is the application (`poll t-0=7` has consumed t-0 up to offset 7), the cluster (`topics`)
 and the network: it answers, or fails, the request of a kind that was sent last. `advance` lets the
@@ -31,6 +42,7 @@ from .consumer import Consumer
 from .events import (
     Answered,
     Close,
+    ConfigurationUpdated,
     Failed,
     MemberEvent,
     MetadataUpdated,
@@ -41,7 +53,9 @@ from .events import (
     Tick,
     Unsubscribe,
 )
-from .trace_lines import answer_to, effect_line, listed, membership, partition
+from .trace_lines import answer_to, effect_line, listed, membership, partition, work_line
+from .worker import Worker
+from .worker_config import WorkerConfig
 
 
 class _NoSpread(random.Random):
@@ -58,8 +72,12 @@ class Tracer:
         self._marked: tuple[Command, ...] = ()
         self._begin(ConsumerConfig())
 
-    def _begin(self, config: ConsumerConfig) -> None:
-        self._consumer = Consumer(config, rng=_NoSpread())
+    def _begin(self, config: ConsumerConfig | WorkerConfig) -> None:
+        self._member: Consumer | Worker
+        if isinstance(config, WorkerConfig):
+            self._member = Worker(config, url="http://w/", rng=_NoSpread())
+        else:
+            self._member = Consumer(config, rng=_NoSpread())
         self._now_ms = 0
         self._positions: dict[TopicPartition, int] = {}
         self._sent: dict[int, Request] = {}
@@ -72,6 +90,8 @@ class Tracer:
         if name not in _COMMANDS:
             known = ", ".join(_COMMANDS)
             raise command.error(f"no command {name!r}; known: {known}")
+        if name in _ONLY and not isinstance(self._member, _ONLY[name]):
+            raise command.error(f"a {_ONLY[name].__name__.lower()}'s command")
         self._lines = []
         _COMMANDS[name](self, command)
         if name not in ("mark", "again"):
@@ -82,18 +102,21 @@ class Tracer:
         self._lines.append(f"{at(self._now_ms)} {line}")
 
     def _handle(self, event: MemberEvent) -> None:
-        before = self._consumer.coordinator_node
-        effects = self._consumer.handle(event, self._now_ms)
-        after = self._consumer.coordinator_node
+        before = self._member.coordinator_node
+        effects = self._member.handle(event, self._now_ms)
+        after = self._member.coordinator_node
         if after != before:
             self._say("coordinator unknown" if after is None else f"coordinator is node {after}")
         for effect in effects:
             if isinstance(effect, Send):
                 self._sent[effect.request_id] = effect.request
-            self._say(effect_line(effect, self._consumer.generation_id))
+            self._say(effect_line(effect, self._member.generation_id))
 
     def config(self, command: Command) -> None:
-        """`config …`: a new consumer, in place of the one there was, at 0 s."""
+        """`config …`: a new member, in place of the one there was, at 0 s."""
+        if command.words[1:] == ("worker",):
+            self._config_worker(command)
+            return
         command.only(
             "assignors",
             "auto_commit",
@@ -112,6 +135,25 @@ class Tracer:
             max_poll_interval_ms=command.ms("max_poll_interval", 300_000),
         )
         self._begin(config)
+
+    def _config_worker(self, command: Command) -> None:
+        command.only(
+            "protocol", "max_delay", "session_timeout", "heartbeat_interval", "rebalance_timeout"
+        )
+        config = WorkerConfig(
+            connect_protocol=command.option("protocol", "sessioned"),
+            scheduled_rebalance_max_delay_ms=command.ms("max_delay", 300_000),
+            session_timeout_ms=command.ms("session_timeout", 10_000),
+            heartbeat_interval_ms=command.ms("heartbeat_interval", 3_000),
+            rebalance_timeout_ms=command.ms("rebalance_timeout", 60_000),
+        )
+        self._begin(config)
+
+    def configuration(self, command: Command) -> None:
+        """`configuration 3 c=2`: the worker has read what should run, up to this offset."""
+        offset = whole(command, _one_word(command, "OFFSET"))
+        tasks = tuple((name, whole(command, count)) for name, count in command.options.items())
+        self._handle(ConfigurationUpdated(offset, tasks))
 
     def topics(self, command: Command) -> None:
         """`topics t=4 u=1`: the cluster's metadata has come."""
@@ -158,17 +200,22 @@ class Tracer:
     def advance(self, command: Command) -> None:
         """`advance 3s`: ticks at each deadline on the way."""
         until_ms = self._now_ms + duration_ms(command, _one_word(command, "DURATION"))
-        while (due_ms := self._consumer.next_deadline_ms()) is not None and due_ms <= until_ms:
+        while (due_ms := self._member.next_deadline_ms()) is not None and due_ms <= until_ms:
             self._now_ms = max(self._now_ms, due_ms)
             self._handle(Tick())
         self._now_ms = until_ms
 
     def show(self, _: Command) -> None:
         """`show`: what it is and has."""
-        consumer = self._consumer
-        who = membership(consumer.member_id, consumer.generation_id)
-        leader = " leader" if consumer.is_leader else ""
-        self._say(f"{consumer.state} {who}{leader} owned={listed(consumer.owned_partitions)}")
+        member = self._member
+        who = membership(member.member_id, member.generation_id)
+        leader = " leader" if member.is_leader else ""
+        if isinstance(member, Worker):
+            has = f"runs={work_line(member.running)}"
+            has += " at work" if member.is_at_work() else ""
+        else:
+            has = f"owned={listed(member.owned_partitions)}"
+        self._say(f"{member.state} {who}{leader} {has}")
 
     def mark(self, _: Command) -> None:
         """`mark`: what has been played since `config` can be played again."""
@@ -217,6 +264,7 @@ def _one_word(command: Command, what: str) -> str:
 _COMMANDS: dict[str, Callable[[Tracer, Command], None]] = {
     "config": Tracer.config,
     "topics": Tracer.topics,
+    "configuration": Tracer.configuration,
     "subscribe": Tracer.subscribe,
     "subscribe-pattern": Tracer.subscribe_pattern,
     "unsubscribe": lambda tracer, _: tracer._handle(Unsubscribe()),
@@ -229,4 +277,13 @@ _COMMANDS: dict[str, Callable[[Tracer, Command], None]] = {
     "mark": Tracer.mark,
     "again": Tracer.again,
     "nodes": Tracer.nodes,
+}
+
+# Commands that are not for every kind of member
+_ONLY: dict[str, type[Consumer] | type[Worker]] = {
+    "configuration": Worker,
+    "subscribe": Consumer,
+    "subscribe-pattern": Consumer,
+    "unsubscribe": Consumer,
+    "topics": Consumer,
 }

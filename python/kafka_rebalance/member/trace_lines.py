@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from kafka_rebalance.assignors.connect import Task, Work
 from kafka_rebalance.coordinator import (
     ErrorCode,
     FindCoordinator,
@@ -31,15 +32,40 @@ from kafka_rebalance.wire import (
     encode_assignment,
     encode_subscription,
 )
+from kafka_rebalance.wire.connect_protocol import (
+    ConnectAssignment,
+    ConnectMetadata,
+    decode_connect_assignment,
+    decode_connect_metadata,
+    encode_connect_assignment,
+    encode_connect_metadata,
+)
 
-from .events import Assigned, Fatal, Lost, MemberEffect, MemberTransition, Revoked, Send
+from .events import (
+    Assigned,
+    Fatal,
+    Lost,
+    MemberEffect,
+    MemberTransition,
+    Revoked,
+    Send,
+    Start,
+    Stop,
+)
+from .herder import PROTOCOLS
 
 _MEMBER = re.compile(r"([^,\[\]]+)(?:\[([^\[\]]*)\])?")
+_CONNECT = "connect"
 
 
 def listed(things: Iterable[object]) -> str:
     """`(t-0 t-1)`."""
     return f"({' '.join(map(str, things))})"
+
+
+def work_line(work: Work) -> str:
+    """`(c c-0)`: connectors, then tasks."""
+    return listed([*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)])
 
 
 def membership(member_id: str, generation_id: int, instance: str | None = None) -> str:
@@ -61,6 +87,10 @@ def effect_line(effect: MemberEffect, generation_id: int) -> str:
             return f"onPartitionsAssigned {listed(partitions)}"
         case Lost(partitions):
             return f"onPartitionsLost {listed(partitions)}"
+        case Start(work):
+            return f"starts {work_line(work)}"
+        case Stop(work):
+            return f"stops {work_line(work)}"
         case MemberTransition(before, after):
             generation = f" generation={generation_id}" if generation_id >= 0 else ""
             return f"{before} -> {after}{generation}"
@@ -77,6 +107,16 @@ def request_line(request: Request) -> str:
     match request:
         case FindCoordinator(group_id=group_id):
             parts.append(group_id)
+        case JoinGroup(member_id=member_id, protocol_type="connect", protocols=protocols):
+            parts.append(membership(member_id, -1))
+            parts.append(f"protocols={listed(one.name for one in protocols)}")
+            report = decode_connect_metadata(protocols[0].metadata)
+            parts.append(f"offset={report.config_offset}")
+            if report.assignment is not None:
+                parts.append(f"runs={_work_of(report.assignment)}")
+        case SyncGroup(member_id=member_id, generation_id=generation, protocol_type="connect"):
+            parts.append(membership(member_id, generation))
+            parts += [_told_line(name, data) for name, data in request.assignments]
         case JoinGroup(member_id=member_id, group_instance_id=instance, protocols=protocols):
             # Every protocol carries the same subscription, but for the assignor's own data.
             sent = decode_subscription(protocols[0].metadata)
@@ -105,6 +145,8 @@ def answer_to(request: Request, command: Command) -> Response:
     error = ErrorCode.NONE
     if rest and rest[0] in ErrorCode.__members__:
         error, rest = ErrorCode[rest[0]], rest[1:]
+    if isinstance(request, SyncGroup) and request.protocol_type == _CONNECT:
+        return SyncGroupResponse(error_code=error, assignment=_work_told(request, rest, command))
     if isinstance(request, SyncGroup):
         command.only()
         assigned = tuple(partition(command, name) for name in rest)
@@ -135,7 +177,10 @@ def _join_answer(request: JoinGroup, error: ErrorCode, command: Command) -> Join
     member_id = command.option("member", request.member_id)
     members = []
     for name, topics in _MEMBER.findall(command.option("members")):
-        if name == member_id:
+        if request.protocol_type == _CONNECT:
+            instance, metadata = None, _report(request, member_id, name, topics, command)
+            name = name.partition("@")[0]
+        elif name == member_id:
             instance, metadata = request.group_instance_id, request.protocols[0].metadata
         else:
             instance = None
@@ -144,7 +189,7 @@ def _join_answer(request: JoinGroup, error: ErrorCode, command: Command) -> Join
     return JoinGroupResponse(
         error_code=error,
         generation_id=command.number("generation", -1),
-        protocol_type=command.option("type", "consumer"),
+        protocol_type=command.option("type", request.protocol_type),
         protocol_name=command.option("protocol", request.protocols[0].name),
         leader=command.option("leader"),
         skip_assignment=command.option("skip_assignment") == "yes",
@@ -159,3 +204,82 @@ def partition(command: Command, name: str) -> TopicPartition:
     if not topic:
         raise command.error(f"{name!r} is no partition; t-0 is")
     return TopicPartition(topic, whole(command, number))
+
+
+# Connect ------------------------------------------------------------------------------------------
+
+
+def _work_of(told: ConnectAssignment) -> str:
+    return work_line(Work(told.connectors, tuple(Task(*task) for task in told.tasks)))
+
+
+def _told_line(member_id: str, data: bytes) -> str:
+    """What a leader tells a worker: `m=(c c-0) revoked=(d) offset=3 delay=5000`."""
+    told = decode_connect_assignment(data)
+    parts = [f"{member_id}={_work_of(told)}"]
+    if told.revoked_connectors or told.revoked_tasks:
+        revoked = Work(told.revoked_connectors, tuple(Task(*task) for task in told.revoked_tasks))
+        parts.append(f"revoked={work_line(revoked)}")
+    parts.append(f"offset={told.config_offset}")
+    if told.delay_ms:
+        parts.append(f"delay={told.delay_ms}")
+    if told.error:
+        parts.append(f"error={told.error}")
+    return " ".join(parts)
+
+
+def _work_told(request: SyncGroup, words: tuple[str, ...], command: Command) -> bytes:
+    """A worker's assignment: `c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1`."""
+    if words == ("as-sent",):
+        command.only()
+        return dict(request.assignments).get(request.member_id, b"")
+    command.only("offset", "leader", "revoked", "delay", "error")
+    connectors, tasks = _work(words)
+    revoked_connectors, revoked_tasks = _work(filter(None, command.option("revoked").split(",")))
+    told = ConnectAssignment(
+        error=command.number("error", 0),
+        leader=command.option("leader", "x"),
+        leader_url="http://x/",
+        config_offset=command.number("offset", -1),
+        connectors=connectors,
+        tasks=tasks,
+        revoked_connectors=revoked_connectors,
+        revoked_tasks=revoked_tasks,
+        delay_ms=command.ms("delay", 0),
+        version=PROTOCOLS[request.protocol_name or ""],
+    )
+    return encode_connect_assignment(told)
+
+
+def _report(request: JoinGroup, member_id: str, name: str, work: str, command: Command) -> bytes:
+    """What a worker reported, or this one: `x@3[c,c-0]`."""
+    protocol = command.option("protocol", request.protocols[0].name)
+    own = next((one.metadata for one in request.protocols if one.name == protocol), None)
+    if own is None:
+        raise command.error(f"no protocol {protocol!r} was offered")
+    if name == member_id:
+        return own
+    mine = decode_connect_metadata(own)
+    name, _, offset = name.partition("@")
+    connectors, tasks = _work(filter(None, work.split(",")))
+    assignment = ConnectAssignment(connectors=connectors, tasks=tasks, version=mine.version)
+    return encode_connect_metadata(
+        ConnectMetadata(
+            url=f"http://{name}/",
+            config_offset=whole(command, offset) if offset else mine.config_offset,
+            assignment=assignment,
+            version=mine.version,
+        )
+    )
+
+
+def _work(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
+    """`c c-0`: connectors and tasks."""
+    connectors, tasks = [], []
+    for name in names:
+        connector, _, number = name.rpartition("-")
+        if connector and number.isdecimal():
+            tasks.append((connector, int(number)))
+        else:
+            connectors.append(name)
+    return tuple(connectors), tuple(tasks)

@@ -24,6 +24,7 @@ class Worker(GroupMember):
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
+        self._looks_since_ms = -1  # for a coordinator, doing nothing else
         super().__init__(State(config, rng, self._herder))
 
     @property
@@ -46,7 +47,10 @@ class Worker(GroupMember):
         )
 
     def next_poll_ms(self) -> int | None:
-        """As for every member; without a coordinator also when it gives up its work."""
+        """As for every member; without a coordinator also when it gives up its work.
+
+        Without one it first has to notice: a worker that is busy looks for it later.
+        """
         due = super().next_poll_ms()
         alone = self._gives_up_ms()
         if alone is not None:
@@ -54,16 +58,23 @@ class Worker(GroupMember):
         return due
 
     def _gives_up_ms(self) -> int | None:
-        """Without a coordinator for a heartbeat's interval, others may run its work."""
-        unknown = self._state.unknown_since_ms
-        if unknown is None or not self._herder.running:
+        """Without a coordinator for a heartbeat's interval, unless it waits for one to join."""
+        state = self._state
+        unknown = state.unknown_since_ms
+        if unknown is None or not state.needs_prepare or self._herder.work is None:
             return None
-        return unknown + self._herder.config.heartbeat_interval_ms
+        if self._looks_since_ms < unknown:
+            return state.now_ms
+        return self._looks_since_ms + self._herder.config.heartbeat_interval_ms
 
     def _poll(self, event: Poll) -> None:
-        alone = self._gives_up_ms()
-        if alone is not None and alone <= self._state.now_ms:
-            self._herder.give_up(self._state)
+        state, alone = self._state, self._gives_up_ms()
+        if alone is not None and alone <= state.now_ms:
+            assert state.unknown_since_ms is not None
+            if self._looks_since_ms < state.unknown_since_ms:
+                self._looks_since_ms = state.now_ms
+            else:
+                self._herder.lose(state)
         super()._poll(event)
 
     def _handle_own(self, event: MemberEvent) -> None:

@@ -187,6 +187,7 @@ class Simulation:
         there = {name: n for name, n in scenario.connectors.items() if name not in later}
         self._config = ConfigTopic(there)
         self._requests: deque[Request] = deque()
+        self._configured: list[Started] = []
         self._numbers = count(1)
         self._asked: dict[int, Arrive] = {}
         self._names: dict[str, str] = {}
@@ -247,8 +248,8 @@ class Simulation:
             case Read(name, incarnation, news):
                 self._wake_up(self._processes[name])
                 self._tell(name, incarnation, news)
-            case Started(name, incarnation, connector):
-                self._configure_tasks(name, incarnation, connector)
+            case Started():
+                self._configured.append(event)
             case Unstuck(name, incarnation):
                 process = self._processes[name]
                 until = max(process.polls_from_ms, process.frozen_until_ms)
@@ -288,13 +289,12 @@ class Simulation:
             return
         self._wake_up(process)
         match event.kind:
+            case Kind.START if not process.is_up and process.busy_until_ms > self.now_ms:
+                self._push(process.busy_until_ms, event)  # the one before is still stopping
             case Kind.START if not process.is_up:
                 self._start(process, event.config)
             case Kind.STOP if process.is_up:
-                # A static member says nothing, and a LeaveGroup may be lost.
-                self._fall_silent(process)
-                self._tell(process.name, process.incarnation, m.Close())
-                process.stop(self.now_ms)
+                self._close(process)
             case Kind.KILL if process.is_up:
                 self._fall_silent(process)
                 process.stop(self.now_ms)
@@ -305,6 +305,18 @@ class Simulation:
                 self._fall_silent(process)
                 process.frozen_until_ms = self.now_ms + event.for_ms
                 self._get_stuck(process, process.frozen_until_ms)
+
+    def _close(self, process: Process) -> None:
+        """A static member says nothing, and a LeaveGroup may be lost."""
+        member = process.member
+        assert member is not None
+        member_id = member.member_id
+        self._fall_silent(process)
+        self._tell(process.name, process.incarnation, m.Close())
+        if isinstance(member, m.Worker):
+            # Its heartbeats go on while connectors and tasks stop.
+            self._say_silent(member_id, process.busy_until_ms)
+        process.stop(self.now_ms)
 
     def _get_stuck(self, process: Process, until_ms: int) -> None:
         self._holds.stick(process.name, self.now_ms, is_stuck=True)
@@ -337,6 +349,8 @@ class Simulation:
                     process.frozen_until_ms,
                     Reply(name, incarnation, event.request_id, event.response),
                 )
+            elif isinstance(event, m.ConfigurationUpdated):  # it reads to the end, once it can
+                self._push(process.frozen_until_ms, Read(name, incarnation, self._config.newest()))
             else:
                 self._schedule(process)
             return
@@ -541,17 +555,37 @@ class Simulation:
     # Connect --------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        """A leader that has nothing else to do takes a client's request."""
-        if not self._requests:
+        """What workers and clients ask of a leader, as soon as it has nothing else to do."""
+        if not (self._requests or self._configured):
             return
         for process in self._processes.values():
-            worker = process.member
-            if isinstance(worker, m.Worker) and worker.is_leader and worker.is_at_work():
-                if process.busy_until_ms > self.now_ms:
-                    self._arm(process.busy_until_ms, PollNow(process.name, process.incarnation))
-                else:
-                    self._accept(self._requests.popleft())
-                return
+            if not (isinstance(process.member, m.Worker) and process.member.is_leader):
+                continue
+            if not self._is_free(process):
+                continue
+            self._configured = [one for one in self._configured if not self._configure(one)]
+            if self._requests:
+                self._accept(self._requests.popleft())
+            return
+
+    def _is_free(self, process: Process) -> bool:
+        """Whether a worker's herder could take a request now; where it will be, it is told then."""
+        until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
+        worker = process.member
+        if not isinstance(worker, m.Worker) or not worker.is_at_work():
+            return False
+        if until > self.now_ms:
+            self._arm(until, PollNow(process.name, process.incarnation))
+            return False
+        return True
+
+    def _configure(self, one: Started) -> bool:
+        """Whether that is done with."""
+        owner = self._processes[one.process]
+        if owner.incarnation == one.incarnation and owner.is_up and not self._is_free(owner):
+            return False
+        self._configure_tasks(one.process, one.incarnation, one.connector)
+        return True
 
     def _accept(self, request: Request) -> None:
         """The configuration changes; the client, told so, asks for the next."""

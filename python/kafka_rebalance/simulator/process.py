@@ -110,18 +110,9 @@ class Process:
             config, generation_id = self.member.config, self.member.generation_id
             entry = (self.name, self.incarnation, config, event, tuple(effects), generation_id)
             self.journal.append(MemberEntry(now_ms, *entry))
-        if self._gives_up(effects):
+        if _gives_up(effects):
             self.gave_up_in = before
         return self._carry_out(effects, at)
-
-    def _gives_up(self, effects: list[MemberEffect]) -> bool:
-        """Whether an assignment has just taken something away."""
-        match effects:
-            case [Revoked(), Assigned(), *_]:
-                return True
-            case [Stop(), *rest]:  # without a join or a farewell
-                return not any(isinstance(one, Send) for one in rest)
-        return False
 
     def _carry_out(self, effects: list[MemberEffect], at: int) -> Sends:
         sends = Sends()
@@ -176,6 +167,14 @@ class Process:
             # In the middle of its records: the next poll is at the end of the batch.
             at += (self.phase_ms - at) % process
         return at
+
+
+def _gives_up(effects: list[MemberEffect]) -> bool:
+    """Whether an assignment has just taken something away."""
+    match effects:
+        case [Revoked(), Assigned(), *_] | [Stop(is_revoked=True), *_]:
+            return True
+    return False
 
 
 def _names(work: Work) -> list[str]:

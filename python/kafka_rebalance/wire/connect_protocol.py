@@ -7,13 +7,18 @@
     work         array of (connector string, task numbers as array of int32); -1 is the connector
 
 A connector comes with its tasks, connectors that run themselves first: the caller orders the work.
+A newer version is read as far as it is known, as by Kafka's own workers.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
          KIP-415 (v1), KIP-507 (v2).
+Differs  null or missing lists and a missing delay are refused, where Kafka reads none and 0; no
+         worker has ever written them.
 """
 
 from dataclasses import dataclass
+
+from kafka_rebalance.errors import WireError
 
 from .primitives import Reader, Writer
 
@@ -58,10 +63,11 @@ class ConnectMetadata:
 def decode_connect_metadata(data: bytes) -> ConnectMetadata:
     """Reads what a worker reports. Errors: WireError."""
     reader = Reader(data, "metadata")
-    version = reader.int16("version")
+    version = _read_version(reader, "metadata")
     url, offset = reader.string("url"), reader.int64("config-offset")
     allocation = reader.nullable_data("allocation") if version > EAGER else None
-    reader.end()
+    if version <= SESSIONED:
+        reader.end()
     assignment = None if allocation is None else decode_connect_assignment(allocation)
     return ConnectMetadata(url=url, config_offset=offset, assignment=assignment, version=version)
 
@@ -81,7 +87,7 @@ def encode_connect_metadata(metadata: ConnectMetadata) -> bytes:
 def decode_connect_assignment(data: bytes) -> ConnectAssignment:
     """Reads what a worker is told. Errors: WireError."""
     reader = Reader(data, "assignment")
-    version, error = reader.int16("version"), reader.int16("error")
+    version, error = _read_version(reader, "assignment"), reader.int16("error")
     leader, leader_url = reader.string("leader"), reader.string("leader-url")
     offset = reader.int64("config-offset")
     connectors, tasks = _read_work(reader, "assignment")
@@ -89,7 +95,8 @@ def decode_connect_assignment(data: bytes) -> ConnectAssignment:
         _read_work(reader, "revoked") if version > EAGER else ((), ())
     )
     delay = reader.int32("delay") if version > EAGER else 0
-    reader.end()
+    if version <= SESSIONED:
+        reader.end()
     return ConnectAssignment(
         error=error,
         leader=leader,
@@ -117,6 +124,13 @@ def encode_connect_assignment(assignment: ConnectAssignment) -> bytes:
         _write_work(writer, assignment.revoked_connectors, assignment.revoked_tasks)
         writer.int32(assignment.delay_ms)
     return writer.written()
+
+
+def _read_version(reader: Reader, what: str) -> int:
+    version = reader.int16("version")
+    if version < EAGER:
+        raise WireError(f"{what}.version: {version} is not known")
+    return version
 
 
 def _read_work(reader: Reader, field: str) -> tuple[Connectors, Tasks]:

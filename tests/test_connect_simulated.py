@@ -1,0 +1,364 @@
+"""Simulated Connect clusters: worked scenarios, and laws that hold in every drawn one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.member import WorkerConfig
+from kafka_rebalance.simulator import (
+    Happening,
+    Kind,
+    MemberPlan,
+    Network,
+    Run,
+    Scenario,
+    Work,
+    simulate,
+)
+from kafka_rebalance.simulator.files import load
+
+PARTS = 20
+SCENARIOS = 3_000
+UNTIL_MS = 2_000_000
+NO_DELAY = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
+
+
+def _scenario(
+    *happenings: Happening,
+    connectors: dict[str, int],
+    workers: int = 3,
+    until_ms: int = 900_000,
+    config: WorkerConfig | None = None,
+) -> Scenario:
+    config = config or WorkerConfig()
+    return Scenario(
+        title="test",
+        connectors=connectors,
+        members=tuple(MemberPlan(name=f"w{n}", config=config) for n in range(workers)),
+        happenings=happenings,
+        until_ms=until_ms,
+        broker=NO_DELAY,
+    )
+
+
+def _held_at_the_end(run: Run) -> dict[str, list[str]]:
+    """Who runs what."""
+    held: dict[str, list[str]] = {}
+    for hold in run.holds:
+        if hold.to_ms == run.until_ms:
+            held.setdefault(hold.member, []).append(hold.partition)
+    return {member: sorted(names) for member, names in sorted(held.items())}
+
+
+def _all_held(run: Run) -> list[str]:
+    return sorted(name for held in _held_at_the_end(run).values() for name in held)
+
+
+def _names(connectors: dict[str, int]) -> list[str]:
+    """Connectors and tasks, as a run names them."""
+    tasks = [f"{name}-{n}" for name, count in connectors.items() for n in range(count)]
+    return sorted([*connectors, *tasks])
+
+
+def test_a_worker_that_is_killed_gets_its_work_back_within_the_delay() -> None:
+    connectors = {"files": 5, "orders": 6}
+    kill = Happening(at_ms=100_000, kind=Kind.KILL, member="w1")
+    back = Happening(at_ms=130_000, kind=Kind.START, member="w1")
+    run = simulate(_scenario(kill, back, connectors=connectors))
+    before = {one.partition for one in run.holds if one.member == "w1" and one.to_ms == 100_000}
+    after = [one for one in run.holds if one.from_ms >= 100_000]
+    assert {one.partition for one in after} == before  # nothing else moves
+    assert {one.member for one in after} == {"w1"}
+    # It is missed when its session ends, and its work waits for five minutes from then on.
+    (missed,) = [one for one in run.rebalances if one.causes == ["w1's session ended"]]
+    assert missed.to_ms is not None
+    assert all(300_000 <= one.from_ms - missed.to_ms < 300_100 for one in after)
+
+
+def test_work_that_is_lost_for_longer_than_the_delay_goes_to_the_others() -> None:
+    connectors = {"files": 5, "orders": 6}
+    kill = Happening(at_ms=100_000, kind=Kind.KILL, member="w1")
+    run = simulate(_scenario(kill, connectors=connectors))
+    held = _held_at_the_end(run)
+    assert list(held) == ["w0", "w2"]
+    assert _all_held(run) == _names(connectors)
+    assert all(hold.from_ms < 100_000 or hold.from_ms > 400_000 for hold in run.holds)
+
+
+def test_without_a_delay_they_go_at_once() -> None:
+    config = WorkerConfig(scheduled_rebalance_max_delay_ms=0)
+    stop = Happening(at_ms=100_000, kind=Kind.STOP, member="w1")
+    run = simulate(_scenario(stop, connectors={"files": 5}, config=config))
+    assert any(gap.from_ms >= 100_000 for gap in run.gaps)
+    # The others learn of it with their next heartbeats.
+    assert all(gap.to_ms < 103_100 for gap in run.gaps if gap.from_ms >= 100_000)
+
+
+def test_a_coordinator_that_is_away_stops_everything_after_a_heartbeats_interval() -> None:
+    """And one that is back before that stops nothing."""
+    connectors = {"files": 5, "orders": 6}
+    long, short = (
+        simulate(
+            _scenario(
+                Happening(at_ms=100_000, kind=Kind.MOVE, for_ms=for_ms), connectors=connectors
+            )
+        )
+        for for_ms in (20_000, 1_000)
+    )
+    stopped = {one.partition for one in long.holds if 103_000 <= one.to_ms <= 106_200}
+    assert sorted(stopped) == _names(connectors)
+    assert _all_held(long) == _names(connectors)
+    assert all(one.to_ms == short.until_ms for one in short.holds)
+
+
+def test_a_frozen_worker_reads_what_it_has_missed() -> None:
+    freeze = Happening(at_ms=59_000, kind=Kind.FREEZE, member="w1", for_ms=5_000)
+    create = Happening(at_ms=60_000, kind=Kind.CREATE, connectors=("late",))
+    connectors = {"files": 2, "late": 3}
+    run = simulate(_scenario(freeze, create, connectors=connectors))
+    assert _all_held(run) == _names(connectors)
+
+
+def _bounce(eager: bool) -> tuple[Happening, ...]:
+    """Every worker stops, and comes back with the other protocol."""
+    config = WorkerConfig(
+        connect_protocol="eager" if eager else "sessioned", scheduled_rebalance_max_delay_ms=10_000
+    )
+    return tuple(
+        one
+        for n in range(3)
+        for one in (
+            Happening(at_ms=100_000 + n * 60_000, kind=Kind.STOP, member=f"w{n}"),
+            Happening(at_ms=105_000 + n * 60_000, kind=Kind.START, member=f"w{n}", config=config),
+        )
+    )
+
+
+def test_an_upgrade_in_one_bounce() -> None:
+    """Connect needs only one: workers offer both protocols, and the group takes the common one."""
+    connectors = {"files": 5, "orders": 6}
+    config = WorkerConfig(connect_protocol="eager", scheduled_rebalance_max_delay_ms=10_000)
+    run = simulate(_scenario(*_bounce(eager=False), connectors=connectors, config=config))
+    _check_generations(run, 0)
+    assert _all_held(run) == _names(connectors)
+
+
+def test_a_downgrade_leaves_work_running_twice_until_its_worker_is_restarted() -> None:
+    connectors = {"files": 5, "orders": 6}
+    config = WorkerConfig(scheduled_rebalance_max_delay_ms=10_000)
+    run = simulate(_scenario(*_bounce(eager=True), connectors=connectors, config=config))
+    twice = [
+        (one, other)
+        for one in run.holds
+        for other in run.holds
+        if one.partition == other.partition
+        and one.generation_id < other.generation_id
+        and one.to_ms > other.from_ms
+    ]
+    assert twice
+    restarted = {f"w{n}": 100_000 + n * 60_000 for n in range(3)}
+    assert all(one.to_ms <= restarted[one.member] for one, _ in twice)
+    assert _all_held(run) == _names(connectors)
+
+
+def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
+    """The log keeps only the protocol that was in use, until every member has joined again."""
+    older = WorkerConfig(connect_protocol="compatible")
+    move = Happening(at_ms=99_000, kind=Kind.MOVE, for_ms=10)
+    scenario = _scenario(connectors={"files": 5})
+    late = MemberPlan(name="late", config=older, start_ms=105_000)
+    scenario = replace(scenario, members=(*scenario.members, late))
+    assert simulate(scenario).crashed == {}
+    run = simulate(replace(scenario, happenings=(move,)))
+    assert run.crashed.keys() == {"late"}
+    assert run.crashed["late"].startswith("INCONSISTENT_GROUP_PROTOCOL")
+
+
+def test_work_that_was_deleted_while_its_worker_was_away_runs_until_the_next_rebalance() -> None:
+    """The leader has forgotten it, and takes the worker's word for it; then it remembers."""
+    freeze = Happening(at_ms=60_000, kind=Kind.FREEZE, member="w1", for_ms=30_000)
+    delete = Happening(at_ms=80_000, kind=Kind.DELETE, connectors=("files",))
+    stop = Happening(at_ms=700_000, kind=Kind.STOP, member="w2")
+    run = simulate(_scenario(freeze, delete, stop, connectors={"files": 5}))
+    left = [one for one in run.holds if one.to_ms > 90_000]
+    assert left
+    assert all(one.member == "w1" and 700_000 < one.to_ms < 703_100 for one in left)
+    assert _all_held(run) == []
+
+
+# 90 connectors ------------------------------------------------------------------------------------
+
+CREATED_MS, DELETED_MS = 60_000, 3_600_000
+
+
+def _settled_ms(run: Run, from_ms: int, to_ms: int) -> int:
+    """How long something still started or stopped."""
+    starts = [one.from_ms for one in run.holds if from_ms <= one.from_ms < to_ms]
+    stops = [one.to_ms for one in run.holds if from_ms <= one.to_ms < to_ms]
+    return max(starts + stops) - from_ms
+
+
+def _rounds(run: Run, from_ms: int, to_ms: int) -> int:
+    return sum(one.rounds for one in run.rebalances if from_ms <= one.from_ms < to_ms)
+
+
+def _idle_hours(run: Run, to_ms: int) -> float:
+    """Of connectors and tasks that were there, but ran nowhere."""
+    return sum(gap.to_ms - gap.from_ms for gap in run.gaps if gap.to_ms <= to_ms) / 3_600_000
+
+
+def test_ninety_connectors() -> None:
+    """Eager stops all that runs in every rebalance, so that each costs more than the one before."""
+    scenario = load("connect-90-connectors")
+    eager, incremental = (simulate(scenario.with_protocol(one)) for one in (True, False))
+    for run in (eager, incremental):
+        there = [one.partition for one in run.holds if one.from_ms < DELETED_MS <= one.to_ms]
+        assert len(set(there)) == len(there) == 90 + 900
+        assert _held_at_the_end(run) == {}
+        # One for a connector and one for its tasks; many come together.
+        assert 60 <= _rounds(run, CREATED_MS, DELETED_MS) <= 2 * 90
+    # Ten minutes or so, against less than one.
+    assert 400_000 < _settled_ms(eager, CREATED_MS, DELETED_MS) < 900_000
+    assert _settled_ms(incremental, CREATED_MS, DELETED_MS) < 60_000
+    assert 200_000 < _settled_ms(eager, DELETED_MS, eager.until_ms) < 600_000
+    assert _settled_ms(incremental, DELETED_MS, incremental.until_ms) < 60_000
+    # Incremental stops next to nothing before it is deleted, eager everything time and again.
+    assert sum(one.to_ms < DELETED_MS for one in incremental.holds) < 300
+    assert sum(one.to_ms < DELETED_MS for one in eager.holds) > 30 * (90 + 900)
+    assert _idle_hours(eager, DELETED_MS) > 50
+    assert _idle_hours(incremental, DELETED_MS) < 0.2
+    # What an eager rebalance costs grows with what runs: from one to the next, in thirds.
+    first, _, last = _thirds(eager)
+    assert last > 3 * first
+    first, _, last = _thirds(incremental)
+    assert last < 2 * first
+
+
+def _thirds(run: Run) -> tuple[int, int, int]:
+    """How long each third of the rebalances took in which connectors came."""
+    starts = [one.from_ms for one in run.rebalances if CREATED_MS <= one.from_ms < DELETED_MS]
+    third = len(starts) // 3
+    a, b = starts[third], starts[2 * third]
+    return a - starts[0], b - a, starts[-1] - b
+
+
+# Laws ---------------------------------------------------------------------------------------------
+
+
+def _drawn(seed: int, protocol: str | None = None) -> Scenario:
+    """Anything may happen in the first two minutes; then there is peace."""
+    rng = random.Random(seed)
+    protocols = rng.choice(
+        (("eager",), ("compatible",), ("sessioned",), ("compatible", "sessioned"))
+    )
+    config = WorkerConfig(
+        session_timeout_ms=rng.choice((6_000, 10_000)),
+        heartbeat_interval_ms=rng.choice((1_000, 3_000)),
+        rebalance_timeout_ms=rng.choice((30_000, 60_000)),
+        scheduled_rebalance_max_delay_ms=rng.choice((0, 5_000, 60_000, 300_000)),
+    )
+    work = Work(
+        start_ms=rng.choice((0, 20, 300)),
+        stop_ms=rng.choice((0, 20, 100)),
+        parallel=rng.choice((1, 8)),
+        cold_ms=rng.choice((0, 0, 200)),
+    )
+    members = tuple(
+        MemberPlan(
+            name=f"w{n}",
+            config=replace(config, connect_protocol=protocol or rng.choice(protocols)),
+            start_ms=rng.choice((0, rng.randrange(60_000))),
+            work=work,
+        )
+        for n in range(rng.randint(1, 5))
+    )
+    # Somebody is up at the end.
+    keeper = replace(members[0], name="keeper", start_ms=0)
+    connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
+    # After a move the coordinator knows only one protocol of each member: see the test above.
+    kinds = [one for one in Kind if one not in (Kind.GROW, *(Kind.MOVE for _ in protocols[1:]))]
+    happenings = []
+    for _ in range(rng.randint(0, 8)):
+        at = rng.randrange(120_000)
+        kind = rng.choice(kinds)
+        if kind is Kind.MOVE:
+            happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 2_000, 9_000))))
+        elif kind in (Kind.CREATE, Kind.DELETE):
+            # One at a time: clients take turns, so that it is known what is there at the end.
+            name = rng.choice(list(connectors))
+            happenings.append(Happening(at_ms=at, kind=kind, connectors=(name,)))
+        else:
+            name, for_ms = rng.choice(members).name, rng.choice((1_000, 12_000, 30_000))
+            happenings.append(Happening(at_ms=at, kind=kind, member=name, for_ms=for_ms))
+    return Scenario(
+        title=str(seed),
+        connectors=connectors,
+        members=(keeper, *members),
+        happenings=tuple(happenings),
+        seed=seed,
+        until_ms=UNTIL_MS,
+        broker=CoordinatorConfig(group_initial_rebalance_delay_ms=rng.choice((0, 3_000))),
+        network=Network(delay_ms=rng.choice((1, 20)), spread_ms=rng.choice((0, 30))),
+    )
+
+
+def _configured_at_the_end(scenario: Scenario) -> list[str]:
+    """What there should be after all that clients have asked for, in their order."""
+    changes = [one for one in scenario.happenings if one.kind in (Kind.CREATE, Kind.DELETE)]
+    later = {name for one in changes if one.kind is Kind.CREATE for name in one.connectors}
+    there = {name for name in scenario.connectors if name not in later}
+    for one in sorted(changes, key=lambda one: one.at_ms):
+        if one.kind is Kind.CREATE:
+            there.update(one.connectors)
+        else:
+            there.difference_update(one.connectors)
+    return _names({name: tasks for name, tasks in scenario.connectors.items() if name in there})
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_laws(part: int) -> None:
+    share = SCENARIOS // PARTS
+    for seed in range(part * share, (part + 1) * share):
+        scenario = _drawn(seed)
+        run = simulate(scenario)
+        assert run.crashed == {}, seed
+        _check_generations(run, seed)
+        _check_the_end(run, scenario, seed)
+
+
+def _check_generations(run: Run, seed: int) -> None:
+    """Nothing is held by two workers in one generation; generations only grow."""
+    ids = [one.generation_id for one in run.rebalances if not one.is_cut_off]
+    assert ids == sorted(ids), seed
+    by_place: dict[tuple[str, int], set[str]] = {}
+    for hold in run.holds:
+        by_place.setdefault((hold.partition, hold.generation_id), set()).add(hold.member)
+    assert all(len(members) == 1 for members in by_place.values()), seed
+
+
+def _check_the_end(run: Run, scenario: Scenario, seed: int) -> None:
+    """When changes stop the cluster settles; what is configured runs once, and nothing else."""
+    assert all(one.to_ms is not None for one in run.rebalances), seed
+    last = max(one.to_ms or 0 for one in run.rebalances)
+    assert last < UNTIL_MS - 300_000, (seed, last)
+    configured = _configured_at_the_end(scenario)
+    frozen = {one.member for one in scenario.happenings if one.kind is Kind.FREEZE}
+    running = [
+        hold.partition
+        for hold in run.holds
+        if hold.to_ms == run.until_ms
+        # See the test above: what was deleted while its worker was away.
+        and (hold.partition in configured or hold.member not in frozen)
+    ]
+    assert sorted(running) == configured, seed
+
+
+@pytest.mark.parametrize("protocol", ["eager", "compatible", "sessioned"])
+def test_the_same_seed_gives_the_same_run(protocol: str) -> None:
+    for seed in range(20):
+        scenario = _drawn(seed, protocol)
+        assert simulate(scenario) == simulate(scenario), seed

@@ -3,7 +3,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
         differential differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
-        bench-bulk bench-coordinator franz clean need-python need-cargo need-java need-maven
+        bench-bulk bench-coordinator bench-simulator franz \
+        browser reality pictures clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
@@ -22,6 +23,7 @@ test: $(VENV)/built need-java ## all tests; those against Kafka's own classes ne
 	  broker-jars connect-jars || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
 	       "Get it with 'apt-get install maven' or your system's like." >&2
+	@$(MAKE) --no-print-directory browser
 	cargo test --quiet
 	$(BIN)/python -m pytest -q
 
@@ -83,8 +85,14 @@ bench-bulk: $(VENV)/built ## groups a second in bulk, assigned and planned; one 
 bench-coordinator: $(VENV)/built ## requests a second of the group coordinator, bytes a member
 	$(BIN)/python -m pytest -q -s benches/test_coordinator.py --benchmark-columns=median,ops
 
+bench-simulator: $(VENV)/built ## the simulator: events a second, hours of groups a second (half an hour)
+	$(BIN)/python -m pytest -q -s benches/test_simulator.py --benchmark-columns=median,ops
+
 franz: benches/peers/franz/franz
-benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mod
+benches/peers/franz/bench-simulator: $(VENV)/built ## the simulator: events a second, hours of groups a second (half an hour)
+	$(BIN)/python -m pytest -q -s benches/test_simulator.py --benchmark-columns=median,ops
+
+franz: benches/peers/franz/main.go benches/peers/franz/go.mod
 	@command -v go >/dev/null || { \
 	  echo "Go is needed for franz-go, a peer of the benchmark: 'apt-get install golang'." >&2; exit 1; }
 	cd benches/peers/franz && go build -o franz .
@@ -106,8 +114,20 @@ parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's on
 bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
 	$(BIN)/python tools/bench_connect.py
 
+browser: ## a headless Chromium for the tests of pages, where it can be installed
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
+	    && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
+	  echo "No Chromium here: the tests of pages are skipped. Get it with 'apt-get install chromium'." >&2
+
 sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups anew
 	$(BIN)/python tools/broker/capture.py
+
+reality: broker-jars $(VENV)/built ## the simulator beside real Java consumers on a real broker (about a minute)
+	$(BIN)/python -m tests.reality
+
+pictures: $(VENV)/built ## draw the pictures of docs/simulator.md anew
+	$(BIN)/python tools/pictures.py
 
 parity: broker-jars $(VENV)/built ## our group coordinator and a real broker, answer for answer
 	$(BIN)/python -m tests.parity

@@ -181,12 +181,13 @@ def test_docstring_examples(name: str, engine: Engine) -> None:
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"<!-- example: (.+?) -->\n```\w*\n(.*?)```\n", re.DOTALL)
-EXAMPLES = dict(EXAMPLE.findall(README))
+SIMULATOR = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
+EXAMPLES = dict(EXAMPLE.findall(README) + EXAMPLE.findall(SIMULATOR))
 
 
 def test_the_readme_has_the_examples_that_are_run_here() -> None:
     assert {"group.jsonl", "trace.txt", "python", "python output"} <= set(EXAMPLES)
-    assert len(COMMANDS) == 5
+    assert len(COMMANDS) == 7
 
 
 def test_the_readmes_python(tmp_path: Path) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.simulator import Kind, simulate, totals
 from kafka_rebalance.simulator.files import load, read, ready
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SMALL = """
 title = "small"
@@ -98,9 +97,41 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert all(name in said for name in ("eager", "cooperative", "static"))
     assert main(["simulate", str(path), "--json"]) == 0
     run = json.loads(capsys.readouterr().out)
-    assert run["totals"]["rebalances"] == len(run["rebalances"])
+    later = [x for x in run["rebalances"] if x["from_ms"] >= run["totals"]["start_up_ms"]]
+    assert run["totals"]["rebalances"] == len(later) > 0
+    assert main(["simulate", str(path), "--trace"]) == 0
+    assert "c0: onPartitionsAssigned (" in capsys.readouterr().out
+    assert main(["simulate", str(path), "--costs", "0ms/0ms,1s/100ms"]) == 0
+    assert "1s/100ms" in capsys.readouterr().out
     assert main(["simulate", "--list"]) == 0
     assert "scale-out" in capsys.readouterr().out
+
+
+def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    for options in ([], ["--compare", "eager,cooperative"]):
+        for name in ("run.png", "run.html", "run.parquet"):
+            written = tmp_path / name
+            written.unlink(missing_ok=True)
+            assert main(["simulate", str(path), *options, "--output", str(written)]) == 0
+            assert written.stat().st_size > 1_000
+    capsys.readouterr()
+    rows = parquet.read_table(tmp_path / "run.parquet").to_pylist()
+    assert {row["run"] for row in rows} == {"eager", "cooperative"}
+    # Together they tell of every moment of every partition, once.
+    for run in ("eager", "cooperative"):
+        of_one = [row for row in rows if row["run"] == run and row["partition"] == "t-0"]
+        assert of_one[0]["from_ms"] == 0
+        assert of_one[-1]["to_ms"] == 60_000
+        assert all(a["to_ms"] == b["from_ms"] for a, b in itertools.pairwise(of_one))
+
+
+@pytest.mark.parametrize("name", ready())
+def test_every_ready_scenario_has_its_picture(name: str) -> None:
+    docs = Path(__file__).resolve().parent.parent / "docs"
+    assert f"simulator/{name}.png" in (docs / "simulator.md").read_text(encoding="utf-8")
+    assert (docs / "simulator" / f"{name}.png").is_file()
 
 
 def test_the_command_used_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,3 +140,11 @@ def test_the_command_used_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["simulate", "scale-out", "--compare", "lazy"])
     assert "'lazy' is none of eager, cooperative, static" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["simulate", "scale-out", "--costs", "50ms"])
+    assert "--costs: '50ms' is not two durations" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["simulate", "scale-out", "--output", "run.pdf"])
+    assert "--output: name a file that ends in .html, .png, .parquet" in capsys.readouterr().err
+    assert main(["simulate", "connect-90-connectors", "--compare", "static"]) == 2
+    assert "members.w0: Connect has no static membership" in capsys.readouterr().err

@@ -25,7 +25,13 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
     axis = TimeAxis.over(busy, first.until_ms)
-    parts = [_totals(runs, first.held), _settlings(runs), _key()]
+    said = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
+    parts = [
+        f"<p class='note'>{escape(said)}</p>",
+        _totals(runs, first.held),
+        _settlings(runs),
+        _key(),
+    ]
     for name, run in runs.items():
         if name:
             parts.append(f"<h2>{escape(name)}</h2>")

@@ -25,7 +25,7 @@ def draw_run(run: Run, path: Path) -> None:
     rows = len(shown.rows)
     height = 0.24 * rows + (3.1 if shown.happenings else 2.5)
     figure = _figure(height)
-    _title(figure, run.title, height)
+    _title(figure, run, height)
     left, width = 1.3 / _WIDTH, 1 - 1.6 / _WIDTH
     above = figure.add_axes((left, 2.05 / height, width, 0.24 * rows / height))
     _bars(above, shown)
@@ -45,12 +45,12 @@ def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
     most = max(one.most for one in shown.values())
     height = 1.5 * len(shown) + (1.6 if first.happenings else 1.1)
     figure = _figure(height)
-    _title(figure, first.title, height)
+    _title(figure, first, height)
     for place, (name, one) in enumerate(shown.items()):
         bottom = 0.7 + 1.5 * (len(shown) - 1 - place)
         axes = figure.add_axes((1.3 / _WIDTH, bottom / height, 1 - 1.6 / _WIDTH, 1.1 / height))
         _steps(axes, one, axis, first.held, most)
-        axes.text(0.004, 1.03, name, transform=axes.transAxes, size=10, weight="bold")
+        axes.text(-0.1, 1.06, name, transform=axes.transAxes, size=10, weight="bold")
         if place < len(shown) - 1:
             axes.set_xlabel("")
         if place == 0:
@@ -66,8 +66,9 @@ def _figure(height: float) -> Any:
     return Figure(figsize=(_WIDTH, height))
 
 
-def _title(figure: Any, title: str, height: float) -> None:
-    figure.suptitle(cut(title, 110), x=0.015, y=1 - 0.12 / height, ha="left", size=11)
+def _title(figure: Any, run: Run, height: float) -> None:
+    figure.text(0.015, 1 - 0.3 / height, cut(run.title, 110), size=11)
+    figure.text(0.015, 1 - 0.5 / height, cut(run.assumed, 140), size=8)
 
 
 def _bars(axes: Any, shown: Timeline) -> None:
@@ -85,7 +86,8 @@ def _bars(axes: Any, shown: Timeline) -> None:
         axes.add_patch(Rectangle((x, bar.row - 0.42), max(end - x, 0.0004), 0.84, **look))
         # 0.009 of the axis is about a letter of this size.
         if bar.look is not Look.GAP and (end - x) > 0.009 * (len(bar.label) + 1):
-            axes.text(x + 0.003, bar.row, bar.label, va="center", size=7, clip_on=True)
+            box = {"fc": look["fc"], "ec": "none", "pad": 0.6} if "hatch" in look else None
+            axes.text(x + 0.003, bar.row, bar.label, va="center", size=7, clip_on=True, bbox=box)
     axes.set_ylim(len(shown.rows) - 0.4, -0.6)
     axes.set_yticks(range(len(shown.rows)), [cut(row, 16) for row in shown.rows], size=7)
     _time(axes, shown.axis)

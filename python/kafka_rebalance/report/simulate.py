@@ -14,6 +14,7 @@ _MOST_ROWS = 60
 def print_run(run: Run) -> None:
     """The rebalances one by one, and what they add up to."""
     print(run.title)
+    print(run.assumed)
     stopped = stops(run)
     rows = [
         [
@@ -39,7 +40,10 @@ def print_run(run: Run) -> None:
 
 def print_comparison(runs: Mapping[str, Run]) -> None:
     """Several runs of one scenario, side by side."""
-    print(next(iter(runs.values())).title)
+    first = next(iter(runs.values()))
+    print(first.title)
+    if all(one.assumed == first.assumed for one in runs.values()):
+        print(first.assumed)
     print_settlings(runs)
     print_totals(runs)
 

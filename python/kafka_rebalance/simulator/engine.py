@@ -645,7 +645,8 @@ class Simulation:
         return Run(
             title=self.scenario.title,
             until_ms=until,
-            held="task" if self.scenario.connectors else "partition",
+            held=self.scenario.held,
+            assumed=self.scenario.assumed(),
             members=tuple(self._processes),
             happenings=self._happened(),
             holds=tuple(holds),

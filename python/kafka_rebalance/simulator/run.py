@@ -36,12 +36,14 @@ class Rebalance:
 class Run:
     """Times in ms from the start of the scenario.
 
-    `held` says what the gaps and holds are of: partitions, or tasks.
+    `held` says what the gaps and holds are of: partitions, or tasks; `assumed` what it costs a
+    member to start and stop one.
     """
 
     title: str
     until_ms: int
     held: str
+    assumed: str
     members: tuple[str, ...]
     happenings: tuple[Happening, ...]
     holds: tuple[Hold, ...]

@@ -143,6 +143,23 @@ class Scenario:
             if not 0 <= one.at_ms <= self.until_ms:
                 raise GroupError(f"{path}.at", f"{one.at_ms} ms is not within the scenario")
 
+    def assumed(self) -> str:
+        """What it costs members to work, in a line; of the first kind, where there are several."""
+        work, kinds = self.members[0].work, {one.work for one in self.members}
+        parts = [f"starting a {self.held} {work.start_ms} ms, stopping one {work.stop_ms} ms"]
+        if work.parallel > 1:
+            parts.append(f"{work.parallel} at a time")
+        if work.process_ms:
+            parts.append(f"{work.process_ms} ms between polls")
+        if len(kinds) > 1:
+            parts.append("others differ")
+        return "assumed: " + ", ".join(parts)
+
+    @property
+    def held(self) -> str:
+        """What members hold: partitions, or tasks."""
+        return "task" if self.connectors else "partition"
+
     def with_protocol(self, eager: bool) -> "Scenario":
         """The same with eager members (range; Connect's eager) or cooperative ones."""
         names = ("range",) if eager else ("cooperative-sticky",)

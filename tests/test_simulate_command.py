@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import parquet
@@ -12,7 +15,10 @@ from pyarrow import parquet
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.simulator import Kind, simulate, totals
-from kafka_rebalance.simulator.files import load, read, ready
+from kafka_rebalance.simulator.files import from_dict, load, read, ready
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SMALL = """
 title = "small"
@@ -72,7 +78,23 @@ def test_a_file_says_what_it_says() -> None:
     ("there", "instead", "problem"),
     [
         ('until = "1m"\n', 'until = "soon"\n', r"until: 'soon' is no duration"),
-        ("t = 4\n", 't = "four"\n', r"topics\.t: a number of partitions"),
+        ("t = 4\n", 't = "four"\n', r"topics\.t: 'four' is no whole number"),
+        ("t = 4\n", "t = 0\n", r"topics\.t\.partitions: 0 is not within 1 to 1000000"),
+        ("count = 2\n", "count = true\n", r"member\[0\]\.count: True is no whole number"),
+        (
+            "static = true\n",
+            "static = true\nparallel = 0\n",
+            r"member\[1\]\.parallel: 0 is not with",
+        ),
+        (
+            'topics = ["u"]\n',
+            'topics = ["v"]\n',
+            r"member\[1\]\.topics: no topic 'v' in \[topics\]",
+        ),
+        ('start_cost = "10ms"', "start_cost = -5", r"member\[0\]\.start_cost: -5 is no duration"),
+        ('"range"]', '"nearest"]', r"member\[0\]\.partition_assignment_strategy: "),
+        ('at = "30s"\n', 'at = "2m"\n', r"happenings\[0\]\.at: 120000 ms is not before its end"),
+        ("[[happening]]", "[happening]", r"happening: is one table; write \[\[happening\]\]"),
         ("count = 2\n", "cuont = 2\n", r"member\[0\]\.cuont: not known; known: .*session_timeout"),
         ('do = "bounce"\n', 'do = "jump"\n', r"happening\[0\]\.do: 'jump' is none of stop, kill"),
         ('members = "c*"\n', 'members = "x"\n', r"happening\[0\]\.members: 'x' is no member"),
@@ -84,6 +106,27 @@ def test_what_is_wrong_is_named(there: str, instead: str, problem: str) -> None:
     assert there in SMALL
     with pytest.raises(GroupError, match=problem):
         read(SMALL.replace(there, instead, 1))
+
+
+WRONG = (-1, 0, 10**12, 1.5, "x", "", True, [], [1], {}, {"x": 1}, float("nan"))
+
+
+def _places(said: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place of a value within tables and arrays."""
+    for key, value in said.items() if isinstance(said, dict) else enumerate(said):
+        yield said, key
+        if isinstance(value, dict | list):
+            yield from _places(value)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_whatever_stands_in_a_file_is_read_or_refused(wrong: object) -> None:
+    for place in range(len(list(_places(tomllib.loads(SMALL))))):
+        said = tomllib.loads(SMALL)
+        within, key = list(_places(said))[place]
+        within[key] = wrong
+        with contextlib.suppress(GroupError):
+            from_dict(said)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         simulate(scenario, journal=journal)
         print("\n".join(lines(journal)))
         return 0
-    # Plain events and states, hardly a cycle among them: looking for some costs a third of the time.
+    # Plain events and states, hardly a cycle among them: looking for any takes a third of the time
     gc.set_threshold(200_000)
     runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
     if args.json:
@@ -94,7 +94,7 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
     """Every variant with every pair of costs, by name."""
     variants = args.compare.split(",") if args.compare else [""]
     for name in variants:
-        if name and name not in _VARIANTS:
+        if args.compare and name not in _VARIANTS:
             args.parser.error(f"--compare: {name!r} is none of {', '.join(_VARIANTS)}")
     found = {}
     for cost in args.costs.split(",") if args.costs else [""]:

@@ -73,7 +73,12 @@ class ConsumerConfig:
     def assignors(self) -> dict[str, Assignor]:
         """One object for each name, with a memory of its own, in order of preference."""
         names = self.partition_assignment_strategy
-        return {name: _BUILT_IN[name]() if name in _BUILT_IN else custom(name) for name in names}
+        try:
+            return {
+                name: _BUILT_IN[name]() if name in _BUILT_IN else custom(name) for name in names
+            }
+        except GroupError as error:
+            raise GroupError("partition_assignment_strategy", error.problem) from None
 
     def rebalance_protocol(self) -> RebalanceProtocol:
         """The highest that all assignors support (KIP-429)."""

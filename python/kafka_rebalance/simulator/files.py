@@ -37,7 +37,7 @@ Errors: GroupError with the field's path.
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
@@ -46,8 +46,8 @@ from typing import Any
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import ConsumerConfig, WorkerConfig
-from kafka_rebalance.traces import milliseconds
 
+from . import reading
 from .network import Network
 from .scenario import Happening, Kind, MemberConfig, MemberPlan, Scenario, TopicPlan, Work
 
@@ -61,6 +61,8 @@ _PLAN = ("name", "count", "start", "every", "topics", "static", "parallel", *_WO
 _TOP = ("title", "seed", "until", "group_id", "broker", "network")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
 _HAPPENING = ("at", "do", "members", "every", "for", "topic", "partitions", "connectors", "with")
+_MOST_MEMBERS = 100_000
+_MOST_CONNECTORS = 100_000
 
 
 def ready() -> list[str]:
@@ -76,9 +78,12 @@ def load(name: str) -> Scenario:
     else:
         path = Path(name)
         if not path.is_file():
-            known = ", ".join(ready())
-            raise GroupError("scenario", f"no file {name!r}, and none of the ready ones: {known}")
-        text = path.read_text(encoding="utf-8")
+            there = ", ".join(ready())
+            raise GroupError("scenario", f"no file {name!r}, and none of the ready ones: {there}")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise GroupError("scenario", f"{name} is not text in UTF-8") from None
     return read(text)
 
 
@@ -88,7 +93,14 @@ def read(text: str) -> Scenario:
         said = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise GroupError("scenario", f"not TOML: {error}") from error
-    _known("", said, (*_TOP, *_TABLES))
+    return from_dict(said)
+
+
+def from_dict(said: Mapping[str, Any]) -> Scenario:
+    """A scenario from what TOML says."""
+    reading.known("", said, (*_TOP, *_TABLES))
+    for name in ("topics", "connectors", "members", "workers", "broker", "network"):
+        reading.table(name, said.get(name, {}))
     topics = {name: _topic(name, one) for name, one in said.get("topics", {}).items()}
     connectors = dict(_connectors(said.get("connectors", {})))
     members = (
@@ -97,52 +109,54 @@ def read(text: str) -> Scenario:
     )
     if not members:
         raise GroupError("member", "there are none, nor workers")
-    if said.get("member") and not topics:
-        raise GroupError("topics", "there are none")
     happenings = tuple(
         one
-        for place, each in enumerate(said.get("happening", ()))
+        for place, each in enumerate(reading.tables("happening", said.get("happening", [])))
         for one in _happenings(f"happening[{place}]", each, members, connectors)
     )
+    broker = reading.settings("broker", said.get("broker", {}), CoordinatorConfig)
+    network = reading.settings("network", said.get("network", {}), Network)
     return Scenario(
-        title=said.get("title", "untitled"),
+        title=reading.text("title", said.get("title", "untitled")),
         members=members,
         topics=topics,
         connectors=connectors,
         happenings=happenings,
-        seed=said.get("seed", 1),
-        until_ms=_ms("until", said.get("until", "10m")),
-        group_id=said.get("group_id", "g"),
-        broker=CoordinatorConfig(**_settings("broker", said.get("broker", {}), CoordinatorConfig)),
-        network=Network(**_settings("network", said.get("network", {}), Network)),
+        seed=reading.whole("seed", said.get("seed", 1)),
+        until_ms=reading.ms("until", said.get("until", "10m")),
+        group_id=reading.text("group_id", said.get("group_id", "g")),
+        broker=reading.build("broker", CoordinatorConfig, broker),
+        network=reading.build("network", Network, network),
     )
 
 
 def _topic(name: str, said: Any) -> TopicPlan:
-    if isinstance(said, int):
-        return TopicPlan(partitions=said)
-    if not isinstance(said, dict):
-        raise GroupError(f"topics.{name}", "a number of partitions, or a table with `partitions`")
-    return TopicPlan(**_settings(f"topics.{name}", said, TopicPlan))
+    path = f"topics.{name}"
+    if isinstance(said, dict):
+        return reading.build(path, TopicPlan, reading.settings(path, said, TopicPlan))
+    return reading.build(path, TopicPlan, {"partitions": reading.whole(path, said)})
 
 
 def _connectors(said: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     for name, one in said.items():
-        if isinstance(one, int):
-            yield name, one
-        elif isinstance(one, dict) and isinstance(one.get("tasks"), int):
-            _known(f"connectors.{name}", one, ("count", "tasks"))
-            for number in range(one.get("count", 1)):
-                yield (f"{name}{number}" if one.get("count", 1) > 1 else name), one["tasks"]
-        else:
-            raise GroupError(f"connectors.{name}", "a number of tasks, or a table with `tasks`")
+        path = f"connectors.{name}"
+        if not isinstance(one, dict):
+            yield name, reading.whole(path, one, 0, _MOST_CONNECTORS)
+            continue
+        reading.known(path, one, ("count", "tasks"))
+        if "tasks" not in one:
+            raise GroupError(f"{path}.tasks", "is missing")
+        tasks = reading.whole(f"{path}.tasks", one["tasks"], 0, _MOST_CONNECTORS)
+        count = reading.whole(f"{path}.count", one.get("count", 1), 1, _MOST_CONNECTORS)
+        for number in range(count):
+            yield (f"{name}{number}" if count > 1 else name), tasks
 
 
 def _members(
     kind: str, said: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
 ) -> Iterator[MemberPlan]:
     """Of `[[member]]` or `[[worker]]`, over what `[members]` or `[workers]` say of all."""
-    for place, own in enumerate(said.get(kind, ())):
+    for place, own in enumerate(reading.tables(kind, said.get(kind, []))):
         yield from _group(f"{kind}[{place}]", {**said.get(f"{kind}s", {}), **own}, topics, of)
 
 
@@ -150,29 +164,32 @@ def _group(
     path: str, said: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
 ) -> Iterator[MemberPlan]:
     """One table: as many members as it counts."""
-    config = _config(path, {key: value for key, value in said.items() if key not in _PLAN}, of)
-    work = {_WORK[key]: _ms(f"{path}.{key}", said[key]) for key in _WORK if key in said}
-    count, start = said.get("count", 1), _ms(f"{path}.start", said.get("start", 0))
-    every = _ms(f"{path}.every", said.get("every", 0))
+    own = {key: value for key, value in said.items() if key not in _PLAN}
+    config = reading.settings(path, own, of)
+    work = {_WORK[key]: reading.ms(f"{path}.{key}", said[key]) for key in _WORK if key in said}
+    work["parallel"] = reading.whole(f"{path}.parallel", said.get("parallel", 1), 1)
+    count = reading.whole(f"{path}.count", said.get("count", 1), 1, _MOST_MEMBERS)
+    start = reading.ms(f"{path}.start", said.get("start", 0))
+    every = reading.ms(f"{path}.every", said.get("every", 0))
     if "name" not in said:
         raise GroupError(f"{path}.name", "is missing")
+    base = reading.text(f"{path}.name", said["name"])
+    wanted = reading.texts(f"{path}.topics", said.get("topics", list(topics)))
+    for name in wanted:
+        if name not in topics:
+            raise GroupError(f"{path}.topics", f"no topic {name!r} in [topics]")
+    if of is ConsumerConfig and not wanted:
+        raise GroupError("topics" if not topics else f"{path}.topics", "there are none")
     for number in range(count):
-        name = f"{said['name']}{number}" if count > 1 else said["name"]
+        name = f"{base}{number}" if count > 1 else base
         instance = {"group_instance_id": name} if said.get("static") else {}
         yield MemberPlan(
             name=name,
-            config=of(**{**config, **instance}),
-            topics=tuple(said.get("topics", topics)),
+            config=reading.build(path, of, {**config, **instance}),
+            topics=wanted,
             start_ms=start + number * every,
-            work=Work(parallel=said.get("parallel", 1), **work),
+            work=Work(**work),
         )
-
-
-def _config(path: str, said: Mapping[str, Any], of: type[MemberConfig]) -> dict[str, Any]:
-    config = _settings(path, said, of)
-    if "partition_assignment_strategy" in config:
-        config["partition_assignment_strategy"] = tuple(config["partition_assignment_strategy"])
-    return config
 
 
 def _happenings(
@@ -181,15 +198,17 @@ def _happenings(
     members: tuple[MemberPlan, ...],
     connectors: Mapping[str, int],
 ) -> Iterator[Happening]:
-    _known(path, said, _HAPPENING)
+    reading.known(path, said, _HAPPENING)
     kinds = [kind.value for kind in Kind]
     do = said.get("do")
     if do not in (*kinds, "bounce"):
         raise GroupError(f"{path}.do", f"{do!r} is none of {', '.join([*kinds, 'bounce'])}")
-    at, every = _ms(f"{path}.at", said.get("at", 0)), _ms(f"{path}.every", said.get("every", 0))
-    for_ms = _ms(f"{path}.for", said.get("for", 0))
+    at = reading.ms(f"{path}.at", said.get("at", 0))
+    every = reading.ms(f"{path}.every", said.get("every", 0))
+    for_ms = reading.ms(f"{path}.for", said.get("for", 0))
     if do == Kind.GROW.value:
-        topic, partitions = said.get("topic", ""), said.get("partitions", 0)
+        topic = reading.text(f"{path}.topic", said.get("topic", ""))
+        partitions = reading.whole(f"{path}.partitions", said.get("partitions", 0))
         yield Happening(at_ms=at, kind=Kind.GROW, topic=topic, partitions=partitions)
         return
     if do == Kind.MOVE.value:
@@ -203,47 +222,29 @@ def _happenings(
     plans = {one.name: one.config for one in members}
     for number, name in enumerate(names):
         when = at + number * every
-        if do == "bounce":
-            changes = _config(f"{path}.with", said.get("with", {}), type(plans[name]))
-            back = replace(plans[name], **changes) if changes else None
-            yield Happening(at_ms=when, kind=Kind.STOP, member=name)
-            yield Happening(at_ms=when + for_ms, kind=Kind.START, member=name, config=back)
-        else:
+        if do != "bounce":
             yield Happening(at_ms=when, kind=Kind(do), member=name, for_ms=for_ms)
+            continue
+        yield Happening(at_ms=when, kind=Kind.STOP, member=name)
+        back = _changed(f"{path}.with", plans[name], said.get("with", {}))
+        yield Happening(at_ms=when + for_ms, kind=Kind.START, member=name, config=back)
+
+
+def _changed(path: str, config: MemberConfig, said: Any) -> MemberConfig | None:
+    """The settings with which a member comes back, where they are others."""
+    changes = reading.settings(path, reading.table(path, said), type(config))
+    if not changes:
+        return None
+    try:
+        return replace(config, **changes)
+    except GroupError as error:
+        where = error.path.removesuffix("_ms")
+        raise GroupError(f"{path}.{where}", error.problem) from None
 
 
 def _matching(path: str, said: Mapping[str, Any], key: str, names: list[str]) -> list[str]:
-    pattern = said.get(key, "")
+    pattern = reading.text(f"{path}.{key}", said.get(key, ""))
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
         raise GroupError(f"{path}.{key}", f"{pattern!r} is no {key.removesuffix('s')}'s name")
-    return found
-
-
-def _settings(path: str, said: Mapping[str, Any], of: type) -> dict[str, Any]:
-    """Settings by the names of a dataclass; durations without their `_ms`."""
-    names = {one.name for one in fields(of)}
-    found = {}
-    for key, value in said.items():
-        if f"{key}_ms" in names:
-            found[f"{key}_ms"] = _ms(f"{path}.{key}", value)
-        elif key in names:
-            found[key] = value
-        else:
-            known = sorted(name.removesuffix("_ms") for name in names)
-            raise GroupError(f"{path}.{key}", f"not known; known: {', '.join(known)}")
-    return found
-
-
-def _known(path: str, said: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    for key in said:
-        if key not in names:
-            where = f"{path}.{key}" if path else key
-            raise GroupError(where, f"not known; known: {', '.join(names)}")
-
-
-def _ms(path: str, said: Any) -> int:
-    found = milliseconds(str(said))
-    if found is None:
-        raise GroupError(path, f"{said!r} is no duration; 250ms, 3s, 5m and 1h are")
     return found

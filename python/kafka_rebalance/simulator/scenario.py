@@ -14,13 +14,23 @@ from kafka_rebalance.member import ConsumerConfig, WorkerConfig
 
 from .network import Network
 
+_MOST_PARTITIONS = 1_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """A topic, and how many records a second come to each of its partitions."""
+    """A topic, and how many records a second come to each of its partitions.
+
+    Errors: GroupError with the field.
+    """
 
     partitions: int
     records_per_second: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.partitions <= _MOST_PARTITIONS:
+            problem = f"{self.partitions} is not within 1 to {_MOST_PARTITIONS}"
+            raise GroupError("partitions", problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +50,10 @@ class Work:
     stop_ms: int = 0
     parallel: int = 1
     cold_ms: int = 0
+
+    def __post_init__(self) -> None:
+        if self.parallel < 1:
+            raise GroupError("parallel", f"{self.parallel} is less than 1")
 
     def cost_ms(self, each_ms: int, count: int) -> int:
         """How long `count` of them take."""
@@ -119,6 +133,8 @@ class Scenario:
     network: Network = field(default_factory=Network)
 
     def __post_init__(self) -> None:
+        if self.until_ms < 1:
+            raise GroupError("until", "is 0; nothing can happen")
         names = [member.name for member in self.members]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -141,7 +157,14 @@ class Scenario:
                     what = kind.removesuffix("s")
                     raise GroupError(f"{path}.{kind}", f"no {what} {subject!r}")
             if not 0 <= one.at_ms <= self.until_ms:
-                raise GroupError(f"{path}.at", f"{one.at_ms} ms is not within the scenario")
+                raise GroupError(f"{path}.at", f"{one.at_ms} ms is not before its end")
+            if one.kind is Kind.GROW and one.partitions < self.topics[one.topic].partitions:
+                problem = f"{one.partitions} are fewer than there are; topics only grow"
+                raise GroupError(f"{path}.partitions", problem)
+        for plan in self.members:
+            if plan.start_ms > self.until_ms:
+                problem = f"{plan.name} starts at {plan.start_ms} ms, after the end"
+                raise GroupError("members", problem)
 
     def assumed(self) -> str:
         """What it costs members to work, in a line; of the first kind, where there are several."""

@@ -1,28 +1,23 @@
-"""Simulated runs: worked scenarios, and laws that hold in every drawn one."""
+"""Simulated runs: worked scenarios."""
 
 from __future__ import annotations
-
-import random
 
 import pytest
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member import ConsumerConfig, Fatal
 from kafka_rebalance.simulator import (
     Happening,
     Kind,
     MemberPlan,
-    Network,
     Run,
     Scenario,
     TopicPlan,
-    Work,
     simulate,
 )
+from kafka_rebalance.simulator.journal import Entry, MemberEntry
 
-PARTS = 20
-SCENARIOS = 10_000
 NO_DELAY = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
 
 
@@ -137,113 +132,31 @@ def test_a_coordinator_that_moves_disturbs_nobody_who_reads() -> None:
     assert [gap for gap in run.gaps if gap.from_ms > 40_000] == []
 
 
-@pytest.mark.parametrize("assignors", [("range",), ("cooperative-sticky",)])
-def test_the_same_seed_gives_the_same_run(assignors: tuple[str, ...]) -> None:
-    scenario = drawn(7, assignors)
-    assert simulate(scenario) == simulate(scenario)
-
-
-def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
-    """Anything may happen in the first two minutes; then there is peace."""
-    rng = random.Random(seed)
-    names = assignors or rng.choice(
-        (("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",))
-    )
-    config = ConsumerConfig(
-        partition_assignment_strategy=names,
-        session_timeout_ms=rng.choice((6_000, 10_000)),
-        heartbeat_interval_ms=rng.choice((1_000, 3_000)),
-        max_poll_interval_ms=rng.choice((8_000, 60_000)),
-        metadata_max_age_ms=10_000,
-        enable_auto_commit=rng.random() < 0.5,
-    )
-    work = Work(
-        process_ms=rng.choice((0, 0, 100, 2_000)),
-        start_ms=rng.choice((0, 20, 300)),
-        stop_ms=rng.choice((0, 20)),
-        parallel=rng.choice((1, 4)),
-    )
-    topics = {name: TopicPlan(partitions=rng.randint(1, 8)) for name in ("t", "u")}
-    members = tuple(
-        MemberPlan(
-            name=f"c{n}",
-            config=config,
-            topics=("t", "u") if rng.random() < 0.8 else ("t",),
-            start_ms=rng.choice((0, rng.randrange(60_000))),
-            work=work,
-        )
-        for n in range(rng.randint(1, 5))
-    )
-    # Somebody subscribes to everything, and is up at the end.
-    members = (MemberPlan(name="keeper", config=config, topics=("t", "u"), work=work), *members)
-    happenings = []
-    for _ in range(rng.randint(0, 6)):
-        at = rng.randrange(120_000)
-        name = rng.choice(members[1:]).name
-        kind = rng.choice([kind for kind in Kind if kind not in (Kind.CREATE, Kind.DELETE)])
-        if kind is Kind.GROW:
-            happenings.append(Happening(at_ms=at, kind=kind, topic="t", partitions=9))
-        elif kind is Kind.MOVE:
-            happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 3_000))))
-        else:
-            for_ms = rng.choice((1_000, 12_000, 30_000))
-            happenings.append(Happening(at_ms=at, kind=kind, member=name, for_ms=for_ms))
-    scenario = Scenario(
-        title=str(seed),
-        topics=topics,
-        members=members,
-        happenings=tuple(happenings),
-        seed=seed,
-        until_ms=600_000,
-        broker=CoordinatorConfig(group_initial_rebalance_delay_ms=rng.choice((0, 3_000))),
-        network=Network(delay_ms=rng.choice((1, 20)), spread_ms=rng.choice((0, 30))),
-    )
-    return scenario.with_static_members() if rng.random() < 0.3 else scenario
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_laws(part: int) -> None:
-    share = SCENARIOS // PARTS
-    for seed in range(part * share, (part + 1) * share):
-        scenario = drawn(seed)
-        run = simulate(scenario)
-        assert run.crashed == {}, seed
-        _check_generations(run, seed)
-        _check_the_end(scenario, run, seed)
-
-
-def _check_generations(run: Run, seed: int) -> None:
-    """No partition is held by two in one generation; generations only grow."""
-    ids = [one.generation_id for one in run.rebalances if not one.is_cut_off]
-    assert ids == sorted(ids), seed
-    by_place: dict[tuple[str, int], set[str]] = {}
-    for hold in run.holds:
-        by_place.setdefault((hold.partition, hold.generation_id), set()).add(hold.member)
-    assert all(len(members) == 1 for members in by_place.values()), seed
-
-
-def _check_the_end(scenario: Scenario, run: Run, seed: int) -> None:
-    """E04: when changes stop the group settles in time; and everything is held, by one."""
-    changed = [one.at_ms + one.for_ms for one in scenario.happenings]
-    config = scenario.members[0].config
-    assert isinstance(config, ConsumerConfig)
-    bound = (
-        max([0, *changed, *(one.start_ms for one in scenario.members)])
-        # until the last change is known: a silent member's session, old metadata
-        + config.session_timeout_ms
-        + config.metadata_max_age_ms
-        + config.rebalance_timeout_ms
-        + scenario.broker.group_initial_rebalance_delay_ms
-        + 2 * config.heartbeat_interval_ms
-    )
-    assert all(one.to_ms is not None and one.to_ms <= bound for one in run.rebalances), seed
-    holders = [hold.partition for hold in run.holds if hold.to_ms == run.until_ms]
-    there = {hold.partition for hold in run.holds} | {gap.partition for gap in run.gaps}
-    assert sorted(holders) == sorted(there), seed
-
-
 def test_what_no_scenario_can_be() -> None:
     with pytest.raises(GroupError, match=r"happenings\[0\]\.member: no member 'x'"):
         _scenario((0,), Happening(at_ms=0, kind=Kind.KILL, member="x"))
     with pytest.raises(GroupError, match=r"heartbeat_interval_ms: 10000 is not less"):
         ConsumerConfig(heartbeat_interval_ms=10_000, session_timeout_ms=10_000)
+
+
+def test_of_two_with_one_instance_id_the_first_is_fenced_and_heard_of_no_more() -> None:
+    config = ConsumerConfig(group_instance_id="i", enable_auto_commit=False)
+    other = ConsumerConfig(enable_auto_commit=False)
+    scenario = Scenario(
+        title="twins",
+        topics={"t": TopicPlan(partitions=4)},
+        members=(
+            MemberPlan(name="first", config=config, topics=("t",)),
+            MemberPlan(name="other", config=other, topics=("t",)),
+            MemberPlan(name="twin", config=config, topics=("t",), start_ms=60_000),
+        ),
+        until_ms=180_000,
+    )
+    journal: list[Entry] = []
+    run = simulate(scenario, journal=journal)
+    assert run.crashed == {"first": "FENCED_INSTANCE_ID: Heartbeat was answered FENCED_INSTANCE_ID"}
+    entries = [one for one in journal if isinstance(one, MemberEntry) and one.process == "first"]
+    throws = [any(isinstance(done, Fatal) for done in one.effects) for one in entries]
+    assert throws.index(True) == len(entries) - 1
+    at_the_end = {hold.partition: hold.member for hold in run.holds if hold.to_ms == run.until_ms}
+    assert sorted(at_the_end.values()) == ["other", "other", "twin", "twin"]

@@ -1,0 +1,223 @@
+"""Laws of simulated runs, in 10,000 drawn scenarios: crashes, pauses, moves, growth, everything.
+
+Each is played once, and its journal played again on new state machines.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_rebalance.coordinator import (
+    Coordinator,
+    CoordinatorConfig,
+    ErrorCode,
+    HeartbeatResponse,
+    JoinGroup,
+    Loaded,
+    OffsetCommit,
+    OffsetCommitResponse,
+    Received,
+    Respond,
+    SyncGroupResponse,
+    Unloaded,
+)
+from kafka_rebalance.member import Consumer, ConsumerConfig
+from kafka_rebalance.simulator import (
+    Happening,
+    Kind,
+    MemberPlan,
+    Network,
+    Run,
+    Scenario,
+    TopicPlan,
+    Work,
+    simulate,
+)
+from kafka_rebalance.simulator.engine import new_id
+from kafka_rebalance.simulator.journal import CoordinatorEntry, Entry, MemberEntry
+
+if TYPE_CHECKING:
+    from kafka_rebalance.coordinator import Request, Response
+
+PARTS = 20
+SCENARIOS = 10_000
+
+
+def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
+    """Anything may happen in the first two minutes; then there is peace."""
+    rng = random.Random(seed)
+    names = assignors or rng.choice(
+        (("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",))
+    )
+    config = ConsumerConfig(
+        partition_assignment_strategy=names,
+        session_timeout_ms=rng.choice((6_000, 10_000)),
+        heartbeat_interval_ms=rng.choice((1_000, 3_000)),
+        max_poll_interval_ms=rng.choice((8_000, 60_000)),
+        metadata_max_age_ms=10_000,
+        enable_auto_commit=rng.random() < 0.5,
+    )
+    work = Work(
+        process_ms=rng.choice((0, 0, 100, 2_000)),
+        start_ms=rng.choice((0, 20, 300)),
+        stop_ms=rng.choice((0, 20)),
+        parallel=rng.choice((1, 4)),
+    )
+    topics = {name: TopicPlan(partitions=rng.randint(1, 8)) for name in ("t", "u")}
+    members = tuple(
+        MemberPlan(
+            name=f"c{n}",
+            config=config,
+            topics=("t", "u") if rng.random() < 0.8 else ("t",),
+            start_ms=rng.choice((0, rng.randrange(60_000))),
+            work=work,
+        )
+        for n in range(rng.randint(1, 5))
+    )
+    # Somebody subscribes to everything, and is up at the end.
+    members = (MemberPlan(name="keeper", config=config, topics=("t", "u"), work=work), *members)
+    happenings = []
+    for _ in range(rng.randint(0, 6)):
+        at = rng.randrange(120_000)
+        name = rng.choice(members[1:]).name
+        kind = rng.choice([kind for kind in Kind if kind not in (Kind.CREATE, Kind.DELETE)])
+        if kind is Kind.GROW:
+            happenings.append(Happening(at_ms=at, kind=kind, topic="t", partitions=9))
+        elif kind is Kind.MOVE:
+            happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 3_000))))
+        else:
+            for_ms = rng.choice((1_000, 12_000, 30_000))
+            happenings.append(Happening(at_ms=at, kind=kind, member=name, for_ms=for_ms))
+    scenario = Scenario(
+        title=str(seed),
+        topics=topics,
+        members=members,
+        happenings=tuple(happenings),
+        seed=seed,
+        until_ms=600_000,
+        broker=CoordinatorConfig(group_initial_rebalance_delay_ms=rng.choice((0, 3_000))),
+        network=Network(delay_ms=rng.choice((1, 20)), spread_ms=rng.choice((0, 30))),
+    )
+    return scenario.with_static_members() if rng.random() < 0.3 else scenario
+
+
+@pytest.mark.parametrize("assignors", [("range",), ("cooperative-sticky",)])
+def test_the_same_seed_gives_the_same_run(assignors: tuple[str, ...]) -> None:
+    scenario = drawn(7, assignors)
+    assert simulate(scenario) == simulate(scenario)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_laws(part: int) -> None:
+    share, refused = SCENARIOS // PARTS, 0
+    for seed in range(part * share, (part + 1) * share):
+        scenario, journal = drawn(seed), []
+        run = simulate(scenario, journal=journal)
+        assert run.crashed == {}, seed
+        _check_generations(run, seed)
+        _check_the_end(scenario, run, seed)
+        _check_replay(scenario, journal, seed)
+        refused += _check_the_fenced(scenario, journal, seed)
+    assert refused > 10
+
+
+def _check_generations(run: Run, seed: int) -> None:
+    """No partition is held by two in one generation; generations only grow."""
+    ids = [one.generation_id for one in run.rebalances if not one.is_cut_off]
+    assert ids == sorted(ids), seed
+    by_place: dict[tuple[str, int], set[str]] = {}
+    for hold in run.holds:
+        by_place.setdefault((hold.partition, hold.generation_id), set()).add(hold.member)
+    assert all(len(members) == 1 for members in by_place.values()), seed
+
+
+def _check_the_end(scenario: Scenario, run: Run, seed: int) -> None:
+    """E04: when changes stop the group settles in time; and everything is held, by one."""
+    changed = [one.at_ms + one.for_ms for one in scenario.happenings]
+    config = scenario.members[0].config
+    assert isinstance(config, ConsumerConfig)
+    bound = (
+        max([0, *changed, *(one.start_ms for one in scenario.members)])
+        # until the last change is known: a silent member's session, old metadata
+        + config.session_timeout_ms
+        + config.metadata_max_age_ms
+        + config.rebalance_timeout_ms
+        + scenario.broker.group_initial_rebalance_delay_ms
+        + 2 * config.heartbeat_interval_ms
+    )
+    assert all(one.to_ms is not None and one.to_ms <= bound for one in run.rebalances), seed
+    holders = [hold.partition for hold in run.holds if hold.to_ms == run.until_ms]
+    there = {hold.partition for hold in run.holds} | {gap.partition for gap in run.gaps}
+    assert sorted(holders) == sorted(there), seed
+
+
+def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
+    """The same events give the same effects, and the same states."""
+    coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
+    members: dict[tuple[str, int], Consumer] = {}
+    for entry in journal:
+        if isinstance(entry, CoordinatorEntry):
+            assert tuple(coordinator.handle(entry.event, entry.at_ms)) == entry.effects, seed
+            continue
+        key = (entry.process, entry.incarnation)
+        if key not in members:
+            assert isinstance(entry.config, ConsumerConfig)
+            rng = random.Random(f"{scenario.seed} {entry.process} {entry.incarnation}")
+            members[key] = Consumer(entry.config, rng=rng)
+        assert tuple(members[key].handle(entry.event, entry.at_ms)) == entry.effects, seed
+        assert members[key].generation_id == entry.generation_id, seed
+
+
+def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> int:
+    """E03: who is out of the group gets nothing and commits nothing under the old id.
+
+    How many requests of such ids were refused.
+    """
+    coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
+    known: set[str] = set()
+    gone: set[str] = set()
+    refused = 0
+    # Answers may take a while: what counts is who was in when the request came.
+    asked: dict[int, tuple[Request, bool, int]] = {}
+    for entry in journal:
+        if isinstance(entry, MemberEntry):
+            continue
+        group = coordinator.groups().get(scenario.group_id)
+        if isinstance(entry.event, Received):
+            request = entry.event.request
+            was_gone = getattr(request, "member_id", "") in gone
+            generation_id = group.generation_id if group else -1
+            asked[entry.event.request_id] = (request, was_gone, generation_id)
+        if isinstance(entry.event, Unloaded | Loaded):
+            known, gone = set(), set()  # the log knows who is in
+        for effect in coordinator.handle(entry.event, entry.at_ms):
+            if isinstance(effect, Respond):
+                refused += _check_answer(effect, *asked[effect.request_id], seed)
+        group = coordinator.groups().get(scenario.group_id)
+        now = set(group.members) if group else set()
+        gone |= known - now
+        known = now
+    return refused
+
+
+def _check_answer(
+    effect: Respond, request: Request, was_gone: bool, generation_id: int, seed: int
+) -> bool:
+    if isinstance(request, OffsetCommit) and not _error(effect.response):
+        assert request.generation_id == generation_id, (seed, request)
+    if was_gone and not isinstance(request, JoinGroup):
+        assert _error(effect.response) is not ErrorCode.NONE, (seed, request)
+        return True
+    return False
+
+
+def _error(response: Response) -> ErrorCode:
+    match response:
+        case HeartbeatResponse(error_code=error) | SyncGroupResponse(error_code=error):
+            return error
+        case OffsetCommitResponse(partitions=partitions):
+            return next((one.error_code for one in partitions if one.error_code), ErrorCode.NONE)
+    raise AssertionError(response)

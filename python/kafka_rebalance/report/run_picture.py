@@ -23,7 +23,7 @@ def draw_run(run: Run, path: Path) -> None:
     """Writes the picture; the file's name says the format."""
     shown = timeline_of(run)
     rows = len(shown.rows)
-    height = 0.24 * rows + (3.1 if shown.happenings else 2.5)
+    height = 0.24 * rows + (3.25 if shown.happenings else 2.5)
     figure = _figure(height)
     _title(figure, run, height)
     left, width = 1.3 / _WIDTH, 1 - 1.6 / _WIDTH

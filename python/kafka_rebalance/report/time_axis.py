@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _QUIET_MS = 20_000  # shorter pauses are not worth a cut
-_MARGIN = 0.06  # of a span, at least 1.5 s
+_MARGIN = 0.06  # of a span, at least 2.5 s
 _CUT = 0.02  # of the width, each
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
@@ -26,7 +26,7 @@ class TimeAxis:
         """An axis for busy times, which may overlap."""
         spans: list[tuple[int, int]] = []
         for start, end in sorted(busy):
-            margin = max(1_500, round(_MARGIN * (end - start)))
+            margin = max(2_500, round(_MARGIN * (end - start)))
             start, end = max(0, start - margin), min(until_ms, end + margin)
             if spans and start - spans[-1][1] <= _QUIET_MS:
                 spans[-1] = (spans[-1][0], max(spans[-1][1], end))

@@ -1,12 +1,5 @@
 """Virtual time over a broker and its members: plain events on a heap of (at_ms, sequence, event).
 
-    Arrive   a request comes to a node            Reply    a response comes to a process
-    Wake     a member's deadline                  Poll     its application polls
-    Tick     a deadline of the coordinator        Done     the log has taken an append
-    Happen   something of the scenario            Refresh  a client's metadata is old
-    Read     a worker reads the configuration     Request  a client asks Connect's leader
-    Started  a connector runs, and configures it   Unstuck  a pause is over
-
 A member that has nothing to do but heartbeats is idle: nothing is simulated for it, and it is
 vouched for when something happens again. The coordinator, likewise, only times members that are
 silent. So a group at rest costs nothing.
@@ -17,9 +10,8 @@ went into every state machine, so that a run can be played again without the sim
 
 import heapq
 import random
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from uuid import UUID
 
@@ -33,130 +25,33 @@ from kafka_rebalance.coordinator import (
     Response,
     Transition,
 )
-from kafka_rebalance.member import Send
 from kafka_rebalance.model import Topic, TopicPartition
 
 from .broker import Broker
-from .config_topic import ConfigTopic
+from .events import (
+    Arrive,
+    Event,
+    Loading,
+    PollNow,
+    Read,
+    Refresh,
+    Reply,
+    Request,
+    Started,
+    TickNow,
+    Unstuck,
+    Wake,
+)
+from .herders import Herders
 from .holds import Holds
 from .journal import Entry
 from .network import Wire
 from .process import Process
-from .run import Rebalance, Run
+from .rebalances import Rebalances
+from .run import Run
 from .scenario import Happening, Kind, MemberConfig, Scenario
 
 _BROKER = "broker"
-_CONFIG = "configuration topic"
-
-
-@dataclass(frozen=True, slots=True)
-class Arrive:
-    """A request of a process comes to a node."""
-
-    process: str
-    incarnation: int
-    send: Send
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A response comes back."""
-
-    process: str
-    incarnation: int
-    request_id: int
-    response: Response
-
-
-@dataclass(frozen=True, slots=True)
-class Wake:
-    """A deadline of a member."""
-
-    process: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class PollNow:
-    """The application polls."""
-
-    process: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refresh:
-    """The client fetches metadata."""
-
-    process: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unstuck:
-    """A pause or a freeze is over."""
-
-    process: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A worker has read the configuration topic up to here."""
-
-    process: str
-    incarnation: int
-    news: m.ConfigurationUpdated
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """A connector that a worker started runs."""
-
-    process: str
-    incarnation: int
-    connector: str
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A client asks Connect's leader for the connector at this place of a happening."""
-
-    happening: Happening
-    place: int = 0
-
-    @property
-    def connector(self) -> str:
-        """Which one."""
-        return self.happening.connectors[self.place]
-
-
-@dataclass(frozen=True, slots=True)
-class TickNow:
-    """A deadline of the coordinator."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loading:
-    """Another node takes the coordinator's place."""
-
-
-Event = (
-    Arrive
-    | Reply
-    | Wake
-    | PollNow
-    | Refresh
-    | Unstuck
-    | Read
-    | Started
-    | Request
-    | TickNow
-    | Loading
-    | Appended
-    | Happening
-)
 
 
 class Simulation:
@@ -178,26 +73,18 @@ class Simulation:
             )
             for plan in scenario.members
         }
-        later = {
-            name
-            for one in scenario.happenings
-            if one.kind is Kind.CREATE
-            for name in one.connectors
-        }
-        there = {name: n for name, n in scenario.connectors.items() if name not in later}
-        self._config = ConfigTopic(there)
-        self._requests: deque[Request] = deque()
-        self._configured: list[Started] = []
         self._numbers = count(1)
         self._asked: dict[int, Arrive] = {}
-        self._names: dict[str, str] = {}
         self._silent: set[str] = set()
         self._crashed: dict[str, str] = {}
         self._pending: dict[tuple[str, type], int] = {}  # the next Wake and Poll of a process
         self._tick_at: int | None = None
-        self._rebalances: list[Rebalance] = []
+        self._rebalances = Rebalances()
         self._broker = Broker(
             scenario.broker, new_id(scenario), self._watch, self._respond, self._append, journal
+        )
+        self._herders = Herders(
+            scenario, self._processes, self._holds, self._wire, self._push, self._arm
         )
         for plan in scenario.members:
             start = Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
@@ -213,16 +100,13 @@ class Simulation:
         for name, partitions in self._topics.items():
             for number in range(partitions):
                 self._holds.appear(f"{name}-{number}", 0)
-        for name, tasks in self._config.connectors.items():
-            for held in (name, *_tasks(name, 0, tasks)):
-                self._holds.appear(held, 0)
         while self._heap and self._heap[0][0] <= self.scenario.until_ms:
             self.now_ms, _, event = heapq.heappop(self._heap)
             self.events += 1
             if progress is not None and self.events % 1000 == 0:
                 progress(self.now_ms)
             self._play(event)
-            self._serve()
+            self._herders.serve(self.now_ms)
             self._arm_tick()
         return self._result()
 
@@ -249,14 +133,14 @@ class Simulation:
                 self._wake_up(self._processes[name])
                 self._tell(name, incarnation, news)
             case Started():
-                self._configured.append(event)
+                self._herders.started(event)
             case Unstuck(name, incarnation):
                 process = self._processes[name]
                 until = max(process.polls_from_ms, process.frozen_until_ms)
                 if process.incarnation == incarnation and until <= self.now_ms:
                     self._holds.stick(name, self.now_ms, is_stuck=False)
             case Request():
-                self._requests.append(event)
+                self._herders.ask(event)
             case Refresh(name, incarnation):
                 self._refresh(name, incarnation)
             case TickNow():
@@ -284,7 +168,7 @@ class Simulation:
                 self._push(self.now_ms + event.for_ms, Loading())
                 self._wake_all()
             case Kind.CREATE | Kind.DELETE:
-                self._requests.append(Request(event))
+                self._herders.ask(Request(event))
         if process is None:
             return
         self._wake_up(process)
@@ -328,7 +212,7 @@ class Simulation:
         member = process.start(replace(config, group_id=self.scenario.group_id))
         name, incarnation = process.name, process.incarnation
         if isinstance(member, m.Worker):
-            self._tell(name, incarnation, self._config.newest())
+            self._tell(name, incarnation, self._herders.config.newest())
             return
         self._tell(name, incarnation, m.MetadataUpdated(self._metadata()))
         self._tell(name, incarnation, m.Subscribe(process.plan.topics))
@@ -350,7 +234,9 @@ class Simulation:
                     Reply(name, incarnation, event.request_id, event.response),
                 )
             elif isinstance(event, m.ConfigurationUpdated):  # it reads to the end, once it can
-                self._push(process.frozen_until_ms, Read(name, incarnation, self._config.newest()))
+                self._push(
+                    process.frozen_until_ms, Read(name, incarnation, self._herders.config.newest())
+                )
             else:
                 self._schedule(process)
             return
@@ -478,7 +364,7 @@ class Simulation:
     def _respond(self, number: int, response: Response) -> None:
         asked = self._asked.pop(number)
         if isinstance(response, JoinGroupResponse) and response.member_id:
-            self._names[response.member_id] = asked.process
+            self._rebalances.learn(response.member_id, asked.process)
         at = self._wire.arrival_ms(_BROKER, asked.process, self.now_ms)
         reply = Reply(asked.process, asked.incarnation, asked.send.request_id, response)
         self._push(at, reply)
@@ -487,41 +373,11 @@ class Simulation:
         self._push(self.now_ms + self.scenario.network.log_ms, event)
 
     def _watch(self, now_ms: int, transition: Transition, cause: str) -> None:
-        last = self._rebalances[-1] if self._rebalances else None
-        running = last if last is not None and last.to_ms is None else None
+        sender = self._processes.get(self._broker.sender)
+        gave_up_in = None if sender is None else sender.gave_up_in
+        self._rebalances.watch(now_ms, transition, cause, gave_up_in)
         if transition.after is GroupState.PREPARING_REBALANCE:
-            if running is None and last is not None and self._is_next_round(last):
-                last.to_ms = None
-            else:
-                self._begin(running, now_ms, transition.generation_id, self._named(cause))
             self._wake_all()
-        elif running is not None and transition.after is GroupState.COMPLETING_REBALANCE:
-            running.rounds += 1
-            running.generation_id = transition.generation_id
-        elif running is not None:
-            running.to_ms = now_ms
-            # Where the coordinator moves, the log knows nothing of a rebalance that runs.
-            running.is_cut_off = transition.after is GroupState.DEAD
-            running.generation_id = transition.generation_id
-
-    def _begin(self, running: Rebalance | None, now_ms: int, generation_id: int, why: str) -> None:
-        """A rebalance, or one more reason for the one that runs."""
-        if running is None:
-            running = Rebalance(len(self._rebalances) + 1, [], now_ms, generation_id)
-            self._rebalances.append(running)
-        if why not in running.causes:
-            running.causes.append(why)
-
-    def _is_next_round(self, last: Rebalance) -> bool:
-        """Whether a member joins only because it gave up what the last round took (KIP-429)."""
-        process = self._processes.get(self._broker.sender)
-        return process is not None and process.gave_up_in == last.generation_id
-
-    def _named(self, cause: str) -> str:
-        """A cause with names in place of ids."""
-        for member_id, name in self._names.items():
-            cause = cause.replace(member_id, name)
-        return cause
 
     def _arm_tick(self) -> None:
         due = self._broker.next_deadline_ms()
@@ -552,81 +408,12 @@ class Simulation:
         owned = member.owned_partitions if isinstance(member, m.Consumer) else ()
         return tuple((one, self.now_ms) for one in owned)
 
-    # Connect --------------------------------------------------------------------------------------
-
-    def _serve(self) -> None:
-        """What workers and clients ask of a leader, as soon as it has nothing else to do."""
-        if not (self._requests or self._configured):
-            return
-        for process in self._processes.values():
-            if not (isinstance(process.member, m.Worker) and process.member.is_leader):
-                continue
-            if not self._is_free(process):
-                continue
-            self._configured = [one for one in self._configured if not self._configure(one)]
-            if self._requests:
-                self._accept(self._requests.popleft())
-            return
-
-    def _is_free(self, process: Process) -> bool:
-        """Whether a worker's herder could take a request now; where it will be, it is told then."""
-        until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
-        worker = process.member
-        if not isinstance(worker, m.Worker) or not worker.is_at_work():
-            return False
-        if until > self.now_ms:
-            self._arm(until, PollNow(process.name, process.incarnation))
-            return False
-        return True
-
-    def _configure(self, one: Started) -> bool:
-        """Whether that is done with."""
-        owner = self._processes[one.process]
-        if owner.incarnation == one.incarnation and owner.is_up and not self._is_free(owner):
-            return False
-        self._configure_tasks(one.process, one.incarnation, one.connector)
-        return True
-
-    def _accept(self, request: Request) -> None:
-        """The configuration changes; the client, told so, asks for the next."""
-        name = request.connector
-        if request.happening.kind is Kind.CREATE:
-            self._config.create(name)
-            self._holds.appear(name, self.now_ms)
-        else:
-            for gone in (name, *_tasks(name, 0, self._config.delete(name))):
-                self._holds.disappear(gone, self.now_ms)
-        told = self._tell_workers()
-        if request.place + 1 < len(request.happening.connectors):
-            self._push(told, Request(request.happening, request.place + 1))
-
-    def _configure_tasks(self, name: str, incarnation: int, connector: str) -> None:
-        """A connector that runs has its tasks written down, if that is news."""
-        process, tasks = self._processes[name], self.scenario.connectors[connector]
-        before = self._config.connectors.get(connector, 0)
-        if process.incarnation != incarnation or connector not in process.held:
-            return
-        if self._config.configure_tasks(connector, tasks):
-            for held in _tasks(connector, before, tasks):
-                self._holds.appear(held, self.now_ms)
-            self._tell_workers()
-
-    def _tell_workers(self) -> int:
-        """Every worker reads what is new; when the one that wrote it has it from the log."""
-        written = self.now_ms + self.scenario.network.log_ms
-        for process in self._processes.values():
-            if isinstance(process.member, m.Worker):
-                at = self._wire.arrival_ms(_CONFIG, process.name, written)
-                read = Read(process.name, process.incarnation, self._config.newest())
-                self._push(at, read)
-        return written
-
     def _push(self, at: int, event: Event) -> None:
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
     def _happened(self) -> tuple[Happening, ...]:
         """What the scenario says, and who starts once the group runs."""
-        runs_ms = self._rebalances[0].to_ms if self._rebalances else None
+        runs_ms = self._rebalances.seen[0].to_ms if self._rebalances.seen else None
         starts = (
             Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             for plan in self.scenario.members
@@ -651,16 +438,11 @@ class Simulation:
             happenings=self._happened(),
             holds=tuple(holds),
             gaps=tuple(self._holds.gaps(holds, until)),
-            rebalances=tuple(self._rebalances),
+            rebalances=tuple(self._rebalances.seen),
             crashed=self._crashed,
             events=self.events,
             rates=rates,
         )
-
-
-def _tasks(connector: str, first: int, end: int) -> list[str]:
-    """Names of tasks, as Kafka writes them."""
-    return [f"{connector}-{number}" for number in range(first, end)]
 
 
 def new_id(scenario: Scenario) -> Callable[[], str]:

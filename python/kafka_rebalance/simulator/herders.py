@@ -1,0 +1,136 @@
+"""Connect's side of a simulation: the configuration, clients, what workers ask of their leader."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from kafka_rebalance.member import Worker
+
+from .config_topic import ConfigTopic
+from .events import Event, PollNow, Read, Request, Started
+from .holds import Holds
+from .network import Wire
+from .process import Process
+from .scenario import Kind, Scenario
+
+_CONFIG = "configuration topic"
+
+
+class Herders:
+    """Getters: config. Inputs: ask, started; `serve` whenever something has happened.
+
+    `push` puts an event on the heap, `arm` the next poll of a process.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        processes: Mapping[str, Process],
+        holds: Holds,
+        wire: Wire,
+        push: Callable[[int, Event], None],
+        arm: Callable[[int, PollNow], None],
+    ) -> None:
+        created = {
+            name
+            for one in scenario.happenings
+            if one.kind is Kind.CREATE
+            for name in one.connectors
+        }
+        self._tasks = scenario.connectors
+        there = {name: tasks for name, tasks in self._tasks.items() if name not in created}
+        self.config = ConfigTopic(there)
+        for name, tasks in there.items():
+            for held in (name, *task_names(name, 0, tasks)):
+                holds.appear(held, 0)
+        self._log_ms = scenario.network.log_ms
+        self._processes = processes
+        self._holds = holds
+        self._wire = wire
+        self._push = push
+        self._arm = arm
+        self._requests: deque[Request] = deque()
+        self._configured: list[Started] = []
+
+    def ask(self, request: Request) -> None:
+        """A client asks for something; it is served when a leader is free."""
+        self._requests.append(request)
+
+    def started(self, event: Started) -> None:
+        """A connector runs; its worker wants its tasks written down."""
+        self._configured.append(event)
+
+    def serve(self, now_ms: int) -> None:
+        """What workers and clients ask of a leader, as soon as it has nothing else to do."""
+        if not (self._requests or self._configured):
+            return
+        for process in self._processes.values():
+            if not (isinstance(process.member, Worker) and process.member.is_leader):
+                continue
+            if not self._is_free(process, now_ms):
+                continue
+            self._configured = [one for one in self._configured if not self._configure(one, now_ms)]
+            if self._requests:
+                self._accept(self._requests.popleft(), now_ms)
+            return
+
+    def _is_free(self, process: Process, now_ms: int) -> bool:
+        """Whether a worker's herder could take a request now; where it will be, it is told then."""
+        until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
+        worker = process.member
+        if not isinstance(worker, Worker) or not worker.is_at_work():
+            return False
+        if until > now_ms:
+            self._arm(until, PollNow(process.name, process.incarnation))
+            return False
+        return True
+
+    def _configure(self, one: Started, now_ms: int) -> bool:
+        """Whether that is done with."""
+        owner = self._processes[one.process]
+        if (
+            owner.incarnation == one.incarnation
+            and owner.is_up
+            and not self._is_free(owner, now_ms)
+        ):
+            return False
+        self._configure_tasks(one, now_ms)
+        return True
+
+    def _accept(self, request: Request, now_ms: int) -> None:
+        """The configuration changes; the client, told so, asks for the next."""
+        name = request.connector
+        if request.happening.kind is Kind.CREATE:
+            self.config.create(name)
+            self._holds.appear(name, now_ms)
+        else:
+            for gone in (name, *task_names(name, 0, self.config.delete(name))):
+                self._holds.disappear(gone, now_ms)
+        told = self._tell_workers(now_ms)
+        if request.place + 1 < len(request.happening.connectors):
+            self._push(told, Request(request.happening, request.place + 1))
+
+    def _configure_tasks(self, one: Started, now_ms: int) -> None:
+        """A connector that runs has its tasks written down, if that is news."""
+        process, connector = self._processes[one.process], one.connector
+        tasks, before = self._tasks[connector], self.config.connectors.get(connector, 0)
+        if process.incarnation != one.incarnation or connector not in process.held:
+            return
+        if self.config.configure_tasks(connector, tasks):
+            for held in task_names(connector, before, tasks):
+                self._holds.appear(held, now_ms)
+            self._tell_workers(now_ms)
+
+    def _tell_workers(self, now_ms: int) -> int:
+        """Every worker reads what is new; when the one that wrote it has it from the log."""
+        written = now_ms + self._log_ms
+        for process in self._processes.values():
+            if isinstance(process.member, Worker):
+                at = self._wire.arrival_ms(_CONFIG, process.name, written)
+                read = Read(process.name, process.incarnation, self.config.newest())
+                self._push(at, read)
+        return written
+
+
+def task_names(connector: str, first: int, end: int) -> list[str]:
+    """Names of tasks, as Kafka writes them."""
+    return [f"{connector}-{number}" for number in range(first, end)]

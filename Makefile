@@ -89,10 +89,7 @@ bench-simulator: $(VENV)/built ## the simulator: events a second, hours of group
 	$(BIN)/python -m pytest -q -s benches/test_simulator.py --benchmark-columns=median,ops
 
 franz: benches/peers/franz/franz
-benches/peers/franz/bench-simulator: $(VENV)/built ## the simulator: events a second, hours of groups a second (half an hour)
-	$(BIN)/python -m pytest -q -s benches/test_simulator.py --benchmark-columns=median,ops
-
-franz: benches/peers/franz/main.go benches/peers/franz/go.mod
+benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mod
 	@command -v go >/dev/null || { \
 	  echo "Go is needed for franz-go, a peer of the benchmark: 'apt-get install golang'." >&2; exit 1; }
 	cd benches/peers/franz && go build -o franz .

@@ -230,7 +230,7 @@ def test_ninety_connectors() -> None:
     assert sum(one.to_ms < DELETED_MS for one in incremental.holds) < 300
     assert sum(one.to_ms < DELETED_MS for one in eager.holds) > 30 * (90 + 900)
     assert _idle_hours(eager, DELETED_MS) > 50
-    assert _idle_hours(incremental, DELETED_MS) < 0.2
+    assert _idle_hours(incremental, DELETED_MS) < 0.3
     # What an eager rebalance costs grows with what runs: from one to the next, in thirds.
     first, _, last = _thirds(eager)
     assert last > 3 * first

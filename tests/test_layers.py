@@ -179,6 +179,17 @@ def test_docstring_examples(name: str, engine: Engine) -> None:
     assert runner.tries > 0
 
 
+TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_of_the_makefile_can_be_made(target: str) -> None:
+    """As far as make itself can tell: nothing is run."""
+    command = ["make", "-n", "-C", str(ROOT), target]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"<!-- example: (.+?) -->\n```\w*\n(.*?)```\n", re.DOTALL)
 SIMULATOR = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from kafka_rebalance.model import GroupSpec, Member, Topic
 from kafka_rebalance.report.page import plan_page
 from kafka_rebalance.report.run_page import runs_page
 from kafka_rebalance.simulator import simulate
-from kafka_rebalance.simulator.files import load
+from kafka_rebalance.simulator.files import load, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +37,8 @@ addEventListener("load", () => {
     box(text).left < box(svg).left - 1 || box(text).right > box(svg).right + 1 ||
     box(text).top < box(svg).top - 1 || box(text).bottom > box(svg).bottom + 1
   ).map((text) => text.textContent));
+  const beyond = svgs.flatMap((svg) => [...svg.querySelectorAll("rect, path, line")].filter((one) =>
+    !one.closest("defs") && box(one).right > box(svg).right + 1)).length;
   const bars = [...document.querySelectorAll("svg rect:has(title)")];
   const seen = {
     wider: document.documentElement.scrollWidth - innerWidth,
@@ -47,6 +49,7 @@ addEventListener("load", () => {
     bars: bars.length,
     titles: bars.map((one) => one.textContent),
     out,
+    beyond,
   };
   const place = document.createElement("pre");
   place.id = "seen";
@@ -77,6 +80,7 @@ def _is_readable(seen: dict[str, Any]) -> None:
     assert seen["wider"] <= 0
     assert seen["asked"] == []
     assert seen["out"] == []
+    assert seen["beyond"] == 0
     assert seen["unseen"] == 0
 
 
@@ -85,7 +89,7 @@ def test_a_run(tmp_path: Path) -> None:
     seen = _seen(runs_page({"": run}), tmp_path)
     _is_readable(seen)
     assert seen["heads"][0] == run.title
-    assert seen["tables"][-1] == 1 + len(run.rebalances)
+    assert seen["tables"][-1] >= 1 + len(run.rebalances)
     assert seen["bars"] >= len(run.holds)
     gap = run.gaps[0]
     assert f"nobody (nobody works on it), 0.00 s to {gap.to_ms / 1000:.2f} s" in seen["titles"]
@@ -101,6 +105,21 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
     _is_readable(seen)
     assert seen["heads"][-2:] == ["eager", "cooperative"]
     assert seen["tables"][:2] == [3, 3]  # the totals; two happenings
+
+
+def test_a_run_in_which_much_happens(tmp_path: Path) -> None:
+    """More quiet times than there is room for: they are drawn narrower."""
+    bounces = """
+        [[happening]]
+        at = "1m"
+        do = "bounce"
+        members = "c*"
+        every = "2m"
+        for = "5s"
+    """
+    text = 'until = "2h"\n[topics]\nt = 70\n[[member]]\nname = "c"\ncount = 55\n' + bounces
+    seen = _seen(runs_page({"": simulate(read(text))}), tmp_path)
+    _is_readable(seen)
 
 
 def test_a_plan(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,11 @@ def test_a_file_says_what_it_says() -> None:
         ),
         ('start_cost = "10ms"', "start_cost = -5", r"member\[0\]\.start_cost: -5 is no duration"),
         ('"range"]', '"nearest"]', r"member\[0\]\.partition_assignment_strategy: "),
-        ('at = "30s"\n', 'at = "2m"\n', r"happenings\[0\]\.at: 120000 ms is not before its end"),
+        ('at = "30s"\n', 'at = "2m"\n', r"happening\[0\]\.at: reaches to 123000 ms, beyond the"),
+        ('for = "2s"\n', "", r"happening\[0\]\.for: is missing; bounce needs it"),
+        ('do = "bounce"\n', 'do = "stop"\n', r"happening\[0\]\.for: not known; known: at, do, mem"),
+        ("static = true\n", 'static = "no"\n', r"member\[1\]\.static: 'no' is neither true nor fa"),
+        ("count = 2\n", 'count = 2\nheartbeat_interval = "0s"\n', r"heartbeat_interval: 0 is less"),
         ("[[happening]]", "[happening]", r"happening: is one table; write \[\[happening\]\]"),
         ("count = 2\n", "cuont = 2\n", r"member\[0\]\.cuont: not known; known: .*session_timeout"),
         ('do = "bounce"\n', 'do = "jump"\n', r"happening\[0\]\.do: 'jump' is none of stop, kill"),
@@ -170,6 +175,54 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert all(a["to_ms"] == b["from_ms"] for a, b in itertools.pairwise(of_one))
 
 
+def test_the_scenarios_in_the_docs_are_read() -> None:
+    docs = Path(__file__).resolve().parent.parent / "docs" / "simulator.md"
+    found = re.findall(r"```toml\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
+    assert [len(read(text).members) for text in found] == [6, 3]
+
+
+STUCK = """
+until = "4m"
+[topics]
+t = 4
+[members]
+partition_assignment_strategy = ["cooperative-sticky"]
+max_poll_interval = "20s"
+[[member]]
+name = "c"
+count = 3
+[[happening]]
+at = "1m"
+do = "freeze"
+members = "c0"
+for = "70s"
+[[happening]]
+at = "70s"
+do = "kill"
+members = "c0"
+[[happening]]
+at = "2m"
+do = "pause"
+members = "c1"
+for = "30s"
+"""
+
+
+def test_parquet_tells_of_every_moment_also_where_members_are_stuck(tmp_path: Path) -> None:
+    path = tmp_path / "stuck.toml"
+    path.write_text(STUCK, encoding="utf-8")
+    assert main(["simulate", str(path), "--output", str(tmp_path / "run.parquet")]) == 0
+    rows = parquet.read_table(tmp_path / "run.parquet").to_pylist()
+    assert any(row["is_stuck"] for row in rows)
+    for partition in ("t-0", "t-1", "t-2", "t-3"):
+        spans = sorted((r["from_ms"], r["to_ms"]) for r in rows if r["partition"] == partition)
+        seen = 0
+        for start, end in spans:
+            assert start <= seen, partition  # two may overlap; a hole there is not
+            seen = max(seen, end)
+        assert seen == 240_000
+
+
 @pytest.mark.parametrize("name", ready())
 def test_every_ready_scenario_has_its_picture(name: str) -> None:
     docs = Path(__file__).resolve().parent.parent / "docs"
@@ -183,6 +236,16 @@ def test_the_command_used_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["simulate", "scale-out", "--compare", "lazy"])
     assert "'lazy' is none of eager, cooperative, static" in capsys.readouterr().err
+    for wrong in ("", "eager,"):
+        with pytest.raises(SystemExit):
+            main(["simulate", "scale-out", "--compare", wrong])
+        assert "'' is none of eager" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["simulate", "scale-out", "--trace", "--json"])
+    assert "--trace: stands alone" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["simulate", "scale-out", "--output", "/no/such/place/run.png"])
+    assert "/no/such/place/run.png cannot be written" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["simulate", "scale-out", "--costs", "50ms"])
     assert "--costs: '50ms' is not two durations" in capsys.readouterr().err

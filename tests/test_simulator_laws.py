@@ -84,6 +84,8 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         at = rng.randrange(120_000)
         name = rng.choice(members[1:]).name
         kind = rng.choice([kind for kind in Kind if kind not in (Kind.CREATE, Kind.DELETE)])
+        if kind is Kind.GROW and any(one.kind is Kind.GROW for one in happenings):
+            continue  # topics only grow
         if kind is Kind.GROW:
             happenings.append(Happening(at_ms=at, kind=kind, topic="t", partitions=9))
         elif kind is Kind.MOVE:

@@ -15,6 +15,7 @@ from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 from . import assign, compare, connect, coordinator, demo, fleet, plan, simulate, snapshot
 
 DONE, FAILED, USAGE, SOME_ERRORS, INTERRUPTED = 0, 1, 2, 3, 130
+_USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except (KafkaRebalanceError, OSError) as error:
         print(f"kafka-rebalance: {error}", file=sys.stderr)
-        return USAGE if isinstance(error, GroupError | FileNotFoundError) else FAILED
+        return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafka_rebalance.coordinator import trace
 from kafka_rebalance.coordinator.driver import Driver
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.traces import play
 
 _COMMANDS = (trace.__doc__ or "").partition("\n")[2]
@@ -34,6 +35,9 @@ def run(args: argparse.Namespace) -> int:
         for line in sys.stdin:
             print(driver.line(line), flush=True)
         return 0
-    text = sys.stdin.read() if str(args.trace) == "-" else args.trace.read_text(encoding="utf-8")
+    try:
+        text = sys.stdin.read() if str(args.trace) == "-" else args.trace.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise GroupError("trace", f"{args.trace} is not text in UTF-8") from None
     print(play(text, trace.Tracer().step), end="")
     return 0

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.simulator import Run, Scenario, settlings, simulate, stops, totals
+from kafka_rebalance.simulator import Run, Scenario, settlings, simulate, totals
 from kafka_rebalance.simulator.files import load, ready
 from kafka_rebalance.simulator.journal import Entry, lines
-from kafka_rebalance.simulator.measure import stopped_in
+from kafka_rebalance.simulator.measure import stops_of
 from kafka_rebalance.traces import milliseconds
 
 _VARIANTS = ("eager", "cooperative", "static")
@@ -25,7 +25,9 @@ def add_parser(commands: Any) -> None:
         description="Plays a scenario, a TOML file or a ready one by name, and prints every "
         "rebalance with what was without a reader meanwhile.",
     )
-    parser.add_argument("scenario", nargs="?", help="a file, or a ready one's name")
+    parser.add_argument(
+        "scenario", nargs="?", help="a file, a ready one's name, or - for standard input"
+    )
     parser.add_argument("--list", action="store_true", help="the ready scenarios")
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object a run")
     parser.add_argument(
@@ -35,13 +37,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--compare",
         metavar="A,B,…",
-        default="",
         help=f"the same with other members, side by side: {', '.join(_VARIANTS)}",
     )
     parser.add_argument(
         "--costs",
         metavar="START/STOP,…",
-        default="",
         help="the same with other costs of starting and stopping a partition or task, side by "
         "side: 50ms/20ms,200ms/100ms",
     )
@@ -61,8 +61,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.scenario is None:
         args.parser.error("a scenario is needed; --list has the ready ones")
-    if args.output is not None and args.output.suffix not in _FORMATS:
-        args.parser.error(f"--output: name a file that ends in {', '.join(_FORMATS)}")
+    _check(args)
     scenario = load(args.scenario)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
@@ -90,17 +89,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check(args: argparse.Namespace) -> None:
+    """Wrong usage is told before anything is played."""
+    if args.trace and (args.json or args.output or args.compare or args.costs):
+        args.parser.error("--trace: stands alone; leave out the other options")
+    if args.output is None:
+        return
+    if args.output.suffix not in _FORMATS:
+        args.parser.error(f"--output: name a file that ends in {', '.join(_FORMATS)}")
+    if args.output.is_dir() or not args.output.parent.is_dir():
+        args.parser.error(f"--output: {args.output} cannot be written; is its directory there?")
+
+
 def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenario]:
     """Every variant with every pair of costs, by name."""
-    variants = args.compare.split(",") if args.compare else [""]
+    variants = _listed(args.compare)
     for name in variants:
-        if args.compare and name not in _VARIANTS:
+        if args.compare is not None and name not in _VARIANTS:
             args.parser.error(f"--compare: {name!r} is none of {', '.join(_VARIANTS)}")
     found = {}
-    for cost in args.costs.split(",") if args.costs else [""]:
+    for cost in _listed(args.costs):
         start, _, stop = cost.partition("/")
         costs = (milliseconds(start), milliseconds(stop))
-        if cost and None in costs:
+        if args.costs is not None and None in costs:
             args.parser.error(f"--costs: {cost!r} is not two durations, as 50ms/20ms is")
         for name in variants:
             changed = _variant(scenario, name)
@@ -108,6 +119,11 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
                 changed = changed.with_costs(*(each or 0 for each in costs))
             found[f"{name} {cost}".strip()] = changed
     return found
+
+
+def _listed(said: str | None) -> list[str]:
+    """`a, b` as a list, each once; one empty name where nothing is said."""
+    return [""] if said is None else list(dict.fromkeys(one.strip() for one in said.split(",")))
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
@@ -144,7 +160,7 @@ def _write(runs: dict[str, Run], path: Path) -> None:
 
 
 def _json(name: str, run: Run) -> dict[str, Any]:
-    stopped = stops(run)
+    stopped = stops_of(run)
     return {
         "title": run.title,
         "assumed": run.assumed,
@@ -154,7 +170,7 @@ def _json(name: str, run: Run) -> dict[str, Any]:
         "rebalances": [
             {
                 **dataclasses.asdict(one),
-                "stopped": [each._asdict() for each in stopped_in(stopped, one)],
+                "stopped": [each._asdict() for each in stopped.get(one.number, [])],
             }
             for one in run.rebalances
         ],

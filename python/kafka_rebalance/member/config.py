@@ -53,7 +53,7 @@ class ConsumerConfig:
     request_timeout_ms: int = 30_000
 
     def __post_init__(self) -> None:
-        check_heartbeats(self)
+        check_times(self)
         if not self.partition_assignment_strategy:
             raise GroupError("partition_assignment_strategy", "no assignor is named")
         if self.group_instance_id == "":
@@ -97,11 +97,26 @@ def join_timeout_ms(config: GroupConfig) -> int:
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 
-def check_heartbeats(config: GroupConfig) -> None:
-    """Errors: GroupError where a session could end between two heartbeats."""
+def check_times(config: GroupConfig) -> None:
+    """Errors: GroupError for a time that must not be 0, or heartbeats rarer than a session."""
+    for name in _NOT_0:
+        if getattr(config, name, 1) < 1:
+            raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")
     if config.heartbeat_interval_ms >= config.session_timeout_ms:
         raise GroupError(
             "heartbeat_interval_ms",
-            f"{config.heartbeat_interval_ms} is not less than session_timeout_ms "
+            f"{config.heartbeat_interval_ms} is not less than the session timeout, "
             f"{config.session_timeout_ms}",
         )
+
+
+_NOT_0 = (
+    "session_timeout_ms",
+    "heartbeat_interval_ms",
+    "max_poll_interval_ms",
+    "rebalance_timeout_ms",
+    "metadata_max_age_ms",
+    "retry_backoff_ms",
+    "retry_backoff_max_ms",
+    "request_timeout_ms",
+)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.wire.connect_protocol import COMPATIBLE, EAGER, SESSIONED
 
-from .config import check_heartbeats, join_timeout_ms
+from .config import check_times, join_timeout_ms
 
 # connect.protocol -> the highest version that a worker speaks (KIP-415, KIP-507)
 _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
@@ -26,7 +26,7 @@ class WorkerConfig:
     request_timeout_ms: int = 40_000
 
     def __post_init__(self) -> None:
-        check_heartbeats(self)
+        check_times(self)
         if self.connect_protocol not in _VERSIONS:
             raise GroupError(
                 "connect_protocol", f"{self.connect_protocol!r} is none of {', '.join(_VERSIONS)}"

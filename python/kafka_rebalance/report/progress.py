@@ -11,7 +11,10 @@ from typing import BinaryIO
 @contextmanager
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
     """How far a file has been read; gives a function to call now and then with the file."""
-    total = None if sys.stdout.isatty() else _size(source)  # lines as they come are enough
+    total = _size(source)
+    if total is None or sys.stdout.isatty():  # a pipe has no place; lines as they come are enough
+        yield lambda _: None
+        return
     with _bar("groups", total) as update:
         yield lambda file: update(file.tell())
 
@@ -24,9 +27,9 @@ def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on standard error; nothing where nobody looks."""
-    if total is None or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield lambda _: None
         return
     try:

@@ -5,16 +5,22 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from kafka_rebalance.simulator import Run, settlings, stops, totals
-from kafka_rebalance.simulator.measure import spans, stopped_in, unavailable_ms
+from kafka_rebalance.simulator import Run, settlings, totals
+from kafka_rebalance.simulator.measure import stops_of
 
 from .names import cut
 from .run_picture import SHADES
-from .simulate import settled_text, total_cells, total_columns, unread
+from .simulate import (
+    chapter_columns,
+    chapter_rows,
+    settled_text,
+    total_cells,
+    total_columns,
+)
 from .time_axis import TimeAxis
 from .timeline import Bar, Look, Mark, Timeline, timeline_of
 
-_WIDTH, _LEFT, _ROW, _STEPS = 1100, 110, 18, 90
+_WIDTH, _LEFT, _RIGHT, _ROW, _STEPS = 1100, 110, 60, 18, 90
 _MOST_BARS = 30_000
 _MOST_ROWS = 400
 
@@ -35,7 +41,7 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     for name, run in runs.items():
         if name:
             parts.append(f"<h2>{escape(name)}</h2>")
-        parts += [_timeline(shown[name], axis, run.held), _rebalances(run)]
+        parts += [_timeline(shown[name], axis, run.held), _chapters(run)]
         for member, why in run.crashed.items():
             parts.append(f"<p>{escape(member)} stopped: {escape(why)}</p>")
     page = files("kafka_rebalance.report").joinpath("page.html").read_text(encoding="utf-8")
@@ -81,29 +87,25 @@ def _key() -> str:
     )
 
 
-def _rebalances(run: Run) -> str:
-    stopped = stops(run)
-    rows = []
-    for one, end in spans(run)[:_MOST_ROWS]:
-        who = stopped_in(stopped, one)
-        rows.append(
-            [
-                f"{one.from_ms / 1000:,.1f}",
-                cut(", ".join(one.causes), 60),
-                str(one.generation_id),
-                str(one.rounds),
-                "not over" if one.duration_ms is None else f"{one.duration_ms / 1000:,.2f}",
-                f"{unavailable_ms(run, one.from_ms, end) / 1000:,.1f}",
-                cut(", ".join(f"{w.member} {(w.to_ms - w.from_ms) / 1000:,.1f}" for w in who), 80),
-            ]
-        )
-    columns = ["at s", "because", "generation", "rounds", "took s", unread(run.held)]
-    left = len(run.rebalances) - len(rows)
+def _chapters(run: Run) -> str:
+    rows = chapter_rows(run)
+    left = len(rows) - _MOST_ROWS
     note = f"<p class='note'>{left} more are not shown.</p>" if left > 0 else ""
-    table = _table([*columns, "who stopped, for s"], rows)
-    return (
-        f"<details open><summary>Rebalances: {len(run.rebalances)}</summary>{table}{note}</details>"
-    )
+    table = _table(chapter_columns(run.held), rows[:_MOST_ROWS])
+    summary = f"<summary>Rebalances: {len(run.rebalances)}</summary>"
+    return f"<details open>{summary}{table}{note}{_stopped(run)}</details>"
+
+
+def _stopped(run: Run) -> str:
+    """Who stopped in which rebalance, and for how long."""
+    rows = [
+        [
+            str(number),
+            cut(", ".join(f"{w.member} {(w.to_ms - w.from_ms) / 1000:,.1f}" for w in who), 120),
+        ]
+        for number, who in sorted(stops_of(run).items())
+    ][:_MOST_ROWS]
+    return _table(["rebalance", "who stopped, for s"], rows) if rows else ""
 
 
 def _timeline(shown: Timeline, axis: TimeAxis, held: str) -> str:
@@ -111,7 +113,7 @@ def _timeline(shown: Timeline, axis: TimeAxis, held: str) -> str:
     top = 16 + (60 if shown.happenings else 0)
     bottom = top + rows * _ROW
     height = bottom + 20 + _STEPS + 40
-    marks = "".join(_mark(one, axis, bottom + 20 + _STEPS, top) for one in shown.happenings)
+    marks = _marks(shown.happenings, axis, bottom + 20 + _STEPS, top)
     names = "".join(
         f'<text x="{_LEFT - 6}" y="{top + row * _ROW + 13}" text-anchor="end">'
         f"{escape(cut(name, 16))}</text>"
@@ -130,11 +132,14 @@ def _timeline(shown: Timeline, axis: TimeAxis, held: str) -> str:
         f'<text x="{_x(place):.1f}" y="{height - 22}" text-anchor="middle">{name}</text>'
         for place, name in axis.ticks()
     )
+    left_out = f"; {shown.left_out} members have no row" if shown.left_out else ""
+    bars_left = len(shown.bars) - _MOST_BARS
+    left_out += f"; {bars_left} bars are not drawn" if bars_left > 0 else ""
     verb = "reads" if held == "partition" else "runs"
     note = (
         f'<text x="{_LEFT - 6}" y="{bottom + 34}" text-anchor="end">{shown.most}</text>'
         f'<text x="{_LEFT - 6}" y="{bottom + 20 + _STEPS}" text-anchor="end">0</text>'
-        f'<text x="{_LEFT}" y="{height - 4}">below: {held}s that nobody {verb}</text>'
+        f'<text x="{_LEFT}" y="{height - 4}">below: {held}s that nobody {verb}{left_out}</text>'
     )
     return (
         f'<div class="scroll"><svg class="timeline" role="img" aria-label="timeline" '
@@ -151,7 +156,7 @@ _HATCHES = (
 
 
 def _x(place: float) -> float:
-    return _LEFT + place * (_WIDTH - _LEFT - 20)
+    return _LEFT + place * (_WIDTH - _LEFT - _RIGHT)
 
 
 def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
@@ -180,10 +185,19 @@ def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
     return f'<path d="{" ".join(path)}" fill="#d98c95" stroke="#b00020"/>'
 
 
-def _mark(mark: Mark, axis: TimeAxis, bottom: int, top: int) -> str:
-    x = _x(axis.place(mark.at_ms))
-    return (
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 4}" y2="{bottom}" stroke="#000" '
-        f'stroke-dasharray="1 3"/><text transform="translate({x:.1f},{top - 6}) rotate(-25)">'
-        f"{escape(cut(mark.label, 26))}</text>"
-    )
+def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
+    """A line for each; a name where there is room for it."""
+    parts, last = [], -float(_WIDTH)
+    for mark in marks:
+        x = _x(axis.place(mark.at_ms))
+        parts.append(
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 4}" y2="{bottom}" stroke="#000" '
+            f'stroke-dasharray="1 3"><title>{escape(mark.label)}</title></line>'
+        )
+        if x - last >= 14:
+            name = cut(mark.label, min(26, int((_WIDTH - x) / 6.5)))
+            parts.append(
+                f'<text transform="translate({x:.1f},{top - 6}) rotate(-25)">{escape(name)}</text>'
+            )
+            last = x
+    return "".join(parts)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.simulator import Run
+from kafka_rebalance.simulator.measure import unheld
 
 
 def write_runs(runs: Mapping[str, Run], path: Path) -> None:
@@ -44,11 +45,7 @@ def _rows(name: str, run: Run) -> list[Row]:
         (name, one.partition, one.member, one.generation_id, one.from_ms, one.to_ms, one.is_stuck)
         for one in run.holds
     ]
-    # A stuck member's time is there already, as a hold.
-    stuck = {(one.partition, one.from_ms) for one in run.holds if one.is_stuck}
     nobody: list[Row] = [
-        (name, one.partition, None, None, one.from_ms, one.to_ms, False)
-        for one in run.gaps
-        if (one.partition, one.from_ms) not in stuck
+        (name, one.partition, None, None, one.from_ms, one.to_ms, False) for one in unheld(run)
     ]
     return sorted(held + nobody, key=lambda row: (row[1], row[4]))

@@ -148,4 +148,6 @@ def _legend(figure: Any, shown: Timeline) -> None:
         key.append(Patch(fc=SHADES[0], ec="#444444", hatch="xxxx", label=Look.STUCK.value))
     if Look.GAP in looks:
         key.append(Patch(fc="white", ec="#b00020", hatch="/////", label=Look.GAP.value))
+    if shown.left_out:
+        figure.text(0.99, 0.01, f"{shown.left_out} members have no row", size=8, ha="right")
     figure.legend(handles=key, loc="lower left", ncols=3, fontsize=8, frameon=False)

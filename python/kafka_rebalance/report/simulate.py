@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from kafka_rebalance.simulator import Run, Stopped, Totals, settlings, stops, totals
-from kafka_rebalance.simulator.measure import spans, stopped_in, unavailable_ms
+from kafka_rebalance.simulator import Run, Stopped, Totals, settlings, totals
+from kafka_rebalance.simulator.measure import chapters, stops_of, unavailable_ms
 
 from .names import cut
 from .tables import print_table
@@ -15,24 +15,11 @@ def print_run(run: Run) -> None:
     """The rebalances one by one, and what they add up to."""
     print(run.title)
     print(run.assumed)
-    stopped = stops(run)
-    rows = [
-        [
-            f"{one.from_ms / 1000:.1f}",
-            cut(", ".join(one.causes), 34),
-            str(one.generation_id),
-            str(one.rounds),
-            "" if one.duration_ms is None else f"{one.duration_ms / 1000:.2f}",
-            f"{unavailable_ms(run, one.from_ms, end) / 1000:,.1f}",
-            stopped_text(stopped_in(stopped, one)),
-        ]
-        for one, end in spans(run)
-    ]
-    columns = ["at s", "because", "generation", "rounds", "took s", unread(run.held)]
+    rows = chapter_rows(run)
     if len(rows) > _MOST_ROWS:
-        print(f"{len(rows)} rebalances; the first {_MOST_ROWS // 2} and the last")
+        print(f"{len(rows)} things happen; the first {_MOST_ROWS // 2} and the last")
         rows = [*rows[: _MOST_ROWS // 2], ["…"] + [""] * 6, *rows[-_MOST_ROWS // 2 :]]
-    print_table([*columns, "members that stopped"], rows, left=[1, 6])
+    print_table(chapter_columns(run.held), rows, left=[1, 6])
     print_totals({"": run})
     for name, why in run.crashed.items():
         print(f"{name} stopped: {why}")
@@ -48,13 +35,38 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
     print_totals(runs)
 
 
+def chapter_columns(held: str) -> list[str]:
+    """The columns of a table of all that happens."""
+    columns = ["at s", "because", "generation", "rounds", "took s", unread(held)]
+    return [*columns, "members that stopped"]
+
+
+def chapter_rows(run: Run) -> list[list[str]]:
+    """A row a rebalance; and one for each happening that leaves something unread by itself."""
+    stopped = stops_of(run)
+    rows = []
+    for one in chapters(run):
+        unread_ms = unavailable_ms(run, one.from_ms, one.to_ms)
+        row = [f"{one.from_ms / 1000:,.1f}", cut(one.what, 34)]
+        if one.rebalance is not None:
+            took = one.rebalance.duration_ms
+            row += [str(one.rebalance.generation_id), str(one.rebalance.rounds)]
+            row += ["not over" if took is None else f"{took / 1000:,.2f}"]
+            who = stopped_text(stopped.get(one.rebalance.number, []))
+        elif unread_ms < 50:
+            continue
+        else:
+            row, who = [*row, "", "", ""], ""
+        rows.append([*row, f"{unread_ms / 1000:,.1f}", who])
+    return rows
+
+
 def stopped_text(stopped: Sequence[Stopped]) -> str:
     """How many, and for how long at most."""
     if not stopped:
         return ""
     longest = max(one.to_ms - one.from_ms for one in stopped)
-    members = len({one.member for one in stopped})
-    return f"{members}, up to {longest / 1000:,.1f} s"
+    return f"{len({one.member for one in stopped})}, up to {longest / 1000:,.1f} s"
 
 
 def unread(held: str) -> str:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 _QUIET_MS = 20_000  # shorter pauses are not worth a cut
 _MARGIN = 0.06  # of a span, at least 2.5 s
-_CUT = 0.02  # of the width, each
+_CUT, _CUTS = 0.02, 0.3  # of the width: each cut, and all of them at most
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 
@@ -35,24 +35,32 @@ class TimeAxis:
         return cls(tuple(spans) or ((0, until_ms),))
 
     @property
+    def _cut(self) -> float:
+        """Width of a cut."""
+        return min(_CUT, _CUTS / max(len(self.spans) - 1, 1))
+
+    @property
     def _scale(self) -> float:
         """Width of a ms."""
-        cuts = _CUT * (len(self.spans) - 1)
-        return max(1.0 - cuts, 0.2) / max(sum(end - start for start, end in self.spans), 1)
+        cuts = self._cut * (len(self.spans) - 1)
+        return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 
     def place(self, at_ms: float) -> float:
         """Where a time is; within a cut, by the share of it that has passed."""
+        return min(self._place(at_ms), 1.0)
+
+    def _place(self, at_ms: float) -> float:
         x = 0.0
         for place, (start, end) in enumerate(self.spans):
             if at_ms <= start:
                 if place and at_ms < start:
                     before = self.spans[place - 1][1]
-                    return x - _CUT * (start - at_ms) / (start - before)
+                    return x - self._cut * (start - at_ms) / (start - before)
                 return x
             if at_ms <= end:
                 return x + (at_ms - start) * self._scale
-            x += (end - start) * self._scale + _CUT
-        return min(x - _CUT, 1.0)
+            x += (end - start) * self._scale + self._cut
+        return x - self._cut
 
     def cuts(self) -> list[tuple[float, float]]:
         """The places that stand for quiet times."""
@@ -61,7 +69,7 @@ class TimeAxis:
         ]
 
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
-        """Round times within the spans, at least one each, with their names."""
+        """Round times within the spans, as many as have room, with their names."""
         step = self._step_ms(most)
         found: list[tuple[float, str]] = []
         for start, end in self.spans:
@@ -72,7 +80,7 @@ class TimeAxis:
             for at in times or [(start + end) / 2]:
                 place = self.place(at)
                 if not found or place - found[-1][0] > 0.7 / most:
-                    found.append((place, _named(at)))
+                    found.append((place, _named(at, step)))
         return found
 
     def _step_ms(self, most: int) -> float:
@@ -80,15 +88,18 @@ class TimeAxis:
         return next((s * 1000 for s in _STEPS_S if total / (s * 1000) <= most), 3_600_000)
 
 
-def _named(at_ms: float) -> str:
-    """`12.5 s`, `2:05`, `1:00:05`.
+def _named(at_ms: float, step_ms: float) -> str:
+    """`12.5 s`, `2:05`, `1:00:05`; with a fraction where the steps have one.
 
-    >>> [_named(ms) for ms in (500, 12_000, 125_000, 3_605_000)]
+    >>> [_named(ms, 1000) for ms in (500, 12_000, 125_000, 3_605_000)]
     ['0.5 s', '12 s', '2:05', '1:00:05']
+    >>> _named(125_500, 500)
+    '2:05.5'
     """
-    seconds = at_ms / 1000
-    if seconds < 60:
-        return f"{seconds:g} s"
-    minutes, rest = divmod(round(seconds), 60)
+    tenths = round(at_ms / 100)
+    if tenths < 600:
+        return f"{tenths / 10:g} s"
+    minutes, rest = divmod(tenths, 600)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    seconds = f"{rest / 10:04.1f}" if step_ms < 1000 else f"{rest // 10:02}"
+    return f"{hours}:{minutes:02}:{seconds}" if hours else f"{minutes}:{seconds}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.simulator import Run
 from kafka_rebalance.simulator.holds import partition_key
-from kafka_rebalance.simulator.measure import unworked
+from kafka_rebalance.simulator.measure import unheld, unworked
 
 from .time_axis import TimeAxis
 
@@ -51,7 +51,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`steps` are (from_ms, how many nobody works on)."""
+    """`steps` are (from_ms, how many nobody works on); `left_out` members have no row."""
 
     axis: TimeAxis
     rows: tuple[str, ...]
@@ -59,6 +59,7 @@ class Timeline:
     steps: tuple[tuple[int, int], ...]
     happenings: tuple[Mark, ...]
     most: int
+    left_out: int
 
 
 def timeline_of(run: Run) -> Timeline:
@@ -68,9 +69,10 @@ def timeline_of(run: Run) -> Timeline:
         key=partition_key,
     )
     if len(partitions) <= MOST_ROWS:
-        rows, bars = partitions, _by_partition(run, partitions)
+        rows, bars, left_out = partitions, _by_partition(run, partitions), 0
     else:
         rows, bars = list(run.members[:MOST_ROWS]), _by_member(run)
+        left_out = len(run.members) - len(rows)
     happenings: dict[int, list[str]] = {}
     for one in run.happenings:
         happenings.setdefault(one.at_ms, []).append(str(one))
@@ -82,7 +84,8 @@ def timeline_of(run: Run) -> Timeline:
         tuple(bars),
         tuple(steps),
         tuple(marks),
-        max(count for _, count in steps),
+        max((count for _, count in steps), default=0),
+        left_out,
     )
 
 
@@ -95,23 +98,22 @@ def _busy(run: Run) -> Iterator[tuple[int, int]]:
 def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     row = {partition: place for place, partition in enumerate(partitions)}
     place = {member: number for number, member in enumerate(run.members)}
-    for hold in run.holds:
+    # Who is stuck may not know that others have taken over: those are drawn above it.
+    for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
         yield Bar(
             row[hold.partition], hold.from_ms, hold.to_ms, look, hold.member, place[hold.member]
         )
-    stuck = {(hold.partition, hold.from_ms) for hold in run.holds if hold.is_stuck}
-    for gap in run.gaps:
-        if (gap.partition, gap.from_ms) not in stuck:
-            yield Bar(row[gap.partition], gap.from_ms, gap.to_ms, Look.GAP, "nobody", -1)
+    for gap in unheld(run):
+        yield Bar(row[gap.partition], gap.from_ms, gap.to_ms, Look.GAP, "nobody", -1)
 
 
 def _by_member(run: Run) -> Iterator[Bar]:
-    """How much each member holds, from change to change."""
+    """How much each member works on, from change to change."""
     for row, member in enumerate(run.members[:MOST_ROWS]):
         changes: dict[int, int] = {}
         for hold in run.holds:
-            if hold.member == member:
+            if hold.member == member and not hold.is_stuck:
                 changes[hold.from_ms] = changes.get(hold.from_ms, 0) + 1
                 changes[hold.to_ms] = changes.get(hold.to_ms, 0) - 1
         times, count = sorted(changes), 0

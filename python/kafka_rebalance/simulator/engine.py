@@ -48,10 +48,11 @@ from .journal import Entry
 from .network import Wire
 from .process import Process
 from .rebalances import Rebalances
-from .run import Run
+from .run import Absence, Run
 from .scenario import Happening, Kind, MemberConfig, Scenario
 
 _BROKER = "broker"
+_START_UP_MS = 10_000  # who starts so soon after the first ones starts with them
 
 
 class Simulation:
@@ -77,6 +78,8 @@ class Simulation:
         self._asked: dict[int, Arrive] = {}
         self._silent: set[str] = set()
         self._crashed: dict[str, str] = {}
+        self._absences: list[Absence] = []
+        self._down_since: dict[str, int] = {}
         self._pending: dict[tuple[str, type], int] = {}  # the next Wake and Poll of a process
         self._tick_at: int | None = None
         self._rebalances = Rebalances()
@@ -97,8 +100,10 @@ class Simulation:
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
         """Plays to the end; `progress` is told the time now and then."""
+        wanted = {topic for plan in self.scenario.members for topic in plan.topics}
         for name, partitions in self._topics.items():
-            for number in range(partitions):
+            # Nobody is missed where nobody wants to read.
+            for number in range(partitions if name in wanted else 0):
                 self._holds.appear(f"{name}-{number}", 0)
         while self._heap and self._heap[0][0] <= self.scenario.until_ms:
             self.now_ms, _, event = heapq.heappop(self._heap)
@@ -160,7 +165,8 @@ class Simulation:
         process = self._processes.get(event.member)
         match event.kind:
             case Kind.GROW:
-                for number in range(self._topics[event.topic], event.partitions):
+                wanted = any(event.topic in one.plan.topics for one in self._processes.values())
+                for number in range(self._topics[event.topic], event.partitions if wanted else 0):
                     self._holds.appear(f"{event.topic}-{number}", self.now_ms)
                 self._topics[event.topic] = max(self._topics[event.topic], event.partitions)
             case Kind.MOVE:
@@ -178,16 +184,20 @@ class Simulation:
             case Kind.START if not process.is_up:
                 self._start(process, event.config)
             case Kind.STOP if process.is_up:
+                self._down_since[process.name] = self.now_ms
                 self._close(process)
             case Kind.KILL if process.is_up:
+                self._down_since[process.name] = self.now_ms
                 self._fall_silent(process)
                 process.stop(self.now_ms)
             case Kind.PAUSE if process.is_up:
-                process.polls_from_ms = self.now_ms + event.for_ms
+                until = self.now_ms + event.for_ms
+                process.polls_from_ms = max(process.polls_from_ms, until)
                 self._get_stuck(process, process.polls_from_ms)
             case Kind.FREEZE if process.is_up:
                 self._fall_silent(process)
-                process.frozen_until_ms = self.now_ms + event.for_ms
+                until = self.now_ms + event.for_ms
+                process.frozen_until_ms = max(process.frozen_until_ms, until)
                 self._get_stuck(process, process.frozen_until_ms)
 
     def _close(self, process: Process) -> None:
@@ -204,10 +214,14 @@ class Simulation:
 
     def _get_stuck(self, process: Process, until_ms: int) -> None:
         self._holds.stick(process.name, self.now_ms, is_stuck=True)
+        self._absences.append(Absence(process.name, self.now_ms, until_ms))
         self._push(until_ms, Unstuck(process.name, process.incarnation))
         self._schedule(process)
 
     def _start(self, process: Process, config: MemberConfig | None) -> None:
+        down = self._down_since.pop(process.name, None)
+        if down is not None:
+            self._absences.append(Absence(process.name, down, self.now_ms))
         config = config or process.plan.config
         member = process.start(replace(config, group_id=self.scenario.group_id))
         name, incarnation = process.name, process.incarnation
@@ -263,6 +277,7 @@ class Simulation:
             fatal = process.crashed
             self._crashed[name] = f"{fatal.error_code}: {fatal.message}"
             self._fall_silent(process)
+            self._down_since[name] = self.now_ms
             process.stop(self.now_ms)
         self._schedule(process)
 
@@ -412,12 +427,12 @@ class Simulation:
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
     def _happened(self) -> tuple[Happening, ...]:
-        """What the scenario says, and who starts once the group runs."""
-        runs_ms = self._rebalances.seen[0].to_ms if self._rebalances.seen else None
+        """What the scenario says, and who comes later than the first members."""
+        first = min(plan.start_ms for plan in self.scenario.members)
         starts = (
             Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             for plan in self.scenario.members
-            if runs_ms is not None and plan.start_ms > runs_ms
+            if plan.start_ms > first + _START_UP_MS
         )
         return tuple(sorted((*self.scenario.happenings, *starts), key=lambda one: one.at_ms))
 
@@ -439,6 +454,15 @@ class Simulation:
             holds=tuple(holds),
             gaps=tuple(self._holds.gaps(holds, until)),
             rebalances=tuple(self._rebalances.seen),
+            absences=(
+                *self._absences,
+                *(Absence(name, since, until) for name, since in self._down_since.items()),
+            ),
+            empty_handed=tuple(
+                (process.name, at)
+                for process in self._processes.values()
+                for at in process.empty_handed
+            ),
             crashed=self._crashed,
             events=self.events,
             rates=rates,

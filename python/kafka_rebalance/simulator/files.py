@@ -35,6 +35,7 @@ Times are durations (`250ms`, `3s`, `5m`). Settings have Kafka's names; those in
 Errors: GroupError with the field's path.
 """
 
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -60,7 +61,19 @@ _WORK = {
 _PLAN = ("name", "count", "start", "every", "topics", "static", "parallel", *_WORK)
 _TOP = ("title", "seed", "until", "group_id", "broker", "network")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
-_HAPPENING = ("at", "do", "members", "every", "for", "topic", "partitions", "connectors", "with")
+# What each kind of happening takes, besides `at` and `do`; what it cannot do without comes first
+_TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "stop": (("members",), ("every",)),
+    "kill": (("members",), ("every",)),
+    "start": (("members",), ("every", "with")),
+    "pause": (("members", "for"), ("every",)),
+    "freeze": (("members", "for"), ("every",)),
+    "bounce": (("members", "for"), ("every", "with")),
+    "grow": (("topic", "partitions"), ()),
+    "move": (("for",), ()),
+    "create": (("connectors",), ()),
+    "delete": (("connectors",), ()),
+}
 _MOST_MEMBERS = 100_000
 _MOST_CONNECTORS = 100_000
 
@@ -72,7 +85,9 @@ def ready() -> list[str]:
 
 
 def load(name: str) -> Scenario:
-    """A ready scenario by name, or a file by its path."""
+    """A ready scenario by name, or a file by its path; `-` is standard input."""
+    if name == "-":
+        return read(sys.stdin.read())
     if name in ready():
         text = resources.files(__package__).joinpath("ready", f"{name}.toml").read_text("utf-8")
     else:
@@ -109,10 +124,11 @@ def from_dict(said: Mapping[str, Any]) -> Scenario:
     )
     if not members:
         raise GroupError("member", "there are none, nor workers")
+    until = reading.ms("until", said.get("until", "10m"))
     happenings = tuple(
         one
         for place, each in enumerate(reading.tables("happening", said.get("happening", [])))
-        for one in _happenings(f"happening[{place}]", each, members, connectors)
+        for one in _happenings(f"happening[{place}]", each, members, connectors, until)
     )
     broker = reading.settings("broker", said.get("broker", {}), CoordinatorConfig)
     network = reading.settings("network", said.get("network", {}), Network)
@@ -123,7 +139,7 @@ def from_dict(said: Mapping[str, Any]) -> Scenario:
         connectors=connectors,
         happenings=happenings,
         seed=reading.whole("seed", said.get("seed", 1)),
-        until_ms=reading.ms("until", said.get("until", "10m")),
+        until_ms=until,
         group_id=reading.text("group_id", said.get("group_id", "g")),
         broker=reading.build("broker", CoordinatorConfig, broker),
         network=reading.build("network", Network, network),
@@ -131,7 +147,7 @@ def from_dict(said: Mapping[str, Any]) -> Scenario:
 
 
 def _topic(name: str, said: Any) -> TopicPlan:
-    path = f"topics.{name}"
+    path = f"topics.{reading.text('topics', name)}"
     if isinstance(said, dict):
         return reading.build(path, TopicPlan, reading.settings(path, said, TopicPlan))
     return reading.build(path, TopicPlan, {"partitions": reading.whole(path, said)})
@@ -174,6 +190,12 @@ def _group(
     if "name" not in said:
         raise GroupError(f"{path}.name", "is missing")
     base = reading.text(f"{path}.name", said["name"])
+    is_static = reading.flag(f"{path}.static", said.get("static", False))
+    if "group_instance_id" in config and count > 1:
+        problem = "is the same for all of them; static = true gives each its own"
+        raise GroupError(f"{path}.group_instance_id", problem)
+    if is_static and of is WorkerConfig:
+        raise GroupError(f"{path}.static", "Connect has no static membership")
     wanted = reading.texts(f"{path}.topics", said.get("topics", list(topics)))
     for name in wanted:
         if name not in topics:
@@ -182,7 +204,7 @@ def _group(
         raise GroupError("topics" if not topics else f"{path}.topics", "there are none")
     for number in range(count):
         name = f"{base}{number}" if count > 1 else base
-        instance = {"group_instance_id": name} if said.get("static") else {}
+        instance = {"group_instance_id": name} if is_static else {}
         yield MemberPlan(
             name=name,
             config=reading.build(path, of, {**config, **instance}),
@@ -197,37 +219,52 @@ def _happenings(
     said: Mapping[str, Any],
     members: tuple[MemberPlan, ...],
     connectors: Mapping[str, int],
+    until_ms: int,
 ) -> Iterator[Happening]:
-    reading.known(path, said, _HAPPENING)
-    kinds = [kind.value for kind in Kind]
     do = said.get("do")
-    if do not in (*kinds, "bounce"):
-        raise GroupError(f"{path}.do", f"{do!r} is none of {', '.join([*kinds, 'bounce'])}")
-    at = reading.ms(f"{path}.at", said.get("at", 0))
+    if not isinstance(do, str) or do not in _TAKES:
+        raise GroupError(f"{path}.do", f"{do!r} is none of {', '.join(_TAKES)}")
+    needs, takes = _TAKES[do]
+    reading.known(path, said, ("at", "do", *needs, *takes))
+    for key in ("at", *needs):
+        if key not in said:
+            raise GroupError(f"{path}.{key}", f"is missing; {do} needs it")
+    at = reading.ms(f"{path}.at", said["at"])
+    for_ms = reading.ms(f"{path}.for", said.get("for", 0))
+    if do == "grow":
+        topic = reading.text(f"{path}.topic", said["topic"])
+        partitions = reading.whole(f"{path}.partitions", said["partitions"])
+        one = Happening(at_ms=at, kind=Kind.GROW, topic=topic, partitions=partitions)
+        happenings = [one]
+    elif do == "move":
+        happenings = [Happening(at_ms=at, kind=Kind.MOVE, for_ms=for_ms)]
+    elif "connectors" in needs:
+        matching = _matching(path, said, "connectors", list(connectors))
+        happenings = [Happening(at_ms=at, kind=Kind(do), connectors=tuple(matching))]
+    else:
+        happenings = list(_of_members(path, do, said, members))
+    last = max(one.at_ms for one in happenings)
+    if last > until_ms:
+        raise GroupError(f"{path}.at", f"reaches to {last} ms, beyond the end at {until_ms}")
+    yield from happenings
+
+
+def _of_members(
+    path: str, do: str, said: Mapping[str, Any], members: tuple[MemberPlan, ...]
+) -> Iterator[Happening]:
+    """What happens to members, one after another."""
+    at = reading.ms(f"{path}.at", said["at"])
     every = reading.ms(f"{path}.every", said.get("every", 0))
     for_ms = reading.ms(f"{path}.for", said.get("for", 0))
-    if do == Kind.GROW.value:
-        topic = reading.text(f"{path}.topic", said.get("topic", ""))
-        partitions = reading.whole(f"{path}.partitions", said.get("partitions", 0))
-        yield Happening(at_ms=at, kind=Kind.GROW, topic=topic, partitions=partitions)
-        return
-    if do == Kind.MOVE.value:
-        yield Happening(at_ms=at, kind=Kind.MOVE, for_ms=for_ms)
-        return
-    if do in (Kind.CREATE.value, Kind.DELETE.value):
-        matching = _matching(path, said, "connectors", list(connectors))
-        yield Happening(at_ms=at, kind=Kind(do), connectors=tuple(matching))
-        return
-    names = _matching(path, said, "members", [one.name for one in members])
     plans = {one.name: one.config for one in members}
-    for number, name in enumerate(names):
+    for number, name in enumerate(_matching(path, said, "members", list(plans))):
         when = at + number * every
-        if do != "bounce":
-            yield Happening(at_ms=when, kind=Kind(do), member=name, for_ms=for_ms)
-            continue
-        yield Happening(at_ms=when, kind=Kind.STOP, member=name)
         back = _changed(f"{path}.with", plans[name], said.get("with", {}))
-        yield Happening(at_ms=when + for_ms, kind=Kind.START, member=name, config=back)
+        if do == "bounce":
+            yield Happening(at_ms=when, kind=Kind.STOP, member=name)
+            yield Happening(at_ms=when + for_ms, kind=Kind.START, member=name, config=back)
+        else:
+            yield Happening(at_ms=when, kind=Kind(do), member=name, for_ms=for_ms, config=back)
 
 
 def _changed(path: str, config: MemberConfig, said: Any) -> MemberConfig | None:

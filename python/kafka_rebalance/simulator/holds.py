@@ -94,7 +94,10 @@ class Holds:
         for partition, holders in list(self._open.items()):
             for one in list(holders):
                 self.give(partition, one.member, now_ms)
-        return sorted(self._closed, key=lambda one: (partition_key(one.partition), one.from_ms))
+        # What it costs to start or stop may reach beyond the end.
+        seen = (one._replace(to_ms=min(one.to_ms, now_ms)) for one in self._closed)
+        held = [one for one in seen if one.from_ms < one.to_ms]
+        return sorted(held, key=lambda one: (partition_key(one.partition), one.from_ms))
 
     def gaps(self, holds: Iterable[Hold], until_ms: int) -> list[Gap]:
         """When nobody held a partition while it existed."""

@@ -1,7 +1,7 @@
 """What a run adds up to: what was not worked on, who stopped for how long, when it was settled.
 
-Everything is counted from the moment when the group was settled for the first time: starting it is
-a time of its own. Times in ms.
+Everything is counted from the moment when the group was settled for the first time (from 0 on where
+it never was): starting it is a time of its own. Times in ms.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from .holds import Gap
+from .holds import Gap, Hold
 from .run import Rebalance, Run
 
 
@@ -51,7 +51,7 @@ class Settling(NamedTuple):
 def totals(run: Run) -> Totals:
     """The sums. A partition has moved when another member holds it than before."""
     since = start_up_ms(run)
-    from_ms = run.until_ms if since is None else since
+    from_ms = since or 0
     gaps = list(_from(run.gaps, from_ms))
     lengths = [gap.to_ms - gap.from_ms for gap in gaps]
     behind = sum((gap.to_ms - gap.from_ms) * run.rates.get(gap.partition, 0.0) for gap in gaps)
@@ -86,43 +86,70 @@ def _from(gaps: Iterable[Gap], from_ms: int) -> Iterable[Gap]:
 
 
 def _moves(run: Run, from_ms: int) -> int:
-    last: dict[str, str] = {}
+    last: dict[str, Hold] = {}
     moves = 0
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
-        moves += hold.from_ms >= from_ms and last.get(hold.partition, hold.member) != hold.member
-        last[hold.partition] = hold.member
+        before = last.get(hold.partition, hold)
+        if hold.generation_id < before.generation_id:
+            continue  # it does not know yet that it has lost it
+        moves += hold.from_ms >= from_ms and hold.member != before.member
+        last[hold.partition] = hold
     return moves
 
 
 def stops(run: Run) -> list[Stopped]:
     """Who worked on something, then on nothing, and then again; by time.
 
-    A process that is stopped, killed or stuck is not stopped by a rebalance.
+    A process that is down or stuck is not stopped by a rebalance; and who is assigned nothing has
+    stopped only until it knows that.
     """
-    own = {(one.member, one.at_ms) for one in run.happenings}
-    found = [
-        Stopped(member, before[1], after[0])
-        for member, worked in _working(run).items()
-        for before, after in pairwise(worked)
-        if (member, before[1]) not in own
-    ]
+    found = []
+    for member, worked in _working(run).items():
+        away = [one for one in run.absences if one.member == member]
+        empty = [at for name, at in run.empty_handed if name == member]
+        for before, after in pairwise(worked):
+            if not any(one.from_ms <= after[0] and one.to_ms >= before[1] for one in away):
+                end = min([after[0], *(at for at in empty if at >= before[1])])
+                found.append(Stopped(member, before[1], end))
     return sorted(found, key=lambda one: one.from_ms)
 
 
-def stopped_in(stopped: Iterable[Stopped], rebalance: Rebalance) -> list[Stopped]:
-    """Those of them that stopped for a rebalance, just before their JoinGroup or in it."""
-    end = rebalance.to_ms
-    return [
-        one
-        for one in stopped
-        if one.to_ms >= rebalance.from_ms and (end is None or one.from_ms <= end)
+def stops_of(run: Run) -> dict[int, list[Stopped]]:
+    """The same, each with the number of the rebalance that it stopped for.
+
+    That is the first one to end after it: members stop just before their JoinGroup, or in it.
+    """
+    found: dict[int, list[Stopped]] = {}
+    for one in stops(run):
+        over = (r.number for r in run.rebalances if r.to_ms is None or r.to_ms >= one.from_ms)
+        found.setdefault(next(over, 0), []).append(one)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """From one thing that happens to the next: a rebalance, or what the scenario says."""
+
+    from_ms: int
+    to_ms: int
+    what: str
+    rebalance: Rebalance | None
+
+
+def chapters(run: Run) -> list[Chapter]:
+    """All of them, by time."""
+    starts: list[tuple[int, str, Rebalance | None]] = [
+        (one.from_ms, ", ".join(one.causes), one) for one in run.rebalances
     ]
-
-
-def spans(run: Run) -> list[tuple[Rebalance, int]]:
-    """Every rebalance with what it has to answer for: until the next one begins."""
-    starts = [*(one.from_ms for one in run.rebalances[1:]), run.until_ms]
-    return list(zip(run.rebalances, starts, strict=True)) if run.rebalances else []
+    for at in sorted({one.at_ms for one in run.happenings}):
+        what = ", ".join(str(one) for one in run.happenings if one.at_ms == at)
+        starts.append((at, what, None))
+    starts.sort(key=lambda one: one[0])
+    ends = [*(at for at, _, _ in starts[1:]), run.until_ms]
+    return [
+        Chapter(at, end, what, rebalance)
+        for (at, what, rebalance), end in zip(starts, ends, strict=bool(starts))
+    ]
 
 
 def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
@@ -178,3 +205,22 @@ def unworked(run: Run) -> list[tuple[int, int]]:
 def unavailable_ms(run: Run, from_ms: int, to_ms: int) -> int:
     """Partition-ms that nobody worked on, between two times."""
     return sum(max(0, min(gap.to_ms, to_ms) - max(gap.from_ms, from_ms)) for gap in run.gaps)
+
+
+def unheld(run: Run) -> list[Gap]:
+    """The gaps without the time in which a stuck member held the partition."""
+    stuck: dict[str, list[Hold]] = {}
+    for hold in run.holds:
+        if hold.is_stuck:
+            stuck.setdefault(hold.partition, []).append(hold)
+    found = []
+    for gap in run.gaps:
+        at = gap.from_ms
+        for hold in stuck.get(gap.partition, ()):  # by time
+            if hold.to_ms > at and hold.from_ms < gap.to_ms:
+                if hold.from_ms > at:
+                    found.append(Gap(gap.partition, at, hold.from_ms))
+                at = hold.to_ms
+        if at < gap.to_ms:
+            found.append(Gap(gap.partition, at, gap.to_ms))
+    return found

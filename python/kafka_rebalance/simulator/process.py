@@ -55,6 +55,7 @@ class Process:
     gave_up_in: int = -1  # the generation in which it gave something up, and so joins once more
     crashed: Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
+    empty_handed: list[int] = field(default_factory=list)  # when it was assigned nothing
 
     @property
     def name(self) -> str:
@@ -122,6 +123,8 @@ class Process:
                     at = self._give([str(one) for one in partitions], at)
                 case Assigned(partitions):
                     at = self._take([str(one) for one in partitions], at)
+                    if not self.held:
+                        self.empty_handed.append(at)
                 case Stop(work):
                     at = self._give(_names(work), at)
                 case Start(work):

@@ -39,9 +39,18 @@ def tables(path: str, said: Any) -> list[Mapping[str, Any]]:
 
 
 def text(path: str, said: Any) -> str:
-    """A text."""
+    """A text, not empty."""
     if not isinstance(said, str):
         raise GroupError(path, f"{said!r} is no text; quote it")
+    if not said:
+        raise GroupError(path, "is empty")
+    return said
+
+
+def flag(path: str, said: Any) -> bool:
+    """True or false."""
+    if not isinstance(said, bool):
+        raise GroupError(path, f"{said!r} is neither true nor false")
     return said
 
 
@@ -89,9 +98,7 @@ def _typed(path: str, said: Any, name: str, kind: Any) -> Any:
     if name.endswith("_ms"):
         return ms(path, said)
     if kind is bool:
-        if not isinstance(said, bool):
-            raise GroupError(path, f"{said!r} is neither true nor false")
-        return said
+        return flag(path, said)
     if kind is int:
         return whole(path, said)
     if kind is float:

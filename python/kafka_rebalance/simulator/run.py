@@ -6,6 +6,7 @@ are the generations that it took. What it adds up to is in `measure`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .holds import Gap, Hold
 from .scenario import Happening
@@ -32,12 +33,20 @@ class Rebalance:
         return None if self.to_ms is None else self.to_ms - self.from_ms
 
 
+class Absence(NamedTuple):
+    """A member's process was down, or stuck."""
+
+    member: str
+    from_ms: int
+    to_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """Times in ms from the start of the scenario.
 
     `held` says what the gaps and holds are of: partitions, or tasks; `assumed` what it costs a
-    member to start and stop one.
+    member to start and stop one; `empty_handed` who was assigned nothing, and when.
     """
 
     title: str
@@ -49,6 +58,8 @@ class Run:
     holds: tuple[Hold, ...]
     gaps: tuple[Gap, ...]
     rebalances: tuple[Rebalance, ...]
+    absences: tuple[Absence, ...]
+    empty_handed: tuple[tuple[str, int], ...]
     crashed: Mapping[str, str]
     events: int
     rates: Mapping[str, float] = field(default_factory=dict)  # partition -> records a second

@@ -138,7 +138,7 @@ class Scenario:
         names = [member.name for member in self.members]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise GroupError("members", f"{twice!r} is there twice")
+            raise GroupError("members", f"{twice!r} is there twice; give one another name")
         tasks = {
             f"{name}-{n}": name for name, count in self.connectors.items() for n in range(count)
         }
@@ -157,14 +157,30 @@ class Scenario:
                     what = kind.removesuffix("s")
                     raise GroupError(f"{path}.{kind}", f"no {what} {subject!r}")
             if not 0 <= one.at_ms <= self.until_ms:
-                raise GroupError(f"{path}.at", f"{one.at_ms} ms is not before its end")
-            if one.kind is Kind.GROW and one.partitions < self.topics[one.topic].partitions:
-                problem = f"{one.partitions} are fewer than there are; topics only grow"
-                raise GroupError(f"{path}.partitions", problem)
+                raise GroupError(f"{path}.at", f"{one.at_ms} ms is not before the end")
+        self._check_growth()
+        are_workers = {isinstance(plan.config, WorkerConfig) for plan in self.members}
+        if len(are_workers) > 1:
+            raise GroupError("members", "a group has consumers or Connect workers, not both")
+        if True in are_workers and not self.connectors:
+            raise GroupError("connectors", "there are none for the workers")
+        if False in are_workers and self.connectors:
+            raise GroupError("connectors", "there are no workers for them")
         for plan in self.members:
             if plan.start_ms > self.until_ms:
                 problem = f"{plan.name} starts at {plan.start_ms} ms, after the end"
                 raise GroupError("members", problem)
+
+    def _check_growth(self) -> None:
+        """Topics only grow."""
+        partitions = {name: topic.partitions for name, topic in self.topics.items()}
+        in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
+        for place, one in in_order:
+            if one.kind is Kind.GROW:
+                if one.partitions <= partitions[one.topic]:
+                    problem = f"{one.partitions} are no more than there are; topics only grow"
+                    raise GroupError(f"happenings[{place}].partitions", problem)
+                partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
         """What it costs members to work, in a line; of the first kind, where there are several."""

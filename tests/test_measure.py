@@ -1,0 +1,134 @@
+"""What runs add up to, counted again in another way; and the axis on which they are drawn."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kafka_rebalance.report.time_axis import TimeAxis
+from kafka_rebalance.simulator import Run, simulate, stops, totals
+from kafka_rebalance.simulator.files import read
+from kafka_rebalance.simulator.measure import chapters, stops_of, unavailable_ms, unheld
+from test_simulator_laws import drawn
+
+SCENARIOS = 400
+
+
+def _spans(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Their union."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(pairs):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _length(pairs: list[tuple[int, int]]) -> int:
+    return sum(end - start for start, end in _spans(pairs))
+
+
+def test_sums_of_drawn_runs() -> None:
+    for seed in range(SCENARIOS):
+        scenario = drawn(seed)
+        run = simulate(scenario)
+        _check(run, seed)
+        # Partitions are there from 0 on, or from when their topic grew.
+        grown = [one.at_ms for one in scenario.happenings if one.partitions]
+        partitions = sum(one.partitions for one in scenario.topics.values())
+        there = partitions * run.until_ms
+        if grown:
+            there += (9 - scenario.topics["t"].partitions) * (run.until_ms - min(grown))
+        worked: dict[str, list[tuple[int, int]]] = {}
+        for hold in run.holds:
+            if not hold.is_stuck:
+                worked.setdefault(hold.partition, []).append((hold.from_ms, hold.to_ms))
+        unread = there - sum(map(_length, worked.values()))
+        assert unread == sum(gap.to_ms - gap.from_ms for gap in run.gaps), seed
+
+
+def _check(run: Run, seed: int) -> None:
+    assert all(0 <= one.from_ms < one.to_ms <= run.until_ms for one in run.holds), seed
+    # Chapters leave out nothing, and count nothing twice.
+    parts = chapters(run)
+    assert all(a.to_ms == b.from_ms for a, b in itertools.pairwise(parts)), seed
+    in_parts = sum(unavailable_ms(run, one.from_ms, one.to_ms) for one in parts)
+    assert in_parts == unavailable_ms(run, parts[0].from_ms, run.until_ms), seed
+    # Each stop is of one rebalance, and of nobody who was away.
+    assert sum(map(len, stops_of(run).values())) == len(stops(run)), seed
+    for one in stops(run):
+        away = [gone for gone in run.absences if gone.member == one.member]
+        assert not any(gone.from_ms < one.to_ms and gone.to_ms > one.from_ms for gone in away), seed
+    # Who is stuck holds; nobody does where nobody does.
+    bare: dict[str, list[tuple[int, int]]] = {}
+    for gap in unheld(run):
+        bare.setdefault(gap.partition, []).append((gap.from_ms, gap.to_ms))
+    for hold in run.holds:
+        for start, end in bare.get(hold.partition, ()):
+            assert hold.to_ms <= start or end <= hold.from_ms, seed
+    sums = totals(run)
+    assert sums.unavailable_ms == unavailable_ms(run, sums.start_up_ms or 0, run.until_ms), seed
+
+
+GROUP = """
+until = "10m"
+[topics]
+t = 4
+[members]
+partition_assignment_strategy = ["{assignor}"]
+[[member]]
+name = "c"
+count = {count}
+"""
+
+
+def _run(text: str, assignor: str = "range", count: int = 2) -> Run:
+    return simulate(read(GROUP.format(assignor=assignor, count=count) + text))
+
+
+def test_who_is_restarted_is_not_stopped_by_a_rebalance() -> None:
+    bounce = '[[happening]]\nat = "2m"\ndo = "bounce"\nmembers = "c1"\nfor = "100s"\n'
+    run = _run('start_cost = "9s"\n' + bounce)
+    assert {one.member for one in stops(run)} == {"c0"}
+
+
+def test_who_gets_nothing_stops_until_it_knows() -> None:
+    run = _run('[[member]]\nname = "a"\nstart = "2m"\n', count=4)
+    assert [one.member for one in stops(run)].count("c3") == 0  # it never works again
+    again = '[[happening]]\nat = "5m"\ndo = "stop"\nmembers = "a"\n'
+    run = _run('[[member]]\nname = "a"\nstart = "2m"\n' + again, count=4)
+    (spare,) = [one for one in stops(run) if one.member == "c3" and one.from_ms < 200_000]
+    assert spare.to_ms - spare.from_ms < 4_000
+
+
+def test_who_wakes_up_without_its_partitions_moves_nothing() -> None:
+    freeze = '[[happening]]\nat = "2m"\ndo = "freeze"\nmembers = "c1"\nfor = "60s"\n'
+    run = _run(freeze, "cooperative-sticky")
+    # Two go to the other, and two come back.
+    assert totals(run).moves == 4
+
+
+def test_a_topic_that_nobody_wants_is_missed_by_nobody() -> None:
+    text = GROUP.format(assignor="range", count=2).replace("t = 4", "t = 4\naudit = 2")
+    run = simulate(read(text + 'topics = ["t"]\n'))
+    assert totals(run).settled_ms is not None
+    assert {gap.partition for gap in run.gaps} == {"t-0", "t-1", "t-2", "t-3"}
+
+
+@pytest.mark.parametrize("count", [1, 2, 10, 41, 42, 200])
+def test_the_axis_keeps_its_bounds_and_its_order(count: int) -> None:
+    until = count * 100_000
+    axis = TimeAxis.over([(n * 100_000, n * 100_000 + 3_000) for n in range(count)], until)
+    assert len(axis.spans) == count
+    places = [round(axis.place(at), 9) for at in range(0, until + 1, 500)]
+    assert places == sorted(places)
+    assert places[0] == 0
+    assert places[-1] == 1
+    assert all(0 <= place <= 1 for place, _ in axis.ticks())
+
+
+def test_ticks_that_are_close_have_names_of_their_own() -> None:
+    names = [name for _, name in TimeAxis.over([(61_000, 62_000)], 600_000).ticks()]
+    assert len(names) == len(set(names)) > 5

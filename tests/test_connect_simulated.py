@@ -20,6 +20,7 @@ from kafka_rebalance.simulator import (
     simulate,
 )
 from kafka_rebalance.simulator.files import load
+from test_simulator_laws import check_generations
 
 PARTS = 20
 SCENARIOS = 3_000
@@ -143,7 +144,7 @@ def test_an_upgrade_in_one_bounce() -> None:
     connectors = {"files": 5, "orders": 6}
     config = WorkerConfig(connect_protocol="eager", scheduled_rebalance_max_delay_ms=10_000)
     run = simulate(_scenario(*_bounce(eager=False), connectors=connectors, config=config))
-    _check_generations(run, 0)
+    check_generations(run, 0)
     assert _all_held(run) == _names(connectors)
 
 
@@ -262,8 +263,8 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         scheduled_rebalance_max_delay_ms=rng.choice((0, 5_000, 60_000, 300_000)),
     )
     work = Work(
-        start_ms=rng.choice((0, 20, 300)),
-        stop_ms=rng.choice((0, 20, 100)),
+        start_cost_ms=rng.choice((0, 20, 300)),
+        stop_cost_ms=rng.choice((0, 20, 100)),
         parallel=rng.choice((1, 8)),
         cold_ms=rng.choice((0, 0, 200)),
     )
@@ -326,18 +327,8 @@ def test_laws(part: int) -> None:
         scenario = _drawn(seed)
         run = simulate(scenario)
         assert run.crashed == {}, seed
-        _check_generations(run, seed)
+        check_generations(run, seed)
         _check_the_end(run, scenario, seed)
-
-
-def _check_generations(run: Run, seed: int) -> None:
-    """Nothing is held by two workers in one generation; generations only grow."""
-    ids = [one.generation_id for one in run.rebalances if not one.is_cut_off]
-    assert ids == sorted(ids), seed
-    by_place: dict[tuple[str, int], set[str]] = {}
-    for hold in run.holds:
-        by_place.setdefault((hold.partition, hold.generation_id), set()).add(hold.member)
-    assert all(len(members) == 1 for members in by_place.values()), seed
 
 
 def _check_the_end(run: Run, scenario: Scenario, seed: int) -> None:

@@ -65,7 +65,7 @@ def test_a_file_says_what_it_says() -> None:
         ("other", 0, ("u",)),
     ]
     assert scenario.members[2].config.group_instance_id == "other"
-    assert scenario.members[0].work.start_ms == 10
+    assert scenario.members[0].work.start_cost_ms == 10
     assert scenario.broker.group_initial_rebalance_delay_ms == 1_000
     assert [(one.at_ms, one.kind, one.member) for one in scenario.happenings] == [
         (30_000, Kind.STOP, "c0"),

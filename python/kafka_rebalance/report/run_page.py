@@ -58,7 +58,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], style: str = "
 
 def _totals(runs: Mapping[str, Run], held: str) -> str:
     columns = ["after the start-up", *total_columns(held)]
-    return _table(columns, [[name, *total_cells(totals(run))] for name, run in runs.items()])
+    return _table(columns, [[name, *total_cells(totals(run), held)] for name, run in runs.items()])
 
 
 def _settlings(runs: Mapping[str, Run]) -> str:

@@ -80,24 +80,18 @@ def print_totals(runs: Mapping[str, Run]) -> None:
     first = next(iter(every.values()))
     start = "never" if first.start_up_ms is None else f"{first.start_up_ms / 1000:,.1f} s"
     print(f"after the start-up ({start}):")
-    columns = total_columns(next(iter(runs.values())).held)
-    print_table(["", *columns], [[name, *total_cells(one)] for name, one in every.items()])
+    held = next(iter(runs.values())).held
+    rows = [[name, *total_cells(one, held)] for name, one in every.items()]
+    print_table(["", *total_columns(held)], rows)
 
 
 def total_columns(held: str) -> list[str]:
-    """The columns of a table of totals."""
-    return [
-        "rebalances",
-        "moves",
-        unread(held),
-        "longest s",
-        "member-s stopped",
-        "records behind",
-        "settled at s",
-    ]
+    """The columns of a table of totals; tasks have no records of their own."""
+    columns = ["rebalances", "moves", unread(held), "longest s", "member-s stopped"]
+    return [*columns, *([] if held == "task" else ["records behind"]), "settled at s"]
 
 
-def total_cells(one: Totals) -> list[str]:
+def total_cells(one: Totals, held: str) -> list[str]:
     """What stands in them."""
     return [
         str(one.rebalances),
@@ -105,7 +99,7 @@ def total_cells(one: Totals) -> list[str]:
         f"{one.unavailable_ms / 1000:,.1f}",
         f"{one.longest_gap_ms / 1000:,.1f}",
         f"{one.stopped_ms / 1000:,.1f}",
-        f"{one.records_behind:,}",
+        *([] if held == "task" else [f"{one.records_behind:,}"]),
         "never" if one.settled_ms is None else f"{one.settled_ms / 1000:,.1f}",
     ]
 

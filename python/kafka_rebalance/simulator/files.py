@@ -54,8 +54,8 @@ from .scenario import Happening, Kind, MemberConfig, MemberPlan, Scenario, Topic
 
 _WORK = {
     "process": "process_ms",
-    "start_cost": "start_ms",
-    "stop_cost": "stop_ms",
+    "start_cost": "start_cost_ms",
+    "stop_cost": "stop_cost_ms",
     "cold": "cold_ms",
 }
 _PLAN = ("name", "count", "start", "every", "topics", "static", "parallel", *_WORK)

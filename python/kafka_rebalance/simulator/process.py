@@ -146,16 +146,16 @@ class Process:
         """Stops, all from now on; when that is over."""
         for one in names:
             self.holds.give(one, self.name, at)
-        return at + self.plan.work.cost_ms(self.plan.work.stop_ms, len(names))
+        return at + self.plan.work.cost_ms(self.plan.work.stop_cost_ms, len(names))
 
     def _take(self, names: list[str], at: int) -> int:
         """Starts, some at a time; when all have started."""
         assert self.member is not None
         work = self.plan.work
         for place, one in enumerate(names, 1):
-            ready = at + work.cost_ms(work.start_ms, place)
+            ready = at + work.cost_ms(work.start_cost_ms, place)
             self.holds.take(one, self.name, self.member.generation_id, ready)
-        return at + work.cost_ms(work.start_ms, len(names))
+        return at + work.cost_ms(work.start_cost_ms, len(names))
 
     def poll_at_ms(self, now_ms: int) -> int | None:
         """When the application polls next, where a poll would change something."""

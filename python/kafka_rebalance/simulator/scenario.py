@@ -38,16 +38,16 @@ class Work:
     """What it costs a member to do its work.
 
     process_ms      between two calls of poll(), while it has partitions
-    start_ms        before it can work on a partition (state to restore, connections to open)
-    stop_ms         before it has given one up (offsets to flush)
+    start_cost_ms   before it can work on a partition (state to restore, connections to open)
+    stop_cost_ms    before it has given one up (offsets to flush)
     parallel        how many of them it starts or stops at a time
     cold_ms         by how much a new process answers its first JoinGroup later than a warm one;
                     a JVM that loads its classes takes tens to hundreds of ms
     """
 
     process_ms: int = 0
-    start_ms: int = 0
-    stop_ms: int = 0
+    start_cost_ms: int = 0
+    stop_cost_ms: int = 0
     parallel: int = 1
     cold_ms: int = 0
 
@@ -185,7 +185,9 @@ class Scenario:
     def assumed(self) -> str:
         """What it costs members to work, in a line; of the first kind, where there are several."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
-        parts = [f"starting a {self.held} {work.start_ms} ms, stopping one {work.stop_ms} ms"]
+        parts = [
+            f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"
+        ]
         if work.parallel > 1:
             parts.append(f"{work.parallel} at a time")
         if work.process_ms:
@@ -214,7 +216,7 @@ class Scenario:
     def with_costs(self, start_ms: int, stop_ms: int) -> "Scenario":
         """The same, with other costs of starting and stopping a partition or task."""
         members = tuple(
-            replace(one, work=replace(one.work, start_ms=start_ms, stop_ms=stop_ms))
+            replace(one, work=replace(one.work, start_cost_ms=start_ms, stop_cost_ms=stop_ms))
             for one in self.members
         )
         return replace(self, members=members)

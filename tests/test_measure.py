@@ -9,7 +9,7 @@ import pytest
 from kafka_rebalance.report.time_axis import TimeAxis
 from kafka_rebalance.simulator import Run, simulate, stops, totals
 from kafka_rebalance.simulator.files import read
-from kafka_rebalance.simulator.measure import chapters, stops_of, unavailable_ms, unheld
+from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability, unheld
 from test_simulator_laws import drawn
 
 SCENARIOS = 400
@@ -54,8 +54,10 @@ def _check(run: Run, seed: int) -> None:
     # Chapters leave out nothing, and count nothing twice.
     parts = chapters(run)
     assert all(a.to_ms == b.from_ms for a, b in itertools.pairwise(parts)), seed
-    in_parts = sum(unavailable_ms(run, one.from_ms, one.to_ms) for one in parts)
-    assert in_parts == unavailable_ms(run, parts[0].from_ms, run.until_ms), seed
+    unread = unavailability(run)
+    in_parts = sum(unread(one.from_ms, one.to_ms) for one in parts)
+    assert in_parts == unread(parts[0].from_ms, run.until_ms), seed
+    assert unread(0, run.until_ms) == sum(gap.to_ms - gap.from_ms for gap in run.gaps), seed
     # Each stop is of one rebalance, and of nobody who was away.
     assert sum(map(len, stops_of(run).values())) == len(stops(run)), seed
     for one in stops(run):
@@ -69,7 +71,7 @@ def _check(run: Run, seed: int) -> None:
         for start, end in bare.get(hold.partition, ()):
             assert hold.to_ms <= start or end <= hold.from_ms, seed
     sums = totals(run)
-    assert sums.unavailable_ms == unavailable_ms(run, sums.start_up_ms or 0, run.until_ms), seed
+    assert sums.unavailable_ms == unread(sums.start_up_ms or 0, run.until_ms), seed
 
 
 GROUP = """

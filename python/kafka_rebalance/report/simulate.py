@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.simulator import Run, Stopped, Totals, settlings, totals
-from kafka_rebalance.simulator.measure import chapters, stops_of, unavailable_ms
+from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability
 
 from .names import cut
 from .tables import print_table
@@ -43,10 +43,10 @@ def chapter_columns(held: str) -> list[str]:
 
 def chapter_rows(run: Run) -> list[list[str]]:
     """A row a rebalance; and one for each happening that leaves something unread by itself."""
-    stopped = stops_of(run)
+    stopped, unread_between = stops_of(run), unavailability(run)
     rows = []
     for one in chapters(run):
-        unread_ms = unavailable_ms(run, one.from_ms, one.to_ms)
+        unread_ms = unread_between(one.from_ms, one.to_ms)
         row = [f"{one.from_ms / 1000:,.1f}", cut(one.what, 34)]
         if one.rebalance is not None:
             took = one.rebalance.duration_ms

@@ -4,13 +4,14 @@ Everything is counted from the moment when the group was settled for the first t
 it never was): starting it is a time of its own. Times in ms.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from .holds import Gap, Hold
-from .run import Rebalance, Run
+from .run import Absence, Rebalance, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +104,18 @@ def stops(run: Run) -> list[Stopped]:
     A process that is down or stuck is not stopped by a rebalance; and who is assigned nothing has
     stopped only until it knows that.
     """
+    away: dict[str, list[Absence]] = {}
+    for one in run.absences:
+        away.setdefault(one.member, []).append(one)
+    empty: dict[str, list[int]] = {}
+    for member, at in run.empty_handed:
+        empty.setdefault(member, []).append(at)
     found = []
     for member, worked in _working(run).items():
-        away = [one for one in run.absences if one.member == member]
-        empty = [at for name, at in run.empty_handed if name == member]
         for before, after in pairwise(worked):
-            if not any(one.from_ms <= after[0] and one.to_ms >= before[1] for one in away):
-                end = min([after[0], *(at for at in empty if at >= before[1])])
+            gone = away.get(member, ())
+            if not any(one.from_ms <= after[0] and one.to_ms >= before[1] for one in gone):
+                end = min([after[0], *(at for at in empty.get(member, ()) if at >= before[1])])
                 found.append(Stopped(member, before[1], end))
     return sorted(found, key=lambda one: one.from_ms)
 
@@ -202,9 +208,18 @@ def unworked(run: Run) -> list[tuple[int, int]]:
     return steps
 
 
-def unavailable_ms(run: Run, from_ms: int, to_ms: int) -> int:
-    """Partition-ms that nobody worked on, between two times."""
-    return sum(max(0, min(gap.to_ms, to_ms) - max(gap.from_ms, from_ms)) for gap in run.gaps)
+def unavailability(run: Run) -> Callable[[int, int], int]:
+    """Gives partition-ms that nobody worked on between two times, for one run."""
+    steps = unworked(run)
+    times = [at for at, _ in steps]
+    lengths = (later - at for at, later in pairwise(times))
+    areas = [0, *accumulate(count * ms for (_, count), ms in zip(steps, lengths, strict=False))]
+
+    def until(at_ms: int) -> int:
+        place = bisect_right(times, at_ms) - 1
+        return areas[place] + steps[place][1] * (at_ms - times[place])
+
+    return lambda from_ms, to_ms: until(to_ms) - until(from_ms)
 
 
 def unheld(run: Run) -> list[Gap]:

@@ -164,7 +164,7 @@ class Herder:
             shares = assign_eager(list(told), self.joined_with.connectors)
             return tuple((member, _encode(common, shares[member])) for member in told)
         spec = ConnectSpec(
-            {member: _work(one.assignment) for member, one in told.items()},
+            {member: work_told(one.assignment) for member, one in told.items()},
             self.joined_with.connectors,
             self.config.scheduled_rebalance_max_delay_ms,
             response.generation_id,
@@ -188,9 +188,9 @@ class Herder:
             state.arrived = assignment  # and every further poll throws
             return
         self.is_rejoin_requested = False
-        work = _work(told)
+        work = work_told(told)
         if told.version > EAGER:
-            revoked = _revoked(told)
+            revoked = work_revoked(told)
             self._stop(state, revoked, is_revoked=True)
             work = work + ((self.work or NOTHING) - revoked)
         self.assignment, self.work = told, work
@@ -248,7 +248,7 @@ class Herder:
             state.effects.append(Start(new))
         self.running = self.running + new
         self.is_resolved = True
-        if _revoked(self.assignment):
+        if work_revoked(self.assignment):
             self.assignment = replace(self.assignment, revoked_connectors=(), revoked_tasks=())
             self.is_rejoin_requested = True
 
@@ -302,11 +302,13 @@ def _encode(common: ConnectAssignment, work: Work, revoked: Work = NOTHING) -> b
     return encode_connect_assignment(told)
 
 
-def _work(told: ConnectAssignment | None) -> Work:
+def work_told(told: ConnectAssignment | None) -> Work:
+    """What an assignment gives."""
     if told is None:
         return NOTHING
     return Work(told.connectors, tuple(Task(*task) for task in told.tasks))
 
 
-def _revoked(told: ConnectAssignment) -> Work:
+def work_revoked(told: ConnectAssignment) -> Work:
+    """What an assignment takes."""
     return Work(told.revoked_connectors, tuple(Task(*task) for task in told.revoked_tasks))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from kafka_rebalance.assignors.connect import Task, Work
+from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.coordinator import (
     ErrorCode,
     FindCoordinator,
@@ -52,7 +52,7 @@ from .events import (
     Start,
     Stop,
 )
-from .herder import PROTOCOLS
+from .herder import PROTOCOLS, work_revoked, work_told
 
 _MEMBER = re.compile(r"([^,\[\]]+)(?:\[([^\[\]]*)\])?")
 _CONNECT = "connect"
@@ -113,7 +113,7 @@ def request_line(request: Request) -> str:
             report = decode_connect_metadata(protocols[0].metadata)
             parts.append(f"offset={report.config_offset}")
             if report.assignment is not None:
-                parts.append(f"runs={_work_of(report.assignment)}")
+                parts.append(f"runs={work_line(work_told(report.assignment))}")
         case SyncGroup(member_id=member_id, generation_id=generation, protocol_type="connect"):
             parts.append(membership(member_id, generation))
             parts += [_told_line(name, data) for name, data in request.assignments]
@@ -209,16 +209,12 @@ def partition(command: Command, name: str) -> TopicPartition:
 # Connect ------------------------------------------------------------------------------------------
 
 
-def _work_of(told: ConnectAssignment) -> str:
-    return work_line(Work(told.connectors, tuple(Task(*task) for task in told.tasks)))
-
-
 def _told_line(member_id: str, data: bytes) -> str:
     """What a leader tells a worker: `m=(c c-0) revoked=(d) offset=3 delay=5000`."""
     told = decode_connect_assignment(data)
-    parts = [f"{member_id}={_work_of(told)}"]
-    if told.revoked_connectors or told.revoked_tasks:
-        revoked = Work(told.revoked_connectors, tuple(Task(*task) for task in told.revoked_tasks))
+    parts = [f"{member_id}={work_line(work_told(told))}"]
+    revoked = work_revoked(told)
+    if revoked:
         parts.append(f"revoked={work_line(revoked)}")
     parts.append(f"offset={told.config_offset}")
     if told.delay_ms:

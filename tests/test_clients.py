@@ -1,165 +1,96 @@
-"""The plug-ins for Python clients: through the clients' own types, to the answers of the core."""
+"""The plug-ins as leaders: through the clients' own functions, to the answers of Kafka's classes."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+import random
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import kafka_rebalance as kr
-from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance import Topic, TopicPartition, wire
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
 
 import aiokafka.coordinator.assignors.abstract as aiokafka_base
 import kafka.coordinator.assignors.abstract as kafka_base
-from aiokafka.coordinator.protocol import (
-    ConsumerProtocolMemberAssignment,
-    ConsumerProtocolMemberMetadata,
-)
-from kafka.protocol.consumer.group import JoinGroupResponse
-from kafka.protocol.consumer.metadata import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-)
 
+from client_members import Aiokafka, Java, Joined, KafkaPython
+from kafka_rebalance.assignors.objects import Range
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
 
+if TYPE_CHECKING:
+    from oracle import Oracle
+
 KAFKA = [ours_kafka.Range, ours_kafka.RoundRobin, ours_kafka.Sticky, ours_kafka.CooperativeSticky]
 AIOKAFKA = [ours_aiokafka.Range, ours_aiokafka.RoundRobin, ours_aiokafka.Sticky]
-TOPICS = (Topic("orders", 7), Topic("refunds", 4))
-SUBSCRIPTIONS = {
-    "same": [("orders", "refunds")] * 4,
-    "different": [("orders",), ("orders", "refunds"), ("refunds",), ("orders", "nowhere")],
-}
+PLUG_INS = [*((KafkaPython, one) for one in KAFKA), *((Aiokafka, one) for one in AIOKAFKA)]
+RACKS = ("a", "b", "c")
 
 
-class Cluster:
-    """Metadata of TOPICS, and of nothing else."""
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        counts = {topic.name: topic.partitions for topic in TOPICS}
-        return set(range(counts[topic])) if topic in counts else None
-
-
-def rounds(assignor: str, subscriptions: list[tuple[str, ...]], *, keeps: bool) -> list[GroupSpec]:
-    """Three rounds of a group by the core: what its leader is asked, a member more each time."""
-    members: list[Member] = []
-    groups = []
-    for generation, topics in enumerate(subscriptions[1:], 1):
-        first = len(members) or 2
-        members += [Member(f"m{n}", subscriptions[n]) for n in range(len(members), first)]
-        if len(members) > 2 or generation > 1:
-            members.append(Member(f"m{len(members)}", topics))
-        group = GroupSpec("g", TOPICS, tuple(members), assignor)
-        groups.append(group)
-        answer = kr.assign(group)
-        members = [
-            Member(
-                m.member_id,
-                m.topics,
-                owned_partitions=answer[m.member_id] if keeps else (),
-                generation_id=generation if keeps else None,
-            )
-            for m in members
-        ]
-    return groups
+def drawn_topics(rng: random.Random) -> list[Topic]:
+    """Some with racks, a broker without one among them."""
+    topics = []
+    for name in ("orders", "refunds", "zones"):
+        count = rng.randint(1, 7)
+        replicas = [tuple(rng.sample((*RACKS, None), rng.randint(1, 3))) for _ in range(count)]
+        topics.append(Topic(name, count, tuple(replicas) if rng.random() < 0.7 else None))
+    return topics
 
 
-def by_topic(owned: tuple[TopicPartition, ...]) -> list[tuple[str, list[int]]]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in owned:
-        topics.setdefault(topic, []).append(partition)
-    return list(topics.items())
-
-
-def kafka_member(plug_in: Any, member: Member) -> Any:
-    """A member that was given what it owns, sends its metadata, and is read by the leader."""
-    own = plug_in()
-    if member.generation_id is not None:
-        given = ConsumerProtocolAssignment(0, by_topic(member.owned_partitions), b"")
-        own.on_assignment(given, member.generation_id)
-    sent = ConsumerProtocolSubscription.decode(own.metadata(set(member.topics)).encode())
-    return JoinGroupResponse.JoinGroupResponseMember(
-        member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=sent
+def drawn_member(rng: random.Random, n: int, topics: list[Topic], assignor: str) -> Joined:
+    """Any version, with claims and generations in the field, in the user data, in both, in none."""
+    names = [topic.name for topic in topics]
+    wanted = sorted(rng.sample([*names, "nowhere"], rng.randint(1, 4)))
+    claims = [
+        TopicPartition(topic.name, p)
+        for topic in topics
+        for p in range(topic.partitions)
+        if topic.name in wanted and rng.random() < 0.3
+    ]
+    user_data = None
+    if rng.random() < 0.8:
+        generation = rng.choice((-1, 3, 4))
+        if assignor == "sticky":
+            user_data = wire.encode_sticky_user_data(claims, generation)
+        elif assignor == "cooperative-sticky":
+            user_data = wire.encode_cooperative_user_data(generation)
+    sent = wire.Subscription(
+        tuple(wanted),
+        user_data,
+        tuple(claims) if assignor == "cooperative-sticky" else (),
+        rng.choice((None, 3, 4)),
+        rng.choice((None, *RACKS)),
+        rng.randint(0, 3),
     )
+    instance_id = f"i{9 - n}" if rng.random() < 0.3 else None
+    return Joined(f"m{rng.randrange(10**6)}-{n}", instance_id, wire.encode_subscription(sent))
 
 
-@pytest.mark.parametrize("subscriptions", SUBSCRIPTIONS)
-@pytest.mark.parametrize("plug_in", KAFKA)
-def test_kafka_python_answers_as_the_core_does(plug_in: Any, subscriptions: str) -> None:
-    keeps = "sticky" in plug_in.name
-    for group in rounds(plug_in.name, SUBSCRIPTIONS[subscriptions], keeps=keeps):
-        members = [kafka_member(plug_in, member) for member in group.members]
-        answer = plug_in().assign(Cluster(), members)
-        expected = kr.assign(group)
-        assert list(answer) == list(expected)
-        for member_id, assignment in answer.items():
-            read = ConsumerProtocolAssignment.decode(assignment.encode())
-            given = [
-                (topic, list(partitions)) for topic, partitions in by_topic(expected[member_id])
-            ]
-            assert [(t, list(ps)) for t, ps in read.assigned_partitions] == given
-
-
-@pytest.mark.parametrize("subscriptions", SUBSCRIPTIONS)
-@pytest.mark.parametrize("plug_in", AIOKAFKA)
-def test_aiokafka_answers_as_the_core_does(plug_in: Any, subscriptions: str) -> None:
-    keeps = plug_in.name == "sticky"
-    for group in rounds(plug_in.name, SUBSCRIPTIONS[subscriptions], keeps=keeps):
-        members = {}
-        for member in group.members:
-            mine: Any = type("Mine", (plug_in,), {})
-            if member.generation_id is not None:
-                given = ConsumerProtocolMemberAssignment(0, by_topic(member.owned_partitions), b"")
-                mine.on_assignment(given)
-            sent = mine.metadata(set(member.topics)).encode()
-            members[member.member_id] = ConsumerProtocolMemberMetadata.decode(sent)
-        answer = plug_in.assign(Cluster(), members)
-        expected = kr.assign(_without_generations(group))
-        for member_id, assignment in answer.items():
-            assert [tuple(tp) for tp in assignment.partitions()] == [
-                tuple(tp)
-                for topic, partitions in by_topic(expected[member_id])
-                for tp in [(topic, p) for p in partitions]
-            ]
-
-
-def _without_generations(group: GroupSpec) -> GroupSpec:
-    """aiokafka's assignors are never told the generation: histories carry -1."""
-    return group.edited(
-        members=tuple(
-            Member(
-                m.member_id,
-                m.topics,
-                owned_partitions=m.owned_partitions,
-                generation_id=None if m.generation_id is None else -1,
-            )
-            for m in group.members
-        )
-    )
-
-
-def test_what_is_sent_has_owned_partitions_generation_and_rack() -> None:
-    own = ours_kafka.CooperativeSticky(rack_id="b")
-    own.on_assignment(ConsumerProtocolAssignment(0, [("u", [3, 1]), ("t", [0])], b""), 7)
-    sent = ConsumerProtocolSubscription.decode(own.metadata({"u", "t"}).encode())
-    assert (sent.topics, sent.generation_id, sent.rack_id) == (["t", "u"], 7, "b")
-    owned = [(entry.topic, list(entry.partitions)) for entry in sent.owned_partitions]
-    assert owned == [("t", [0]), ("u", [1, 3])]
-    assert sent.user_data == (7).to_bytes(4, "big")
-    # A member before its first assignment sends no generation.
-    assert ours_kafka.CooperativeSticky().metadata(["t"]).generation_id == -1
-
-
-def test_static_members_and_racks_reach_the_assignor() -> None:
-    first = kafka_member(ours_kafka.Range, Member("z", ("orders",), group_instance_id="a"))
-    second = kafka_member(ours_kafka.Range, Member("b", ("orders",)))
-    answer = ours_kafka.Range().assign(Cluster(), [second, first])
-    assert answer["z"].assigned_partitions == [("orders", [0, 1, 2, 3])]
+@pytest.mark.oracle
+@pytest.mark.parametrize(("client", "plug_in"), PLUG_INS)
+def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle: Oracle) -> None:
+    """Drawn groups of members of every version, with racks and static members."""
+    rng = random.Random(f"{client.__name__} {plug_in.name}")
+    racks_count = instances_count = 0
+    for _ in range(150):
+        topics = drawn_topics(rng)
+        joined = [drawn_member(rng, n, topics, plug_in.name) for n in range(rng.randint(2, 5))]
+        first = joined[0].member_id
+        ours = client(first, [plug_in], ["orders"], topics)
+        java = Java(first, Range(), ["orders"], topics, oracle)
+        answer = ours.lead(5, joined, plug_in.name)
+        assert answer == java.lead(5, joined, plug_in.name)
+        bare = [Topic(topic.name, topic.partitions) for topic in topics]
+        ours = client(first, [plug_in], ["orders"], bare)
+        racks_count += ours.lead(5, joined, plug_in.name) != answer
+        dynamic = [Joined(one.member_id, None, one.metadata) for one in joined]
+        instances_count += java.lead(5, dynamic, plug_in.name) != answer
+    # The draw has groups in which racks and instance ids decide, where the assignor looks at them.
+    assert (racks_count > 5) == (plug_in.name != "roundrobin")
+    assert (instances_count > 5) == (plug_in.name in ("range", "roundrobin"))
 
 
 @pytest.mark.parametrize(

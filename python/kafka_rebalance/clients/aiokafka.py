@@ -13,7 +13,7 @@ from types import MethodType
 from typing import Any, ClassVar
 
 from kafka_rebalance.errors import MissingExtra, WireError
-from kafka_rebalance.model import Member, TopicPartition
+from kafka_rebalance.model import TopicPartition
 from kafka_rebalance.wire import (
     Subscription,
     decode_subscription,

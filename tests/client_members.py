@@ -28,7 +28,7 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.metadata import MetadataResponse
 
-from kafka_rebalance import GroupSpec, Topic, TopicPartition, wire
+from kafka_rebalance import Topic, TopicPartition, wire
 from kafka_rebalance.assignors.protocol import RebalanceProtocol
 
 if TYPE_CHECKING:
@@ -272,6 +272,16 @@ async def _nothing() -> None:
     pass
 
 
+def topic_to_json(topic: Topic) -> dict[str, Any]:
+    """As it stands in a contract line."""
+    fields = {"name": topic.name, "partitions": topic.partitions}
+    return fields if topic.racks is None else {**fields, "racks": topic.racks}
+
+
+class KafkaThrows(Exception):
+    """Kafka's class has no answer."""
+
+
 class Java:
     """A Java consumer; as the leader it asks Kafka's own classes."""
 
@@ -313,22 +323,26 @@ class Java:
         )
 
     def lead(self, generation: int, joined: Sequence[Joined], assignor: str) -> dict[str, bytes]:
-        members = tuple(
-            wire.sent_member(
-                one.member_id,
-                wire.decode_subscription(one.metadata),
-                assignor,
-                group_instance_id=one.group_instance_id,
-            )
-            for one in joined
-        )
-        group = GroupSpec(GROUP, tuple(self._cluster), members, assignor)
-        answer = self._oracle.ask(group.to_dict())["assignment"]
+        group = {
+            "assignor": assignor,
+            "topics": [topic_to_json(topic) for topic in self._cluster],
+            "members": [
+                {
+                    "member_id": one.member_id,
+                    "group_instance_id": one.group_instance_id,
+                    "subscription": one.metadata.hex(),
+                }
+                for one in joined
+            ],
+        }
+        answer = self._oracle.ask(group)
+        if "error" in answer:
+            raise KafkaThrows(answer["error"])
         return {
             member_id: wire.encode_assignment(
                 wire.AssignmentData(tuple(TopicPartition(*tp) for tp in given))
             )
-            for member_id, given in answer.items()
+            for member_id, given in answer["assignment"].items()
         }
 
     def take(self, generation: int, assignment: bytes, assignor: str) -> None:

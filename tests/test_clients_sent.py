@@ -112,7 +112,7 @@ def claims(member: Any, assignor: str) -> set[TopicPartition]:
 
 
 def test_a_cooperative_member_claims_what_it_still_holds() -> None:
-    """Its client gives up partitions of topics it left before it joins; L2 of the live review."""
+    """Its client gives up partitions of topics it left before it joins."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.subscribe(["refunds"])

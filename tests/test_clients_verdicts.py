@@ -30,9 +30,6 @@ pytestmark = pytest.mark.oracle
 
 DOCS = (Path(__file__).parent.parent / "docs" / "clients.md").read_text("utf-8")
 
-Owned = "Mapping[str, tuple[int, Sequence[TopicPartition]]]"
-"""By member, the generation and what it was given."""
-
 
 def answers(
     topics: Mapping[str, int],
@@ -64,6 +61,11 @@ def answers(
     return {m: list(wire.decode_assignment(given).partitions) for m, given in told[0].items()}
 
 
+def alike(members: Sequence[str], topics: Mapping[str, int]) -> dict[str, list[str]]:
+    """All subscribe to all topics."""
+    return {member_id: list(topics) for member_id in members}
+
+
 def shown(answer: Mapping[str, Sequence[TopicPartition]]) -> dict[str, str]:
     return {m: " ".join(f"{topic}-{p}" for topic, p in given) for m, given in answer.items()}
 
@@ -71,9 +73,9 @@ def shown(answer: Mapping[str, Sequence[TopicPartition]]) -> dict[str, str]:
 def test_sticky_assignor1(oracle: Oracle) -> None:
     """Java lists a survivor's own partitions first, then what it gains; and gives others."""
     topics = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
-    first = answers(topics, dict.fromkeys(("C0", "C1", "C2"), [*topics]), {}, oracle)
+    first = answers(topics, alike(("C0", "C1", "C2"), topics), {}, oracle)
     owned = {m: (-1, first[m]) for m in ("C0", "C2")}
-    then = answers(topics, dict.fromkeys(("C0", "C2"), [*topics]), owned, oracle)
+    then = answers(topics, alike(("C0", "C2"), topics), owned, oracle)
     assert shown(then) == {"C0": "t0-0 t0-1 t3-0 t1-1", "C2": "t1-0 t2-1 t2-0 t3-1"}
     assert {tp for tp in then["C0"] if tp.topic == "t2"} == set()  # the test wants t2-0 there
 
@@ -102,12 +104,12 @@ def test_sticky_add_remove_topic_two_consumers(oracle: Oracle) -> None:
 def test_assignment_with_multiple_generations2(oracle: Oracle) -> None:
     """What C1 and C3 claim is older than C2's: Java does not give it back, as the test wants."""
     topics = {"t": 6}
-    first = answers(topics, dict.fromkeys(("C1", "C2", "C3"), ["t"]), {}, oracle)
+    first = answers(topics, alike(("C1", "C2", "C3"), topics), {}, oracle)
     assert shown(first) == {"C1": "t-0 t-3", "C2": "t-1 t-4", "C3": "t-2 t-5"}
     alone = answers(topics, {"C2": ["t"]}, {"C2": (1, first["C2"])}, oracle)
     assert len(alone["C2"]) == 6
     owned = {"C1": (1, first["C1"]), "C2": (2, alone["C2"]), "C3": (1, first["C3"])}
-    then = answers(topics, dict.fromkeys(("C1", "C2", "C3"), ["t"]), owned, oracle)
+    then = answers(topics, alike(("C1", "C2", "C3"), topics), owned, oracle)
     assert shown(then) == {"C1": "t-2 t-4", "C2": "t-0 t-1", "C3": "t-3 t-5"}
 
 
@@ -149,7 +151,9 @@ def mass_join(leader: str, waves: Sequence[int], oracle: Oracle) -> tuple[int, l
 
 
 @pytest.mark.parametrize(
-    "waves", [[60], [1, 59], [1, 19, 40], [1, *[10] * 5, 9]], ids=lambda waves: f"{len(waves)} waves"
+    "waves",
+    [[60], [1, 59], [1, 19, 40], [1, *[10] * 5, 9]],
+    ids=lambda waves: f"{len(waves)} waves",
 )
 def test_a_mass_join_takes_a_generation_a_wave_whoever_leads(
     waves: list[int], oracle: Oracle
@@ -164,7 +168,7 @@ def test_a_mass_join_takes_a_generation_a_wave_whoever_leads(
 
 
 def arriving(members: int, over_ms: int, generation_ms: int) -> list[int]:
-    """Waves of members that come at even distances; who comes during a generation joins the next."""
+    """Waves of members that come evenly; who comes during a generation joins the next."""
     arrivals = [n * over_ms // members for n in range(members)]
     waves, since = [1], 0
     while sum(waves) < members:
@@ -176,7 +180,7 @@ def arriving(members: int, over_ms: int, generation_ms: int) -> list[int]:
 
 
 def test_a_slow_leader_gathers_members(oracle: Oracle) -> None:
-    """The same 60 members within 3 s, 300 ms a generation, and what the leader takes beside that."""
+    """The same 60 members within 3 s; 300 ms a generation, and what the leader takes beside."""
     told = {
         leader_ms: mass_join("plug-in", arriving(60, 3_000, 300 + leader_ms), oracle)[0]
         for leader_ms in (10, 1_000)

@@ -3,8 +3,8 @@
 1. Kafka's own answer stands, anomalies and all, which are logged; except that
 2. no member is given a topic that it does not subscribe to. aiokafka's consumer ends with an
    AssertionError there, and the others join again with the claims that led to it, for ever. Kafka's
-   assignor is asked once more, without the claims of topics that members have left and without
-   members that subscribe to nothing: such claims can never be kept.
+   assignor is asked once more, without members that subscribe to nothing, and without the claims
+   that nobody can keep: of topics that a member has left, of partitions that are not there.
 3. If that answer is no better, or Kafka's class throws or never ends, range assigns this
    generation: it needs no claims, and always has an answer. In a cooperative group a partition that
    another member claims waits for the next generation, as with Kafka's own assignor.
@@ -36,7 +36,7 @@ def legal(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
 ) -> Answer:
     """Each member's partitions, members in join order."""
-    for attempt in _attempts(members):
+    for attempt in _attempts(topics, members):
         try:
             spec = GroupSpec(group_id, topics, attempt, max_partitions=_NO_LIMIT)
             answer = assign(spec, assignor)
@@ -57,14 +57,19 @@ def legal(
     return _by_range(group_id, topics, members, cooperative=assignor == _COOPERATIVE)
 
 
-def _attempts(members: tuple[Member, ...]) -> Iterator[tuple[Member, ...]]:
+def _attempts(
+    topics: tuple[Topic, ...], members: tuple[Member, ...]
+) -> Iterator[tuple[Member, ...]]:
     """The members as they are; then without what nobody can keep, where that makes a difference."""
     yield members
+    counts = {topic.name: topic.partitions for topic in topics}
     without = tuple(
         replace(
             member,
             owned_partitions=tuple(
-                tp for tp in member.owned_partitions if tp.topic in member.topics
+                tp
+                for tp in member.owned_partitions
+                if tp.topic in member.topics and 0 <= tp.partition < counts.get(tp.topic, 0)
             ),
         )
         for member in members

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from generated_names import CROWDED, FAMILIES, names, pick
-from generated_shapes import DIFFERENT, PLACES, SHAPES
+from generated_shapes import PLACES, SHAPES, some_idle
 
 Case = dict[str, Any]
 Assign = Callable[[Case], dict[str, Any]]
@@ -139,14 +139,17 @@ class _Story:
         del self.topics[rng.choice([2, 3, 3]) :]
         for topic in self.topics:
             topic.partitions = rng.randint(1, 4)
-        self.shape = rng.choice(DIFFERENT)
+        self.shape = some_idle
+        self.member_racks *= rng.choice([0, 0, 1])
         self._fill(rng.randint(11, 16))
         self.tangle_claims()
 
     def tangle_claims(self) -> None:
+        """Few owners, and members of a newer generation that own nothing."""
         for member in self.members:
-            member.owned, member.generation_id = [], None
-        self._claim_at_random(0.3, most=3, beyond=0.4)
+            owns = self.rng.random() < 0.3
+            member.owned = self._claims(self.rng.randint(1, 3), beyond=0.4) if owns else []
+            member.generation_id = self.generation + self.rng.choice([0, 0, 1])
 
     def _claim_at_random(self, share: float, *, most: int, beyond: float = 0.05) -> None:
         for member in self.members:

@@ -209,7 +209,11 @@ impl<'a> GroupSpec<'a> {
 
     /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
     pub fn static_first(&self) -> &[MemberId] {
-        let order = || static_first(&self.members, self.member_ranks());
+        let order = || {
+            static_first(&self.members, self.member_ranks(), || {
+                self.members_in_order()
+            })
+        };
         self.orders.static_first.get_or_init(order)
     }
 
@@ -419,7 +423,6 @@ impl<'a> GroupBuilder<'a> {
             return Err(GroupError::new("members", problem));
         }
         let mut ids = FxHashMap::default();
-        let mut instances = FxHashMap::default();
         for (i, member) in group.members.iter().enumerate() {
             let first = *ids.entry(member.member_id).or_insert(i);
             if first != i {
@@ -430,15 +433,6 @@ impl<'a> GroupBuilder<'a> {
                         quoted(member.member_id)
                     ),
                 ));
-            }
-            if let Some(instance) = member.group_instance_id {
-                let first = *instances.entry(instance).or_insert(i);
-                if first != i {
-                    return Err(GroupError::new(
-                        format!("members[{i}].group_instance_id"),
-                        format!("{} is already that of members[{first}]", quoted(instance)),
-                    ));
-                }
             }
         }
         Ok(self.group)

@@ -6,10 +6,12 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
+/// How many a table begins with, unless set otherwise.
+pub const DEFAULT_SLOTS: usize = 16;
+
 const TREEIFY_AT: usize = 8;
 const UNTREEIFY_AT: usize = 6;
 const MIN_TREE_TABLE: usize = 64;
-const DEFAULT_TABLE: usize = 16;
 const NONE: u32 = u32::MAX;
 
 /// Orders keys of the same hash: `Comparable.compareTo`.
@@ -40,7 +42,7 @@ struct Node {
 
 impl Default for HashTable {
     fn default() -> Self {
-        Self::with_slots(DEFAULT_TABLE)
+        Self::with_slots(DEFAULT_SLOTS)
     }
 }
 
@@ -137,7 +139,7 @@ impl HashTable {
     }
 
     fn is_full(&self) -> bool {
-        self.node_of.len() > self.slots.len() / 4 * 3
+        4 * self.node_of.len() > 3 * self.slots.len()
     }
 
     fn grow(&mut self, at: usize, tie: Tie) {

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+DEFAULT_SLOTS = 16
+"""How many a table begins with, unless set otherwise."""
+
 _TREEIFY_AT = 8  # nodes that a chain may have; one more makes it a tree
 _UNTREEIFY_AT = 6  # nodes of a split half that becomes a chain again
 _MIN_TREE_TABLE = 64
-_DEFAULT_TABLE = 16
 
 K = TypeVar("K")
 
@@ -45,7 +47,7 @@ def _node(key: K, key_hash: int, tie: Any) -> _Node[K]:
 class HashTable(Generic[K]):
     """A HashMap or HashSet, as far as the order of its keys goes; `slots` is a power of two."""
 
-    def __init__(self, slots: int = _DEFAULT_TABLE) -> None:
+    def __init__(self, slots: int = DEFAULT_SLOTS) -> None:
         self._slots: list[_Slot[K]] = [_Slot([]) for _ in range(slots)]
         self._nodes: dict[K, _Node[K]] = {}
 

@@ -233,14 +233,9 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
     if not group.members:
         raise GroupError("members", "empty; a leader is always a member itself")
     ids: dict[str, int] = {}
-    instances: dict[str, int] = {}
     for i, member in enumerate(group.members):
         at = f"members[{i}]"
         if (first := ids.setdefault(member.member_id, i)) != i:
             problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
             raise GroupError(f"{at}.member_id", problem)
         _validate_member(member, at)
-        instance = member.group_instance_id
-        if instance is not None and (first := instances.setdefault(instance, i)) != i:
-            problem = f"{quoted(instance)} is already that of members[{first}]"
-            raise GroupError(f"{at}.group_instance_id", problem)

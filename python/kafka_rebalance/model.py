@@ -93,6 +93,10 @@ class Member:
 class GroupSpec:
     """A group: topics (any order) and members in join order, which matters.
 
+    `leader_library` is the library whose assignor led the last rebalance, as far as its bytes tell:
+    "java" for Kafka's own answers, also by a plug-in; "librdkafka"; "python" for the assignors of
+    kafka-python and aiokafka. None is unknown.
+
     Errors   GroupError with the field's path: duplicate names or ids, counts out of range, `racks`
              of another length than the topic, no members, more than `max_partitions` partitions
              in all (the memory guard).
@@ -104,6 +108,7 @@ class GroupSpec:
     assignor: str | None = None
     generation_id: int | None = None
     max_partitions: InitVar[int] = MAX_PARTITIONS
+    leader_library: str | None = None
     _interned: "_core.Interned | None" = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, max_partitions: int) -> None:
@@ -134,7 +139,7 @@ class GroupSpec:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)
-        return GroupSpec, (*fields, self.limit)
+        return GroupSpec, (*fields, self.limit, self.leader_library)
 
     def to_dict(self) -> dict[str, Any]:
         """The contract line, absent fields left out."""
@@ -164,6 +169,7 @@ class GroupSpec:
             self.assignor if assignor is None else assignor,
             self.generation_id if generation_id is None else generation_id,
             max_partitions=self.limit,
+            leader_library=self.leader_library,
         )
 
     @property

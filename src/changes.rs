@@ -125,7 +125,7 @@ fn add_members(
     };
     let mut model = group.members[model].clone();
     if let Some(name) = rack {
-        model.rack = group.rack(name);
+        model.rack = group.rack(name).filter(|_| model.as_sent.sends_rack());
     }
     model.owned.clear();
     model.generation_id = None;

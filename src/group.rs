@@ -68,6 +68,10 @@ impl AsSent {
     pub fn version(self) -> u8 {
         self.subscription_version.unwrap_or(NEWEST_SUBSCRIPTION)
     }
+
+    pub fn sends_rack(self) -> bool {
+        self.version() >= 3
+    }
 }
 
 pub struct Member<'a> {
@@ -305,7 +309,7 @@ impl<'a> GroupBuilder<'a> {
 
     pub fn member(&mut self, fields: MemberFields<'a>) {
         self.share_subscription();
-        let sends_rack = fields.as_sent.version() >= 3;
+        let sends_rack = fields.as_sent.sends_rack();
         let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
         let rack = rack.map(|rack| self.rack_id(rack));
         let topics = self.group.subscriptions.len() as u32;

@@ -50,7 +50,7 @@ def test_t1_a_removed_topic_takes_one_round(engine: Engine) -> None:
 def test_t1_a_topic_that_a_member_left_is_handed_out_at_once(engine: Engine) -> None:
     plan = kr.plan(_t1(), None, ["resubscribe=m1:a"], engine=engine)
     assert B in plan.rounds[0].gained["m2"]
-    assert plan.rounds[0].withheld.partitions == ()
+    assert all(B not in withheld for withheld in plan.rounds[0].withheld.values())
     # m1 gave it up before it joined, so that nobody read it during the round.
     assert plan.rounds[0].unavailable == (B,)
     assert _figures(_t1(), "resubscribe=m1:a")["unavailable"] == len(plan.unavailable)
@@ -71,7 +71,7 @@ def test_l1_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None
 
 
 def test_l4_a_client_that_never_sends_a_generation(engine: Engine) -> None:
-    """Two members of aiokafka's sticky and one of Java: a newcomer's claims are none, theirs old."""
+    """Two members of aiokafka's sticky and one of Java; the newcomer is like the former."""
     members = tuple(
         kr.Member(
             f"m{p}",

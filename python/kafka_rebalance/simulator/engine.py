@@ -125,8 +125,8 @@ class Simulation:
                 self._broker.receive(send.node_id, received, name, self.now_ms)
                 if isinstance(send.request, JoinGroup) and send.request.group_instance_id:
                     self._wake_replaced()
-            case Reply(name, incarnation, request_id, response):
-                self._tell(name, incarnation, m.Answered(request_id, response))
+            case Reply():
+                self._answer(event)
             case Wake(name, incarnation):
                 if self._is_due(name, Wake):
                     self._tell(name, incarnation, m.Tick())
@@ -160,6 +160,22 @@ class Simulation:
                     self._say_silent(member_id, self.now_ms)  # sessions start anew
             case Happening():
                 self._happen(event)
+
+    def _answer(self, event: Reply) -> None:
+        """A response is there, and read at once or with the application's next poll."""
+        process, response = self._processes[event.process], event.response
+        if process.incarnation == event.incarnation:
+            member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
+            at = process.reads_at_ms(self.now_ms)
+            if at > self.now_ms:
+                # The group may go on without a member that sends no heartbeats before it reads.
+                self._say_silent(member_id, self.now_ms)
+                self._push(at, event)
+                return
+            if member_id in self._silent and not process.frozen_until_ms:
+                self._silent.discard(member_id)
+                self._broker.heard(self.scenario.group_id, member_id, self.now_ms)
+        self._tell(event.process, event.incarnation, m.Answered(event.request_id, response))
 
     def _happen(self, event: Happening) -> None:
         process = self._processes.get(event.member)

@@ -165,11 +165,18 @@ class Process:
         if wanted is None:
             return None
         at = max(now_ms, wanted, self.busy_until_ms, self.polls_from_ms, self.frozen_until_ms)
+        return at if self.member.is_in_poll else self._end_of_batch_ms(at)
+
+    def reads_at_ms(self, now_ms: int) -> int:
+        """When the process reads an answer that has come: at its next poll, or at once."""
+        if not isinstance(self.member, Consumer) or not self.member.reads_in_poll:
+            return now_ms
+        return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
+
+    def _end_of_batch_ms(self, at: int) -> int:
+        """When the application polls, where it may be in the middle of its records."""
         process = self.plan.work.process_ms
-        if process and self.held:
-            # In the middle of its records: the next poll is at the end of the batch.
-            at += (self.phase_ms - at) % process
-        return at
+        return at + (self.phase_ms - at) % process if process and self.held else at
 
 
 def _gives_up(effects: list[MemberEffect]) -> bool:

@@ -175,6 +175,7 @@ class Simulation:
             if member_id in self._silent and not process.frozen_until_ms:
                 self._silent.discard(member_id)
                 self._broker.heard(self.scenario.group_id, member_id, self.now_ms)
+                process.owes_heartbeat = True
         self._tell(event.process, event.incarnation, m.Answered(event.request_id, response))
 
     def _happen(self, event: Happening) -> None:
@@ -304,6 +305,7 @@ class Simulation:
             return
         wake, poll = member.next_deadline_ms(), process.poll_at_ms(self.now_ms)
         works = process.polls_from_ms <= self.now_ms and not process.frozen_until_ms
+        works = works and not process.owes_heartbeat
         if works and self._is_at_rest(member) and wake is not None and wake > self.now_ms:
             process.idle_since_ms = self.now_ms
             self._pending.pop((process.name, Wake), None)

@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.coordinator import SyncGroup
+from kafka_rebalance.coordinator import Heartbeat, SyncGroup
 from kafka_rebalance.member import (
     Assigned,
     Consumer,
@@ -52,6 +52,7 @@ class Process:
     frozen_until_ms: int = 0
     is_cold: bool = True  # it has not answered a JoinGroup yet
     idle_since_ms: int | None = None  # nothing is simulated since; its heartbeats are vouched for
+    owes_heartbeat: bool = False  # its session runs at the coordinator, and only a heartbeat ends it
     gave_up_in: int = -1  # the generation in which it gave something up, and so joins once more
     crashed: Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
@@ -89,7 +90,7 @@ class Process:
             self.member = Consumer(config, rng=rng)
         self.busy_until_ms = self.polls_from_ms = self.frozen_until_ms = 0
         self.idle_since_ms = self.crashed = None
-        self.is_cold = True
+        self.is_cold, self.owes_heartbeat = True, False
         self.started.clear()
         return self.member
 
@@ -134,6 +135,7 @@ class Process:
                     if self.is_cold and isinstance(request, SyncGroup):
                         at += self.plan.work.cold_ms
                         self.is_cold = False
+                    self.owes_heartbeat &= not isinstance(request, Heartbeat)
                     sends.append((at, effect))
                 case Fatal():
                     self.crashed = effect

@@ -1,12 +1,16 @@
 """Laws of simulated runs, in 10,000 drawn scenarios: crashes, pauses, moves, growth, everything.
 
+Members subscribe by name or by pattern; topics are created, brokers are away and come back without
+their topics.
+
 Each is played once, and its journal played again on new state machines.
 """
 
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -66,28 +70,38 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         stop_cost_ms=rng.choice((0, 20)),
         parallel=rng.choice((1, 4)),
     )
-    topics = {name: TopicPlan(partitions=rng.randint(1, 8)) for name in ("t", "u")}
+    racks = (("a", "b"), ("b",)) if rng.random() < 0.3 else None
+    config = replace(config, client_rack="a" if racks else "")
+    known = ("t", "u", "late")
+    topics = {name: TopicPlan(partitions=rng.randint(1, 8), racks=racks) for name in known}
+    by_pattern = rng.random() < 0.3
     members = tuple(
         MemberPlan(
             name=f"c{n}",
             config=config,
-            topics=("t", "u") if rng.random() < 0.8 else ("t",),
+            **_wants(rng.choice((known, known, ("t",), ("late", "u"))), by_pattern=by_pattern),
             start_ms=rng.choice((0, rng.randrange(60_000))),
             work=work,
         )
         for n in range(rng.randint(1, 5))
     )
     # Somebody subscribes to everything, and is up at the end.
-    members = (MemberPlan(name="keeper", config=config, topics=("t", "u"), work=work), *members)
-    happenings = []
+    wants = _wants(known, by_pattern=by_pattern)
+    members = (MemberPlan(name="keeper", config=config, **wants, work=work), *members)
+    happenings: list[Happening] = []
     for _ in range(rng.randint(0, 6)):
         at = rng.randrange(120_000)
         name = rng.choice(members[1:]).name
         kind = rng.choice([kind for kind in Kind if kind not in (Kind.CREATE, Kind.DELETE)])
-        if kind is Kind.GROW and any(one.kind is Kind.GROW for one in happenings):
-            continue  # topics only grow
+        once = (Kind.GROW, Kind.CREATE_TOPIC)
+        if kind in once and any(one.kind is kind for one in happenings):
+            continue  # topics only grow, and are created once
         if kind is Kind.GROW:
             happenings.append(Happening(at_ms=at, kind=kind, topic="t", partitions=9))
+        elif kind is Kind.CREATE_TOPIC:
+            happenings.append(Happening(at_ms=at, kind=kind, topic="late"))
+        elif kind is Kind.AWAY:
+            happenings.append(_away(rng, at, has_racks=racks is not None))
         elif kind is Kind.MOVE:
             happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 3_000))))
         else:
@@ -104,6 +118,23 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         network=Network(delay_ms=rng.choice((1, 20)), spread_ms=rng.choice((0, 30))),
     )
     return scenario.with_static_members() if rng.random() < 0.3 else scenario
+
+
+def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:
+    return {"pattern": "|".join(names)} if by_pattern else {"topics": names}
+
+
+def _away(rng: random.Random, at: int, *, has_racks: bool) -> Happening:
+    """A broker: of all topics, of some, or of a rack; not always the coordinator."""
+    of: dict[str, Any] = rng.choice(({}, {"topics": ("t",)}, {"rack": "b"} if has_racks else {}))
+    return Happening(
+        at_ms=at,
+        kind=Kind.AWAY,
+        for_ms=rng.choice((0, 500, 10_000)),
+        coordinates=rng.random() < 0.5,
+        unseen_ms=rng.choice((0, 800, 4_000)),
+        **of,
+    )
 
 
 @pytest.mark.parametrize("assignors", [("range",), ("cooperative-sticky",)])
@@ -138,7 +169,7 @@ def check_generations(run: Run, seed: int) -> None:
 
 def _check_the_end(scenario: Scenario, run: Run, seed: int) -> None:
     """E04: when changes stop the group settles in time; and everything is held, by one."""
-    changed = [one.at_ms + one.for_ms for one in scenario.happenings]
+    changed = [one.at_ms + one.for_ms + one.unseen_ms for one in scenario.happenings]
     config = scenario.members[0].config
     assert isinstance(config, ConsumerConfig)
     bound = (

@@ -52,7 +52,7 @@ class Process:
     frozen_until_ms: int = 0
     is_cold: bool = True  # it has not answered a JoinGroup yet
     idle_since_ms: int | None = None  # nothing is simulated since; its heartbeats are vouched for
-    owes_heartbeat: bool = False  # its session runs at the coordinator, and only a heartbeat ends it
+    owes_heartbeat: bool = False  # its session runs at the coordinator until the next one
     gave_up_in: int = -1  # the generation in which it gave something up, and so joins once more
     crashed: Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)

@@ -12,7 +12,10 @@ from kafka_rebalance.simulator import Run, Scenario, settlings, simulate, totals
 from kafka_rebalance.simulator.files import load, ready
 from kafka_rebalance.simulator.journal import Entry, lines
 from kafka_rebalance.simulator.measure import stops_of
+from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 from kafka_rebalance.traces import milliseconds
+
+from .numbers import whole
 
 _VARIANTS = ("eager", "cooperative", "static")
 _FORMATS = (".html", ".png", ".parquet")
@@ -35,9 +38,16 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--seed", type=int, help="in place of the scenario's own")
     parser.add_argument(
+        "--seeds",
+        type=whole(1),
+        metavar="N",
+        help="play N seeds, from the scenario's own on: every figure as a range",
+    )
+    parser.add_argument(
         "--compare",
         metavar="A,B,…",
-        help=f"the same with other members, side by side: {', '.join(_VARIANTS)}",
+        help=f"the same with other members, side by side: {', '.join(_VARIANTS)}; the first two "
+        "are dynamic, also where the scenario's are static, and static ones are cooperative",
     )
     parser.add_argument(
         "--costs",
@@ -72,6 +82,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     # Plain events and states, hardly a cycle among them: looking for any takes a third of the time
     gc.set_threshold(200_000)
+    if args.seeds is not None:
+        _run_seeds(args, _scenarios(args, scenario))
+        return 0
     runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
     if args.json:
         for name, one in runs.items():
@@ -89,8 +102,33 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None:
+    """Every variant under the same seeds."""
+    runs = {name: _play_seeds(name, one, args.seeds) for name, one in scenarios.items()}
+    if args.json:
+        for name, each in runs.items():
+            print(json.dumps(_seeds_json(name, each)))
+        return
+    from kafka_rebalance.report.simulate_seeds import print_seeds
+
+    print_seeds(runs)
+
+
+def _play_seeds(name: str, scenario: Scenario, count: int) -> SeedRuns:
+    from kafka_rebalance.report.progress import time_progress
+
+    with time_progress(name or "simulating", scenario.until_ms * count) as update:
+        return simulate_seeds(
+            scenario,
+            range(scenario.seed, scenario.seed + count),
+            progress=lambda before, now_ms: update(before * scenario.until_ms + now_ms),
+        )
+
+
 def _check(args: argparse.Namespace) -> None:
     """Wrong usage is told before anything is played."""
+    if args.seeds is not None and (args.trace or args.output):
+        args.parser.error("--seeds: goes with tables and --json; --trace and --output show one run")
     if args.trace and (args.json or args.output or args.compare or args.costs):
         args.parser.error("--trace: stands alone; leave out the other options")
     if args.output is None:
@@ -111,7 +149,8 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
     for cost in _listed(args.costs):
         start, _, stop = cost.partition("/")
         costs = (milliseconds(start), milliseconds(stop))
-        if args.costs is not None and None in costs:
+        no_unit = any(each.strip(".0123456789") == "" for each in (start, stop))
+        if args.costs is not None and (None in costs or no_unit):
             args.parser.error(f"--costs: {cost!r} is not two durations, as 50ms/20ms is")
         for name in variants:
             changed = _variant(scenario, name)
@@ -127,11 +166,13 @@ def _listed(said: str | None) -> list[str]:
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Eager, cooperative, or cooperative with instance ids; as it is where there is no name."""
+    """Eager or cooperative without instance ids, cooperative with; no name leaves it as it is."""
     if not name:
         return scenario
     scenario = scenario.with_protocol(eager=name == "eager")
-    return scenario.with_static_members() if name == "static" else scenario
+    if name == "static":
+        return scenario.with_static_members()
+    return scenario.with_dynamic_members()
 
 
 def _play(name: str, scenario: Scenario) -> Run:
@@ -157,6 +198,34 @@ def _write(runs: dict[str, Run], path: Path) -> None:
             draw_runs(runs, path)
         else:
             draw_run(next(iter(runs.values())), path)
+
+
+def _seeds_json(name: str, runs: SeedRuns) -> dict[str, Any]:
+    return {
+        "title": runs.title,
+        "assumed": runs.assumed,
+        "run": name or None,
+        "seeds": list(runs.seeds),
+        "totals": {field: dataclasses.asdict(one) for field, one in runs.spreads().items()},
+        "happenings": [
+            {
+                field: dataclasses.asdict(one) if isinstance(one, Spread) else one
+                for field, one in each._asdict().items()
+            }
+            for each in runs.part_spreads()
+        ],
+        "by_seed": [
+            {
+                "seed": seed,
+                "totals": dataclasses.asdict(sums),
+                "happenings": [each._asdict() for each in parts],
+                "crashed": crashed,
+            }
+            for seed, sums, parts, crashed in zip(
+                runs.seeds, runs.totals, runs.parts, runs.crashed, strict=True
+            )
+        ],
+    }
 
 
 def _json(name: str, run: Run) -> dict[str, Any]:

@@ -55,7 +55,7 @@ from .run import Absence, Run
 from .scenario import Happening, Kind, MemberConfig, Scenario
 
 _BROKER = "broker"
-_START_UP_MS = 10_000  # who starts so soon after the first ones starts with them
+START_UP_MS = 10_000  # who starts so soon after the first ones starts with them
 
 
 class Simulation:
@@ -466,7 +466,7 @@ class Simulation:
         starts = (
             Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             for plan in self.scenario.members
-            if plan.start_ms > first + _START_UP_MS
+            if plan.start_ms > first + START_UP_MS
         )
         return tuple(sorted((*self.scenario.happenings, *starts), key=lambda one: one.at_ms))
 

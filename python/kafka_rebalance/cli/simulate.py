@@ -5,16 +5,27 @@ import dataclasses
 import gc
 import json
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.simulator import Run, Scenario, settlings, simulate, totals
-from kafka_rebalance.simulator.files import load, ready
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.simulator import (
+    Run,
+    Scenario,
+    scenario_from_group,
+    settlings,
+    simulate,
+    totals,
+)
+from kafka_rebalance.simulator.files import load, member_settings, ready
+from kafka_rebalance.simulator.from_group import PLAYABLE
 from kafka_rebalance.simulator.journal import Entry, lines
 from kafka_rebalance.simulator.measure import stops_of
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 from kafka_rebalance.traces import milliseconds
 
+from .groups import BadGroup, add_changes, read_groups, told
 from .numbers import whole
 
 _VARIANTS = ("eager", "cooperative", "static")
@@ -32,6 +43,23 @@ def add_parser(commands: Any) -> None:
         "scenario", nargs="?", help="a file, a ready one's name, or - for standard input"
     )
     parser.add_argument("--list", action="store_true", help="the ready scenarios")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help="a scenario from a group of FILE (contract lines, as `snapshot` writes them; - for "
+        "standard input): its topics, members, assignor and racks, with the changes below",
+    )
+    parser.add_argument("--group", metavar="G", help="with --from: which group")
+    parser.add_argument(
+        "--member",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE",
+        help="with --from: what a group does not tell of its members, as session_timeout=10s or "
+        "process=500ms; repeatable",
+    )
+    add_changes(parser, PLAYABLE)
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object a run")
     parser.add_argument(
         "--trace", action="store_true", help="every message, callback and change of state"
@@ -69,10 +97,12 @@ def run(args: argparse.Namespace) -> int:
         for name in ready():
             print(f"{name:24}{load(name).title}")
         return 0
-    if args.scenario is None:
-        args.parser.error("a scenario is needed; --list has the ready ones")
+    if (args.scenario is None) == (args.source is None):
+        args.parser.error("give either a scenario (--list has the ready ones) or --from FILE")
+    if args.source is None and (args.group or args.member or args.changes):
+        args.parser.error("--group, --member and changes go with --from; a scenario has its own")
     _check(args)
-    scenario = load(args.scenario)
+    scenario = load(args.scenario) if args.source is None else _from_group(args)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:
@@ -100,6 +130,33 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         _write(runs, args.output)
     return 0
+
+
+def _from_group(args: argparse.Namespace) -> Scenario:
+    """The scenario of one group of a file."""
+    args.file, args.bootstrap_server = args.source, None
+    groups = list(islice(read_groups(args), 2))
+    if len(groups) != 1:
+        args.parser.error("--from: name one of the groups with --group")
+    group = groups[0]
+    if isinstance(group, BadGroup):
+        raise GroupError("--from", group.error)
+    config, work = member_settings("--member", _settings(args))
+    try:
+        return scenario_from_group(group, args.changes, config=config, work=work)
+    except GroupError as error:
+        raise GroupError("--from", f"{group.group_id}: {told(error, args.changes)}") from None
+
+
+def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
+    """`process=500ms` as a scenario's file has it."""
+    found: dict[str, str | bool] = {}
+    for said in args.member:
+        key, separator, value = said.partition("=")
+        if not separator:
+            args.parser.error(f"--member: {said!r} is not SETTING=VALUE, as session_timeout=10s is")
+        found[key] = {"true": True, "false": False}.get(value, value)
+    return found
 
 
 def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None:

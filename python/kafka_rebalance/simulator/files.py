@@ -94,6 +94,7 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "create": (("connectors",), ()),
     "delete": (("connectors",), ()),
 }
+_OF_THE_GROUP = ("group_id", "group_instance_id", "client_rack", "partition_assignment_strategy")
 _MOST_MEMBERS = 100_000
 _MOST_CONNECTORS = 100_000
 
@@ -206,7 +207,7 @@ def _group(
     """One table: as many members as it counts."""
     own = {key: value for key, value in said.items() if key not in _PLAN}
     config = reading.settings(path, own, of)
-    work = {_WORK[key]: reading.ms(f"{path}.{key}", said[key]) for key in _WORK if key in said}
+    work = _work(path, said)
     work["parallel"] = reading.whole(f"{path}.parallel", said.get("parallel", 1), 1)
     count = reading.whole(f"{path}.count", said.get("count", 1), 1, _MOST_MEMBERS)
     start = reading.ms(f"{path}.start", said.get("start", "0s"))
@@ -242,6 +243,20 @@ def _group(
             "work": Work(**work),
         }
         yield reading.build(path, MemberPlan, plan)
+
+
+def _work(path: str, said: Mapping[str, Any]) -> dict[str, int]:
+    return {_WORK[key]: reading.ms(f"{path}.{key}", said[key]) for key in _WORK if key in said}
+
+
+def member_settings(path: str, said: Mapping[str, Any]) -> tuple[ConsumerConfig, Work]:
+    """Settings of consumers that are told apart from a scenario; times have units."""
+    own = {key: value for key, value in said.items() if key not in _WORK}
+    for key in own:
+        if key in _OF_THE_GROUP:
+            raise GroupError(f"{path}.{key}", "is the group's; leave it out")
+    config = reading.build(path, ConsumerConfig, reading.settings(path, own, ConsumerConfig))
+    return config, Work(**_work(path, said))
 
 
 def _happenings(

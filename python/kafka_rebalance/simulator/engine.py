@@ -83,6 +83,7 @@ class Simulation:
         self._crashed: dict[str, str] = {}
         self._absences: list[Absence] = []
         self._down_since: dict[str, int] = {}
+        self._absences_of_coordinator = 0  # that overlap
         self._pending: dict[tuple[str, type], int] = {}  # the next Wake and Poll of a process
         self._tick_at: int | None = None
         self._rebalances = Rebalances()
@@ -161,7 +162,7 @@ class Simulation:
                 self._cluster.come_back(happening, self.now_ms)
                 self._metadata.refresh_soon(self.now_ms)
             case Loading():
-                self._broker.take_node(self.now_ms)
+                self._load()
                 for member_id in sorted(self._silent):
                     self._say_silent(member_id, self.now_ms)  # sessions start anew
             case Happening():
@@ -226,7 +227,9 @@ class Simulation:
 
     def _move(self, for_ms: int) -> None:
         """Nobody coordinates for so long, then another does."""
-        self._broker.leave_node(self.now_ms)
+        if not self._absences_of_coordinator:
+            self._broker.leave_node(self.now_ms)
+        self._absences_of_coordinator += 1
         self._push(self.now_ms + for_ms, Loading())
         self._wake_all()
 

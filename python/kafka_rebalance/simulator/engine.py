@@ -163,8 +163,6 @@ class Simulation:
                 self._metadata.refresh_soon(self.now_ms)
             case Loading():
                 self._load()
-                for member_id in sorted(self._silent):
-                    self._say_silent(member_id, self.now_ms)  # sessions start anew
             case Happening():
                 self._happen(event)
 
@@ -232,6 +230,14 @@ class Simulation:
         self._absences_of_coordinator += 1
         self._push(self.now_ms + for_ms, Loading())
         self._wake_all()
+
+    def _load(self) -> None:
+        """The last absence of a coordinator is over: another has loaded, and sessions start anew."""
+        self._absences_of_coordinator -= 1
+        if not self._absences_of_coordinator:
+            self._broker.take_node(self.now_ms)
+            for member_id in sorted(self._silent):
+                self._say_silent(member_id, self.now_ms)
 
     def _lose_broker(self, event: Happening) -> None:
         back = self.now_ms + event.for_ms

@@ -195,7 +195,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_scenarios_in_the_docs_are_read() -> None:
     docs = Path(__file__).resolve().parent.parent / "docs" / "simulator.md"
     found = re.findall(r"```toml\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
-    assert [len(read(text).members) for text in found] == [6, 3]
+    assert [len(read(text).members) for text in found] == [6, 3, 3]
 
 
 STUCK = """

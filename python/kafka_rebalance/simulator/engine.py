@@ -232,7 +232,7 @@ class Simulation:
         self._wake_all()
 
     def _load(self) -> None:
-        """The last absence of a coordinator is over: another has loaded, and sessions start anew."""
+        """The last absence of a coordinator is over: sessions start anew."""
         self._absences_of_coordinator -= 1
         if not self._absences_of_coordinator:
             self._broker.take_node(self.now_ms)

@@ -41,6 +41,9 @@ def join_group(state: State, event: Received, request: JoinGroup) -> None:
         group = created = Group(request.group_id, state.now_ms)
         state.groups[request.group_id] = group
     request = replace(request, protocols=without_repeats(request.protocols))
+    if _version(event) == 0:
+        # Version 0 has one timeout for both.
+        request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     if not _has_room(state, group, request.member_id):
         group.remove(request.member_id)
         _refuse(state, event, ErrorCode.GROUP_MAX_SIZE_REACHED)

@@ -18,6 +18,7 @@ from .error_codes import ErrorCode
 from .events import Received
 from .group import Group
 from .messages import (
+    NO_RETENTION,
     EndTransaction,
     EndTransactionResponse,
     OffsetCommit,
@@ -95,7 +96,7 @@ def _commit(
     producer_id: int | None,
 ) -> None:
     limit = state.config.offset_metadata_max_bytes
-    expires = None if retention_ms is None else state.now_ms + retention_ms
+    expires = None if retention_ms in (None, NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
         too_large = _utf16_length(one.metadata or "") > limit
@@ -119,7 +120,7 @@ def _commit(
 
 
 def _value(one: OffsetToCommit, now_ms: int, expires: int | None) -> CommittedOffset:
-    epoch = None if one.leader_epoch < 0 else one.leader_epoch
+    epoch = None if one.leader_epoch == -1 else one.leader_epoch
     return CommittedOffset(one.offset, one.metadata or "", now_ms, epoch, expires)
 
 

@@ -100,7 +100,9 @@ class Ids:
 
     def shown(self, answer: Any) -> Any:
         """An answer with symbols in place of ids."""
-        named = MEMBER_ID.sub(lambda found: self._symbols.get(found[0], found[0]), json.dumps(answer))
+        named = MEMBER_ID.sub(
+            lambda found: self._symbols.get(found[0], found[0]), json.dumps(answer)
+        )
         return json.loads(named)
 
 

@@ -27,9 +27,7 @@ class CommittedOffset(NamedTuple):
     expire_timestamp_ms: int | None = None
 
 
-Value = tuple[
-    int | None, Partition, CommittedOffset
-]  # of a producer's open transaction, or of none
+Value = tuple[int | None, Partition, CommittedOffset]  # with the producer, where it is pending
 
 
 class Stored(NamedTuple):
@@ -95,10 +93,9 @@ class GroupOffsets:
 
     def contents(self) -> frozenset[Value]:
         """All values, committed (producer None) and pending."""
-        found: dict[int | None, dict[Partition, Stored]] = {None: self.committed, **self.pending}
         return frozenset(
             (producer, partition, stored.value)
-            for producer, values in found.items()
+            for producer, values in ((None, self.committed), *self.pending.items())
             for partition, stored in values.items()
             if stored.value is not None
         )

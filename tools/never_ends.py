@@ -23,22 +23,24 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from oracle import Oracle, ask_once  # noqa: E402
-
 import kafka_rebalance as kr  # noqa: E402
 from kafka_rebalance.assignors.classic.claims import sent_by_sticky, settle  # noqa: E402
 from kafka_rebalance.assignors.classic.general import Build  # noqa: E402
 from kafka_rebalance.assignors.classic.racks import Racks  # noqa: E402
 from kafka_rebalance.lines import assign_lines  # noqa: E402
+from oracle import Oracle, ask_once  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kafka_rebalance.model import TopicPartition
 
 Group = dict[str, Any]  # a contract line
 
 SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
+MOST_WORK = 5_000_000
+"""Partitions of all groups of a row of the table."""
+
 PATIENCE_S = 2
 """How long Kafka's class is waited for, with the start of its JVM; it takes such groups 1 ms."""
 
@@ -50,7 +52,7 @@ def hanging(groups: Iterable[Group]) -> list[Group]:
     return [group for group, one in zip(asked, answers, strict=True) if b"never ends" in one.line]
 
 
-# The smallest case, move by move -------------------------------------------------------------------
+# The smallest case, move by move ------------------------------------------------------------------
 
 
 class Told(Build):
@@ -61,17 +63,13 @@ class Told(Build):
         moved = self.movements.actual(tp, owner, destination)
         source = self.owner[moved]
         super().move(tp, destination)
-        instead = "" if moved == tp else f"; sent back instead: {_name(moved)} {source}>{destination}"
+        instead = f"; sent back in its place: {moved} {source}>{destination}"
         sizes = " ".join(str(len(self.current[m])) for m in sorted(self.current))
-        print(f"  {sizes}   {_name(tp)} {owner}>{destination}{instead}")
+        print(f"  {sizes}   {tp} {owner}>{destination}{'' if moved == tp else instead}")
 
-    def _reassign(self, partitions: Any) -> bool:
-        print(f"  -- {' '.join(_name(tp) for tp in partitions)}")
+    def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
+        print(f"  again and again: {' '.join(map(str, partitions))}")
         return super()._reassign(partitions)
-
-
-def _name(tp: TopicPartition) -> str:
-    return f"{tp.topic}{tp.partition}"
 
 
 def trace() -> None:
@@ -86,7 +84,7 @@ def trace() -> None:
         build.assign_unassigned(unassigned)
         print(f"{group.group_id}, before partitions are moved:")
         for member_id, held in sorted(build.current.items()):
-            print(f"  {member_id}: {' '.join(_name(tp) for tp in held)}")
+            print(f"  {member_id}: {' '.join(map(str, held))}")
         build.take_out_fixed()
         try:
             build.balance(unassigned, initializing=False)
@@ -122,7 +120,8 @@ def parts_left_out(group: Group) -> Iterator[Group]:
                 )
     for t in range(len(group["topics"])):
         yield _edited(group, lambda g, t=t: g["topics"].pop(t))
-        for fewer in {1, group["topics"][t]["partitions"] // 4}:
+        count = group["topics"][t]["partitions"]
+        for fewer in {1, count // 4} & set(range(1, count)):
             yield _edited(group, lambda g, t=t, n=fewer: _grow(g["topics"][t], -n))
 
 
@@ -193,7 +192,8 @@ def smaller(group: Group, rng: random.Random) -> Group:
     while True:
         tried = list(parts_left_out(group))
         rng.shuffle(tried)
-        found = next((hits for i in range(0, len(tried), 64) if (hits := hanging(tried[i : i + 64]))), None)
+        parts = (tried[i : i + 64] for i in range(0, len(tried), 64))
+        found = next((hits for part in parts if (hits := hanging(part))), None)
         if found is None:
             return group
         group = found[0]
@@ -249,34 +249,17 @@ def _any_that_hangs(rng: random.Random, until: float) -> Group | None:
 # How often ----------------------------------------------------------------------------------------
 
 
-def _three(rng: random.Random, n: int, topics: int) -> list[int]:
-    return rng.sample(range(topics), min(3, topics))
+def _some(most: int) -> Callable[[random.Random, int, int], list[int]]:
+    return lambda rng, _, topics: rng.sample(range(topics), min(most, topics))
 
 
-def _two(rng: random.Random, n: int, topics: int) -> list[int]:
-    return rng.sample(range(topics), min(2, topics))
-
-
-def _team(rng: random.Random, n: int, topics: int) -> list[int]:
-    """One topic that all share, and one of the team's."""
-    return [0, 1 + n % max(1, topics // 5)] if topics > 1 else [0]
-
-
-def _nested(rng: random.Random, n: int, topics: int) -> list[int]:
-    return list(range(1 + n * topics // topics % topics))
-
-
-def _most(rng: random.Random, n: int, topics: int) -> list[int]:
-    """All but one topic in ten, each member others."""
-    return rng.sample(range(topics), max(1, topics * 9 // 10))
-
-
-SHAPES = {
-    "2 random topics each": _two,
-    "3 random topics each": _three,
-    "a common and a team's": _team,
-    "the first n topics": _nested,
-    "9 of 10 random topics": _most,
+# The topics of member n, of as many topics as members.
+SHAPES: dict[str, Callable[[random.Random, int, int], list[int]]] = {
+    "2 random topics each": _some(2),
+    "3 random topics each": _some(3),
+    "a common and a team's": lambda _, n, topics: [0, 1 + n % max(1, topics // 5)],
+    "the first n topics": lambda _, n, topics: list(range(1 + n % topics)),
+    "9 of 10 random topics": lambda rng, _, topics: rng.sample(range(topics), topics * 9 // 10),
 }
 
 
@@ -325,9 +308,9 @@ def shares(seed: int, groups: int) -> None:
     for shape in SHAPES:
         for members in (5, 20, 50, 100):
             for partitions in (10, 50, 200):
-                count = min(groups, groups * 200 * 50 // (members * members * partitions))
+                count = min(groups, MOST_WORK // (members * partitions))
                 rng = random.Random(f"{seed}/{shape}/{members}/{partitions}")
-                row = Counter(groups=max(20, count))
+                row = Counter(groups=count)
                 for _ in range(row["groups"]):
                     group = drawn_group(rng, shape, members, partitions)
                     answer = assign_lines([json.dumps(group).encode()])[0].line
@@ -336,10 +319,13 @@ def shares(seed: int, groups: int) -> None:
                     else:
                         row["next"] += len(hanging([_next(rng, group, answer)]))
                 total += row
-                first, following = (f"{row[k]} ({row[k] / row['groups']:.1%})" for k in ("first", "next"))
-                text = f"{shape} | {members} | {partitions} | {row['groups']:,} | {first} | {following}"
-                print(f"| {text} |", flush=True)
-    print(f"{total['groups']:,} groups; never end: {total['first']} first assignments, {total['next']} next ones (seed {seed})")
+                cells = (f"{row[k]} ({row[k] / row['groups']:.1%})" for k in ("first", "next"))
+                text = f"{shape} | {members} | {partitions} | {row['groups']:,}"
+                print(f"| {text} | {' | '.join(cells)} |", flush=True)
+    print(
+        f"{total['groups']:,} groups; never end: {total['first']} first assignments, "
+        f"{total['next']} next ones (seed {seed})"
+    )
 
 
 # Is it so? ----------------------------------------------------------------------------------------

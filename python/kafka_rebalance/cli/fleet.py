@@ -92,8 +92,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"{done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
         if done.never_end:
             print(
-                f"{done.never_end:,} of the errors: the assignor never ends, and the group's leader "
-                "hangs (kafka-rebalance plan INPUT --group G shows a way out)"
+                f"{done.never_end:,} of the errors: the assignor never ends, and the leader hangs "
+                "(kafka-rebalance plan INPUT --group G shows a way out)"
             )
         print(f"written to {args.output}")
     return 3 if done.errors else 0

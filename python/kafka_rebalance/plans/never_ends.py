@@ -1,4 +1,4 @@
-"""Whether a group's leader would compute for ever: now, after changes, after the change after those.
+"""Whether a group's leader would compute for ever: now, after changes, after the next change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
 (docs/never-ends.md). Nobody has found a rule which groups do: each rebalance has to be played.
@@ -199,9 +199,7 @@ class _Player:
             self.work -= _work(group)
             try:
                 assignor = group.assignor or ""
-                played = play(
-                    group, assignor, starts_over=edited.starts_over, engine=self.engine
-                )
+                played = play(group, assignor, starts_over=edited.starts_over, engine=self.engine)
             except NeverEnds:
                 return _Ended(group, group, event.cause)
             except GroupError:
@@ -241,14 +239,16 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    for change in (*map(SwitchAssignor, _ALWAYS_END), Resubscribe(topics)):
+    ends_always: tuple[Change, ...] = (*map(SwitchAssignor, _ALWAYS_END), Resubscribe(topics))
+    for change in ends_always:
         if ends(change.events(hung)):
             yield WayOut(str(change), for_good=True)
     if ends([Event(STOP_ALL, _start_anew)]):
         yield WayOut(STOP_ALL, for_good=False)
     found = 0
     restarts = (BounceMembers(member.member_id) for member in hung.members)
-    for change in (*_simple_changes(hung), *restarts):
+    simple: tuple[Change, ...] = (*_simple_changes(hung), *restarts)
+    for change in simple:
         if found < _MOST_SIMPLE_WAYS and ends(change.events(hung)):
             found += 1
             yield WayOut(str(change), for_good=False)

@@ -48,8 +48,8 @@ def _sentences(found: Endless) -> Iterator[str]:
             yield f"Ends {title}, as played: {'; '.join(changes)}."
     if found.now or found.after is not None:
         yield (
-            "While the leader hangs no rolling bounce gets through: to change the assignor, stop all "
-            "members first (docs/never-ends.md)."
+            "To change the assignor of a group that hangs, stop all members first: a rolling "
+            "bounce still meets the old one (docs/never-ends.md)."
         )
 
 

@@ -24,6 +24,27 @@ pub struct HashTable {
     node_of: FxHashMap<u32, u32>,
 }
 
+/// Two trees of one order may differ in shape, and then the next key takes another place in each.
+#[derive(Debug, PartialEq)]
+pub struct State {
+    slots: usize,
+    keys: Vec<u32>,
+    /// Of each key whether its node is red and which keys are below it; None in a chain.
+    branches: Vec<Option<(bool, Option<u32>, Option<u32>)>>,
+}
+
+impl State {
+    /// A table of chains only.
+    pub fn of_chains(slots: usize, keys: Vec<u32>) -> Self {
+        let branches = vec![None; keys.len()];
+        Self {
+            slots,
+            keys,
+            branches,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Slot {
     nodes: Vec<u32>,
@@ -108,9 +129,23 @@ impl HashTable {
         Some(self.tree.nodes[slot.nodes[0] as usize].key)
     }
 
-    /// How large the table is.
-    pub fn slots(&self) -> usize {
-        self.slots.len()
+    /// Everything that later orders depend on, to compare.
+    pub fn state(&self) -> State {
+        let nodes = self.slots.iter().flat_map(|slot| {
+            let tree = slot.root.map(|_| &self.tree);
+            slot.nodes.iter().map(move |&node| (tree, node))
+        });
+        let key = |node: u32| (node != NONE).then(|| self.tree.nodes[node as usize].key);
+        State {
+            slots: self.slots.len(),
+            keys: self.keys(),
+            branches: nodes
+                .map(|(tree, node)| {
+                    let node = tree?.nodes[node as usize];
+                    Some((node.red, key(node.left), key(node.right)))
+                })
+                .collect(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {

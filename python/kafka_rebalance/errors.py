@@ -32,12 +32,19 @@ class AssignorThrows(GroupError):
     def of(cls, assignor: str, exception: str, reason: str) -> "AssignorThrows":
         return cls("assignor", f"Kafka's {assignor} assignor throws {exception} here: {reason}")
 
+
+class NeverEnds(AssignorThrows):
+    """Kafka's class computes for ever: a live leader hangs, and its group with it.
+
+    See docs/never-ends.md; `plans/never_ends.py` looks for a way out.
+    """
+
     @classmethod
-    def never_ends(cls, assignor: str) -> "AssignorThrows":
+    def here(cls, assignor: str) -> "NeverEnds":
         return cls(
             "assignor",
             f"Kafka's {assignor} assignor never ends here: it moves the same partitions round for "
-            "ever, and the rebalance with it",
+            "ever, and no member reads on; range, roundrobin and equal subscriptions always end",
         )
 
 

@@ -97,9 +97,19 @@ class HashTable(Generic[K]):
     def keys(self) -> list[K]:
         return list(self)
 
-    def slots(self) -> int:
-        """How large the table is."""
-        return len(self._slots)
+    def state(self) -> object:
+        """Everything that later orders depend on, to compare: its size, chains, and trees.
+
+        A chain is its keys. Two trees of one order may still differ in shape, and then the next key
+        takes another place in each.
+        """
+        return len(self._slots), [
+            [(node.key, node.red, _key(node.left), _key(node.right)) for node in slot.nodes]
+            if slot.root is not None
+            else [node.key for node in slot.nodes]
+            for slot in self._slots
+            if slot.nodes
+        ]
 
     def _slot_of(self, node: _Node[K]) -> "_Slot[K]":
         return self._slots[node.hash & (len(self._slots) - 1)]
@@ -173,6 +183,10 @@ class _Slot(Generic[K]):
         self.root = root
         self.nodes.remove(root)
         self.nodes.insert(0, root)
+
+
+def _key(node: _Node[K] | None) -> K | None:
+    return None if node is None else node.key
 
 
 # The red-black tree. Each step gives the root, which may have changed.

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from kafka_rebalance import contract
-from kafka_rebalance.plans import Comparison, compare
+from kafka_rebalance.plans import Comparison, Endless, compare, endless
 
 from .groups import Tally, add_arguments, answers
 
@@ -27,20 +27,31 @@ def run(args: argparse.Namespace) -> int:
     compared: list[Comparison] = []
     for one in answers(args, tally, lambda g: compare(g, args.changes, engine=args.engine)):
         if args.json:
-            print(contract.dumps(one.to_dict()), flush=True)
+            found = [each.to_dict() for each in _endless(one, args)]
+            print(contract.dumps(one.to_dict() | {"never_ends": found}), flush=True)
         else:
             compared.append(one)
-    _show(compared)
+    _show(compared, args)
     return tally.exit_code()
 
 
-def _show(compared: list[Comparison]) -> None:
+def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
+    """Whether what the group runs, and what is recommended, can hang its leader."""
+    names = dict.fromkeys([compared.group.assignor, compared.recommended])
+    each = (endless(compared.group, n, args.changes, engine=args.engine) for n in names if n)
+    return [found for found in each if found is not None]
+
+
+def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     if not compared:
         return
     from kafka_rebalance.report.compare import print_comparison, print_comparisons
+    from kafka_rebalance.report.never_ends import print_endless
 
     if len(compared) == 1:
         print_comparison(compared[0])
+        for found in _endless(compared[0], args):
+            print_endless(found)
     else:
         print_comparisons(compared)
         print("In the last two columns: by the group's own assignor -> by the recommended one.")

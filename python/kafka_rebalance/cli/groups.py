@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance import contract
 from kafka_rebalance.changes.text import VERBS, change_from_text
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.lines import error_line, group_id_of
 from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.plans import Endless, endless
 
 from .lines import MAX_LINE_BYTES, open_input, read_lines
 
@@ -23,6 +24,11 @@ class BadGroup(NamedTuple):
 
     group_id: str | None
     error: str
+    never_ends: Endless | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {} if self.never_ends is None else {"never_ends": self.never_ends.to_dict()}
+        return {"group_id": self.group_id, "error": self.error, **found}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,9 +148,13 @@ def answers(
             continue
         tally.bad += 1
         if args.json:
-            print(contract.dumps(answer._asdict()), flush=True)
+            print(contract.dumps(answer.to_dict()), flush=True)
         else:
             print(f"{answer.group_id}: {answer.error}", file=sys.stderr)
+            if answer.never_ends is not None:
+                from kafka_rebalance.report.never_ends import endless_lines
+
+                print("\n".join(endless_lines(answer.never_ends)), file=sys.stderr)
 
 
 def _answer(
@@ -154,6 +164,9 @@ def _answer(
         return group
     try:
         return work(group)
+    except NeverEnds as error:
+        found = endless(group, vars(args).get("assignor"), args.changes, engine=args.engine)
+        return BadGroup(group.group_id, told(error, args.changes), found)
     except GroupError as error:
         return BadGroup(group.group_id, told(error, args.changes))
 

@@ -9,8 +9,10 @@ from typing import Any
 from kafka_rebalance import contract
 from kafka_rebalance.assignors.registry import assignor_names
 from kafka_rebalance.plans import (
+    Endless,
     Figures,
     RebalancePlan,
+    endless,
     explain,
     partition_from_text,
     plan,
@@ -84,6 +86,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _json(planned: RebalancePlan, args: argparse.Namespace) -> dict[str, Any]:
     answer = planned.to_dict()
+    found = _endless(planned)
+    answer["never_ends"] = None if found is None else found.to_dict()
     if args.samples and planned.made_up:
         answer["samples"] = sample(planned, args.samples).to_dict()
     if args.explain is not None:
@@ -98,12 +102,18 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
 
         print_explanation(planned, partition_from_text(args.explain))
     else:
+        from kafka_rebalance.report.never_ends import print_endless
         from kafka_rebalance.report.plan import print_plan
 
         draws = _DRAWS if args.samples is None else args.samples
         samples = sample(planned, draws) if draws and planned.made_up else None
         print_plan(planned, samples, everything=args.all)
+        print_endless(_endless(planned))
     _draw(planned, args)
+
+
+def _endless(planned: RebalancePlan) -> Endless | None:
+    return endless(planned.group, planned.assignor, planned.changes, engine=planned.engine)
 
 
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ kept partition that does not exist stops the walk of step 3, as in the constrain
 Order    members by (partitions held, id); subscribers of a topic and claims in hash order; what
          the movement record sends back, in the order of a hash set of partitions.
 Cost     each move of step 6 looks at all P partitions and all subscriptions: O(moves * (P + S)).
-Errors   AssignorThrows where Kafka's class runs into a member that was taken out, or never ends.
+Errors   AssignorThrows where Kafka's class runs into a member that was taken out; NeverEnds.
 Source   AbstractStickyAssignor.GeneralAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """
@@ -28,7 +28,7 @@ Differs  nowhere.
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
-from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.errors import AssignorThrows, NeverEnds
 from kafka_rebalance.hash_table import DEFAULT_SLOTS, HashTable
 from kafka_rebalance.model import GroupSpec, TopicPartition
 from kafka_rebalance.order import java_hash_order, name_key, string_hash
@@ -181,7 +181,7 @@ class Build:
             if moved and passes >= _FIRST_SAVED_PASS:
                 state = self._state()
                 if state == saved:
-                    raise AssignorThrows.never_ends(self.name)
+                    raise NeverEnds.here(self.name)
                 if passes == save_at:
                     saved, save_at = state, 2 * save_at
         return moved_any

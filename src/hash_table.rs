@@ -129,6 +129,11 @@ impl HashTable {
         Some(self.tree.nodes[slot.nodes[0] as usize].key)
     }
 
+    /// How large the table is.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Everything that later orders depend on, to compare.
     pub fn state(&self) -> State {
         let nodes = self.slots.iter().flat_map(|slot| {

@@ -97,6 +97,10 @@ class HashTable(Generic[K]):
     def keys(self) -> list[K]:
         return list(self)
 
+    def slots(self) -> int:
+        """How large the table is."""
+        return len(self._slots)
+
     def state(self) -> object:
         """Everything that later orders depend on, to compare: its size, chains, and trees.
 

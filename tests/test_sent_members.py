@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import struct
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kafka_rebalance as kr
+from check_vectors import agrees
 from differential import difference
 from generate_sent import group_of
 from kafka_rebalance import wire
+from kafka_rebalance.coordinator import JoinedMember
+from kafka_rebalance.member.leading import assignments
 from kafka_rebalance.model import TopicPartition
 from kafka_rebalance.sources.live import described_line, leader_library
 from kafka_rebalance.wire import AssignmentData, Subscription
@@ -125,6 +131,17 @@ def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
         assert message.replace('"', '\\"') in answer.line.decode()
 
 
+def test_t2_a_leading_member_reads_it_so_too() -> None:
+    """The leader of the simulator, with the bytes of the review."""
+    joined = [
+        JoinedMember("m0", None, wire.encode_subscription(_cooperative(3, _owned(0, 2), 4))),
+        JoinedMember("m1", None, wire.encode_subscription(_cooperative(1, _owned(1, 2, 3), 4))),
+    ]
+    answers = dict(assignments(kr.CooperativeSticky(), joined, {"t": kr.Topic("t", 4)}))
+    given = {m: wire.decode_assignment(data).partitions for m, data in answers.items()}
+    assert given == {"m0": _owned(0), "m1": _owned(1, 3)}
+
+
 def test_user_data_that_nobody_reads_is_no_claim() -> None:
     """kafka-python's own sticky writes a version in front, which Kafka's class does not expect."""
     data = struct.pack(">h", 1) + wire.encode_sticky_user_data(_owned(0), 3)
@@ -167,6 +184,23 @@ def test_mixed_versions_by_bytes(oracle: Oracle) -> None:
                 answer = kr.assign(group_of(case), assignor, engine=engine)  # type: ignore[arg-type]
                 answers[engine] = {"assignment": answer.to_dict()}
             assert difference(answers) is None
+
+
+SENT = Path(__file__).resolve().parent / "vectors" / "sent.jsonl.gz"
+
+
+def test_members_as_bytes(engine: Engine) -> None:
+    """Frozen answers to bytes of every version, so that they hold without Java."""
+    vectors = [json.loads(line) for line in gzip.decompress(SENT.read_bytes()).splitlines()]
+    for vector in vectors:
+        case = vector["case"]
+        try:
+            got = {
+                "assignment": kr.assign(group_of(case), case["assignor"], engine=engine).to_dict()
+            }
+        except kr.GroupError as error:
+            got = {"error": str(error)}
+        assert agrees(vector["expected"], got), case["group_id"]
 
 
 # A live group's description -------------------------------------------------------------------

@@ -12,6 +12,8 @@ pub struct GroupError {
     pub problem: String,
     /// Kafka's class has no answer: the group is well-formed.
     pub throws: bool,
+    /// A change names a topic, member or rack that the group does not have.
+    pub unaffected: bool,
 }
 
 impl GroupError {
@@ -20,6 +22,15 @@ impl GroupError {
             path: path.into(),
             problem: problem.into(),
             throws: false,
+            unaffected: false,
+        }
+    }
+
+    /// Where a change names a topic, member or rack that the group does not have.
+    pub fn not_affected(problem: String) -> Self {
+        Self {
+            unaffected: true,
+            ..Self::new("change", problem)
         }
     }
 
@@ -29,6 +40,7 @@ impl GroupError {
             path: "assignor".into(),
             problem: format!("Kafka's {assignor} assignor throws {exception} here: {reason}"),
             throws: true,
+            unaffected: false,
         }
     }
 }
@@ -43,6 +55,7 @@ impl GroupError {
                  it moves the same partitions round for ever, and the rebalance with it"
             ),
             throws: true,
+            unaffected: false,
         }
     }
 }

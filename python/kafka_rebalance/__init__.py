@@ -12,6 +12,7 @@ from kafka_rebalance.errors import (
     GroupError,
     KafkaRebalanceError,
     MissingExtra,
+    NotAffected,
     WireError,
 )
 from kafka_rebalance.model import MAX_PARTITIONS, GroupSpec, Member, Topic, TopicPartition
@@ -121,6 +122,7 @@ __all__ = [
     "Level",
     "Member",
     "MissingExtra",
+    "NotAffected",
     "Possible",
     "Range",
     "RebalancePlan",

@@ -212,10 +212,11 @@ def test_newcomers_are_called_as_said() -> None:
     pods: list[str | None] = ["orders-1", "orders-2"]
     assert called(pods, "add-members=2,client-id=orders-7") == ["orders-7", "orders-8"]
     assert called(pods, "add-members=2,client-id=tail") == ["tail", "tail"]
-    assert called(pods, "add-members=2,instance-id=s") == ["s", "s-2"]
     static = apply(kr.change_from_text("add-members=2,instance-id=s-4"), GROUP).members[3:]
     assert [one.group_instance_id for one in static] == ["s-4", "s-5"]
     assert [one.client_id for one in static] == ["worker", "worker"]
+    named = apply(kr.change_from_text("add-members=2,instance-id=s"), GROUP).members[3:]
+    assert [one.group_instance_id for one in named] == ["s", "s-2"]
 
 
 # A lost rack --------------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 """`kafka-rebalance compare`: every assignor side by side."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from kafka_rebalance import contract
+from kafka_rebalance.changes import Change
+from kafka_rebalance.model import GroupSpec
 from kafka_rebalance.plans import Comparison, compare
 
 from .groups import Tally, add_arguments, answers
@@ -25,12 +28,21 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     tally = Tally()
     compared: list[Comparison] = []
-    for one in answers(args, tally, lambda g: compare(g, args.changes, engine=args.engine)):
+
+    def make(group: GroupSpec, changes: Sequence[Change]) -> Comparison:
+        return compare(group, changes, engine=args.engine)
+
+    for one, not_affected in answers(args, tally, make):
         if args.json:
-            print(contract.dumps(one.to_dict()), flush=True)
+            line = one.to_dict()
+            if not_affected:
+                line["not_affected"] = not_affected
+            print(contract.dumps(line), flush=True)
         else:
             compared.append(one)
     _show(compared)
+    if not args.json:
+        print("".join(f"{line}\n" for line in tally.lines()), end="")
     return tally.exit_code()
 
 

@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -37,12 +37,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bootstrap-server", metavar="H:P", help="read a live cluster's groups, in place of FILE"
     )
     parser.add_argument("--group", metavar="G", help="only this group, in detail")
+    add_changes(parser, VERBS)
+    parser.add_argument("--json", action="store_true", help="one answer a line, for programs")
+    parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
+
+
+def add_changes(parser: argparse.ArgumentParser, verbs: Iterable[str]) -> None:
+    """Options for changes, kept in their order at `changes`."""
     changes = parser.add_argument_group(
         "changes",
         "What happens, in the order given; each settles before the next. MEMBER is a member_id or "
         'a group_instance_id. The same as a text: --change "partitions orders=24".',
     )
-    for name, verb in VERBS.items():
+    for name in verbs:
+        verb = VERBS[name]
         option = changes.add_argument(
             f"--{name}", action=_Append, dest="changes", metavar=verb.metavar, help=verb.help
         )
@@ -50,8 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             option.nargs, option.const = "?", "*"
     changes.add_argument("--change", action=_Append, dest="changes", metavar="TEXT", help="any")
     parser.set_defaults(changes=[])
-    parser.add_argument("--json", action="store_true", help="one answer a line, for programs")
-    parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
 
 
 class _Append(argparse.Action):
@@ -205,10 +211,10 @@ def _answer(
             return work(group, args.changes), []
         return as_far_as_affected(lambda changes: work(group, changes), args.changes)
     except GroupError as error:
-        return BadGroup(group.group_id, _told(error, args.changes))
+        return BadGroup(group.group_id, told(error, args.changes))
 
 
-def _told(error: GroupError, changes: Sequence[object]) -> str:
+def told(error: GroupError, changes: Sequence[object]) -> str:
     """An error of a change, with the change in place of its number."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":

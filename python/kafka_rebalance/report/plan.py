@@ -83,11 +83,12 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     print()
 
 
-def print_wrapped(text: str, indent: str = "") -> None:
-    """Prints a sentence in lines of at most 100 columns."""
+def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
+    """Prints a sentence in lines of at most 100 columns; all but the first have `more` in front."""
+    then = indent + more
     print(
         textwrap.fill(
-            text, 100, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+            text, 100, initial_indent=indent, subsequent_indent=then, break_on_hyphens=False
         )
     )
 

@@ -14,6 +14,8 @@ pub struct GroupError {
     pub throws: bool,
     /// It has none because it goes on for ever.
     pub never_ends: bool,
+    /// A change names a topic, member or rack that the group does not have.
+    pub unaffected: bool,
 }
 
 impl GroupError {
@@ -23,6 +25,15 @@ impl GroupError {
             problem: problem.into(),
             throws: false,
             never_ends: false,
+            unaffected: false,
+        }
+    }
+
+    /// Where a change names a topic, member or rack that the group does not have.
+    pub fn not_affected(problem: String) -> Self {
+        Self {
+            unaffected: true,
+            ..Self::new("change", problem)
         }
     }
 
@@ -33,6 +44,7 @@ impl GroupError {
             problem: format!("Kafka's {assignor} assignor throws {exception} here: {reason}"),
             throws: true,
             never_ends: false,
+            unaffected: false,
         }
     }
 
@@ -47,6 +59,7 @@ impl GroupError {
             ),
             throws: true,
             never_ends: true,
+            unaffected: false,
         }
     }
 }

@@ -13,6 +13,7 @@ from kafka_rebalance.errors import (
     KafkaRebalanceError,
     MissingExtra,
     NeverEnds,
+    NotAffected,
     WireError,
 )
 from kafka_rebalance.model import MAX_PARTITIONS, GroupSpec, Member, Topic, TopicPartition
@@ -128,6 +129,7 @@ __all__ = [
     "Member",
     "MissingExtra",
     "NeverEnds",
+    "NotAffected",
     "Possible",
     "Range",
     "RebalancePlan",

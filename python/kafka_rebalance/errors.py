@@ -48,6 +48,14 @@ class NeverEnds(AssignorThrows):
         )
 
 
+class NotAffected(GroupError):
+    """A change names a topic, member, client or rack that this group does not have.
+
+    Where many groups are asked what one change would do to them, such a group is none of its
+    business; where one group is asked, the name is wrong.
+    """
+
+
 class WireError(KafkaRebalanceError, ValueError):
     """Protocol bytes that cannot be read or written."""
 

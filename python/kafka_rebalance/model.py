@@ -7,8 +7,8 @@ in from JSON (`GroupSpec.from_json`), or in Rust for whole batches. Nothing belo
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance import _core
@@ -171,6 +171,35 @@ class GroupSpec:
             max_partitions=self.limit,
             leader_library=self.leader_library,
         )
+
+    def owning(
+        self,
+        assignment: Mapping[str, Sequence[tuple[str, int]]],
+        *,
+        generation_id: int | None = None,
+    ) -> "GroupSpec":
+        """The group whose members hold this assignment: the present state for `plan` and `assign`.
+
+        They hold it since `generation_id`, or the group's own, or 1. Members without an entry hold
+        nothing. Errors: GroupError for a member that the group does not have.
+        """
+        members = {member.member_id for member in self.members}
+        for member_id in assignment:
+            if member_id not in members:
+                raise GroupError("assignment", f"there is no member {quoted(member_id)}")
+        since = self.generation_id if generation_id is None else generation_id
+        since = 1 if since is None else since
+        owning = tuple(
+            replace(
+                member,
+                owned_partitions=tuple(
+                    TopicPartition(*tp) for tp in assignment.get(member.member_id, ())
+                ),
+                generation_id=since,
+            )
+            for member in self.members
+        )
+        return self.edited(members=owning, generation_id=since)
 
     @property
     def limit(self) -> int:

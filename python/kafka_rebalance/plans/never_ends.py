@@ -30,8 +30,8 @@ from kafka_rebalance.changes import (
     Resubscribe,
     SwitchAssignor,
 )
-from kafka_rebalance.changes.kinds import Edited, Event
-from kafka_rebalance.changes.made_up import MadeUp, prefix_of
+from kafka_rebalance.changes.events import Edited, Event
+from kafka_rebalance.changes.made_up import Basis, MadeUp, prefix_of
 from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.model import GroupSpec, Member
 
@@ -259,12 +259,15 @@ def _start_anew(group: GroupSpec, ids: MadeUp) -> Edited:
     for member in group.members:
         prefix = member.group_instance_id or prefix_of(member.client_id, member.member_id)
         taken = {m.member_id for m in members}
+        is_static = member.group_instance_id is not None
+        made = ids.newcomer(prefix, Basis.KNOWN, taken, is_static=is_static)
         members.append(
             replace(
                 member,
-                member_id=ids.member_id(prefix, taken),
+                member_id=made.member_id,
                 owned_partitions=(),
                 generation_id=None,
+                user_data_generation_id=None,
             )
         )
     return Edited(group.edited(members=tuple(members)))

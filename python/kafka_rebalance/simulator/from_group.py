@@ -28,7 +28,7 @@ from kafka_rebalance.changes import (
     RemoveMembers,
     apply,
 )
-from kafka_rebalance.changes.kinds import find_member
+from kafka_rebalance.changes.events import find_member
 from kafka_rebalance.changes.made_up import prefix_of
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import ConsumerConfig

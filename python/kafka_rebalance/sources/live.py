@@ -32,6 +32,20 @@ RETRY_S = 10.0
 _UNKNOWN_TOPIC, _INVALID_TOPIC = 3, 17
 _ABSENT_TOPIC = (_UNKNOWN_TOPIC, _INVALID_TOPIC)
 
+_OTHER_TYPES = {
+    "consumer": "the broker assigns it (KIP-848); kafka-consumer-groups.sh --describe --members "
+    "--verbose shows who owns what",
+    "share": "a share group, whose members share partitions record by record (KIP-932); "
+    "kafka-share-groups.sh --describe shows it",
+    "streams": "Kafka Streams, whose tasks the broker assigns (KIP-1071); kafka-streams-groups.sh "
+    "--describe shows it",
+}
+_OTHER_PROTOCOLS = {
+    "connect": "Kafka Connect's workers, which own connectors and tasks; kafka-rebalance connect "
+    "--url reads them",
+    "sr": "a Schema Registry's nodes, which own no partitions",
+}
+
 _Line = dict[str, Any]
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -241,13 +255,13 @@ def _fit(listed: _Listed | None) -> _Listed:
     if listed is None:
         raise _NotAssignedError("group_id", "no such group, or no right to describe it")
     if listed.group_type.lower() != "classic":
-        raise _NotAssignedError(
-            "group_type", f"{listed.group_type}, not classic: the broker assigns it (KIP-848)"
-        )
+        name = listed.group_type
+        why = _OTHER_TYPES.get(name.lower(), "the broker assigns it; no classic assignor does")
+        raise _NotAssignedError("group_type", f"{name}, not classic: {why}")
     if listed.protocol_type not in ("consumer", ""):
-        raise _NotAssignedError(
-            "protocol_type", f"{listed.protocol_type}, not consumer: its members own no partitions"
-        )
+        name = listed.protocol_type
+        why = _OTHER_PROTOCOLS.get(name, "its members own no partitions")
+        raise _NotAssignedError("protocol_type", f"{name}, not consumer: {why}")
     _occupied(listed.state)
     return listed
 

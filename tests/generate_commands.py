@@ -3,7 +3,8 @@
 Ids are symbols: `@7` is the member id that the seventh command's JoinGroup got, whatever it is on
 either side, so that one run can be played on two coordinators. What is drawn depends on what our
 own coordinator answered: mostly what a real client would say next, often something stale or wrong.
-Some runs are about members, some about the offsets and transactions of one group.
+A run has a theme, as what is rare everywhere never meets: any members, static members of one group
+that have no time to rejoin, or the offsets and transactions of one group.
 """
 
 from __future__ import annotations
@@ -69,33 +70,49 @@ class Commands:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.clients = [
-            Client(
-                rng.choices(("g", "h", ""), (40, 10, 1))[0],
-                instance,
-                rng.choice(SESSIONS),
-                rng.choice(REBALANCES),
-            )
-            for instance in (None, None, None, "i", "i", "j")
-        ]
+        theme = rng.choices(("members", "static", "offsets"), (5, 1, 3))[0]
+        if theme == "static":
+            self.clients = [
+                Client("g", instance, rng.choice(SESSIONS), rng.choice((0, 0, 20_000)))
+                for instance in ("i", "j", "k", "k")
+            ]
+        else:
+            self.clients = [
+                Client(
+                    rng.choices(("g", "h", ""), (40, 10, 1))[0],
+                    instance,
+                    rng.choice(SESSIONS),
+                    rng.choice(REBALANCES),
+                )
+                for instance in (None, None, None, "i", "i", "j")
+            ]
         self.by_join: dict[int, Client] = {}
         self.by_sync: dict[int, Client] = {}
         self.members: dict[str, list[str]] = {group: [] for group in GROUPS}
         self.planned: list[Command] = []
-        # A run about offsets stays with few groups, topics and producers: else little meets.
-        about_offsets = rng.random() < 0.4
-        self.rare = rng.choice((0.4, 0.9)) if about_offsets else 0.12
-        self.groups = rng.choice((("s",), ("g",), ("g", "s"))) if about_offsets else ("g", *GROUPS)
-        self.topics = rng.choice((("t",), ("t", "u"))) if about_offsets else ("t", "u")
+        self.rare = 0.12
+        self.groups: tuple[str, ...] = ("g", *GROUPS)
+        self.topics: tuple[str, ...] = ("t", "u")
         self.producers = rng.choice(((7,), (7, 8)))
+        self.draw_rare = self._rare
+        if theme == "offsets":
+            self.rare = rng.choice((0.5, 0.95))
+            self.groups = rng.choice((("s",), ("g",), ("g", "s")))
+            self.topics = rng.choice((("t",), ("t", "u")))
+            self.draw_rare = self._about_offsets
 
     def draw(self, number: int) -> Command:
         """The command with this number."""
-        if self.planned:
-            return self.planned.pop(0)
+        if not self.planned:
+            command = self._draw(number)
+            self.planned = command["what"] if command["op"] == "then" else [command]
+        return self.planned.pop(0)
+
+    def _draw(self, number: int) -> Command:
+        """One command, or several as {"op": "then", "what": [...]}."""
         rng = self.rng
         if rng.random() < self.rare:
-            return self._rare()
+            return self.draw_rare()
         if rng.random() < 0.18:
             return {"op": "advance", "ms": rng.choice(STEPS_MS)}
         idle = [one for one in self.clients if not one.busy]
@@ -110,31 +127,13 @@ class Commands:
 
     def _rare(self) -> Command:
         rng = self.rng
-        group, topic = rng.choice(self.groups), rng.choice(self.topics)
-        producer = rng.choice(self.producers)
-        where: Command = {"g": group, "topic": topic}
-        offset: Command = {**where, "off": rng.randrange(100), "le": rng.choice(LEADER_EPOCHS)}
-        version = rng.choice(TXN_VERSIONS)
-        generation = {"gen": 1} if rng.random() < 0.1 else {}
+        group = rng.choice(self.groups)
         return rng.choice(
             (
-                {"op": "fetch", **where},
-                {"op": "fetch", **where, "stable": True},
-                {"op": "fetch", **where, "stable": rng.random() < 0.5},
+                *self._offset_commands(group),
                 {"op": "describe", "g": group},
                 {"op": "list"},
-                {"op": "commit", **offset, **generation},
-                {"op": "commit", **offset, "md": rng.choice(("fits", "long!"))},
-                {"op": "commit", **offset, "retention": rng.choice(RETENTIONS)},
-                {"op": "commit", **where},
-                {"op": "txncommit", **offset, **generation, "pid": producer, "v": version},
-                {"op": "txncommit", **offset, "pid": producer, "v": version},
-                {"op": "txncommit", **where, "pid": producer, "v": version},
-                {"op": "endtxn", "pid": producer, "commit": rng.random() < 0.7},
-                {"op": "delete_offsets", **where},
-                {"op": "delete_group", "g": group},
-                {"op": "topic_deleted", "topic": topic},
-                {"op": "cleanup"},
+                {"op": "topic_deleted", "topic": rng.choice(self.topics)},
                 {"op": "cleanup"},
                 {"op": "advance", "ms": 60_000},
                 {"op": "hold"},
@@ -145,12 +144,56 @@ class Commands:
                 {"op": "reload", "max_size": rng.choice((1, 2, 5))},
                 {"op": "unload"} if rng.random() < 0.05 else {"op": "reload"},
                 {"op": "leave", "g": group, "members": [{"m": "", "inst": rng.choice("ijk")}]},
-                self._raw(group, topic, producer),
             )
         )
 
+    def _about_offsets(self) -> Command:
+        rng = self.rng
+        group = rng.choice(self.groups)
+        if rng.random() < 0.65:
+            return rng.choice(self._offset_commands(group))
+        return rng.choice(
+            (
+                {"op": "cleanup"},
+                {"op": "cleanup"},
+                {"op": "cleanup"},
+                {"op": "advance", "ms": 60_000},
+                {"op": "describe", "g": group},
+                {"op": "list"},
+                {"op": "topic_deleted", "topic": rng.choice(self.topics)},
+                {"op": "hold"} if rng.random() < 0.3 else {"op": "release"},
+                {"op": "fail_next", "err": rng.choice(ERRORS)},
+                {"op": "reload"},
+            )
+        )
+
+    def _offset_commands(self, group: str) -> tuple[Command, ...]:
+        rng = self.rng
+        topic, producer = rng.choice(self.topics), rng.choice(self.producers)
+        where: Command = {"g": group, "topic": topic}
+        offset: Command = {**where, "off": rng.randrange(100), "le": rng.choice(LEADER_EPOCHS)}
+        transaction: Command = {"op": "txncommit", "pid": producer, "v": rng.choice(TXN_VERSIONS)}
+        generation = {"gen": 1} if rng.random() < 0.2 else {}
+        return (
+            {"op": "fetch", **where},
+            {"op": "fetch", **where, "stable": True},
+            {"op": "commit", **offset},
+            {"op": "commit", **offset, "gen": 1}
+            if rng.random() < 0.2
+            else {"op": "commit", **where},
+            {"op": "commit", **offset, "md": rng.choice(("fits", "long!"))},
+            {"op": "commit", **offset, "retention": rng.choice(RETENTIONS)},
+            {**transaction, **offset},
+            {**transaction, **offset, **generation},
+            {**transaction, **where},
+            {"op": "endtxn", "pid": producer, "commit": rng.random() < 0.7},
+            {"op": "delete_offsets", **where},
+            {"op": "delete_group", "g": group},
+            self._raw(group, topic, producer),
+        )
+
     def _raw(self, group: str, topic: str, producer: int) -> Command:
-        """Records that no coordinator wrote in this order, and a coordinator that reads them."""
+        """Records that no coordinator wrote in this order, before a coordinator that reads them."""
         rng = self.rng
         key = {"op": "raw", "k": encode_key(OffsetCommitKey(group, topic, 0)).hex()}
         epoch, expires = rng.choice(LEADER_EPOCHS), rng.choice((-1, 5_000))
@@ -164,9 +207,7 @@ class Commands:
             {**key, "v": encode_value(value).hex(), "pid": producer},
             {"op": "rawend", "pid": producer, "commit": rng.random() < 0.7},
         )
-        first, *rest = rng.sample(kinds, rng.choice((1, 1, 2)))
-        self.planned += [*rest, {"op": "reload"}]
-        return first
+        return {"op": "then", "what": [*rng.sample(kinds, rng.choice((1, 1, 2))), {"op": "reload"}]}
 
     def _whose(self, client: Client) -> Command:
         rng = self.rng

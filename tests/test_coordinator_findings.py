@@ -1,0 +1,341 @@
+"""What random runs with raw records, timeouts of 0 and open transactions found: a test for each.
+
+The commands are the driver's; each test is played on our coordinator and on Kafka's own.
+`tools/differential_coordinator.py` draws the shapes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from coordinator_oracle import JAR, CoordinatorOracle
+from kafka_rebalance.coordinator import (
+    CoordinatorConfig,
+    DeleteGroups,
+    ErrorCode,
+    Expired,
+    JoinGroup,
+    LeaveGroup,
+    MemberIdentity,
+    OffsetCommit,
+    OffsetToCommit,
+    Protocol,
+    Respond,
+    SyncGroup,
+    Tick,
+)
+from kafka_rebalance.coordinator.driver import Driver
+from kafka_rebalance.coordinator.virtual import VirtualBroker
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.wire.group_records import GroupMetadataKey, encode_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Answer = dict[str, Any]
+
+T, U = {"g": "s", "topic": "t"}, {"g": "s", "topic": "u"}
+TOMBSTONE_OF_S = {"op": "raw", "k": encode_key(GroupMetadataKey("s")).hex(), "v": None}
+A_MINUTE_LATER = {"op": "advance", "ms": 60_000}
+KAFKA = pytest.param(
+    "Kafka's",
+    marks=[
+        pytest.mark.oracle,
+        pytest.mark.skipif(not JAR.is_file(), reason="run `make coordinator-oracle`"),
+    ],
+)
+
+
+class Played:
+    """A coordinator without an initial delay that keeps offsets for a minute."""
+
+    def __init__(self, command: Callable[[Answer], Answer]) -> None:
+        self._command = command
+        command({"op": "init", "ret_min": 1, "init_delay": 0})
+
+    def __call__(self, *commands: Answer) -> list[Answer]:
+        """The answers to commands."""
+        return [self._command(command) for command in commands]
+
+
+@pytest.fixture(scope="module", params=["ours", KAFKA])
+def command(request: pytest.FixtureRequest) -> Iterator[Callable[[Answer], Answer]]:
+    """What answers a command: our coordinator, and Kafka's."""
+    if request.param == "ours":
+        yield Driver().command
+        return
+    with CoordinatorOracle() as oracle:
+        yield oracle.command
+
+
+@pytest.fixture
+def played(command: Callable[[Answer], Answer]) -> Played:
+    """A coordinator to play commands on."""
+    return Played(command)
+
+
+def keys(answer: Answer) -> list[tuple[str, bool]]:
+    """The records that an answer came with: their keys, and whether they are tombstones."""
+    return [(one["key"], one["vb"] is None) for one in answer["events"] if one["ev"] == "record"]
+
+
+# C1: timers that arm themselves anew
+
+
+def test_c1_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
+    broker = VirtualBroker(CoordinatorConfig(group_initial_rebalance_delay_ms=0))
+    for instance, rebalance_ms in (("i1", 300_000), ("i2", 0)):
+        join = JoinGroup(
+            group_id="g",
+            group_instance_id=instance,
+            rebalance_timeout_ms=rebalance_ms,
+            protocols=(Protocol("range", b""),),
+        )
+        broker.send(join)
+    broker.advance(0)
+    for member_id in list(broker.coordinator.groups()["g"].members):
+        broker.send(SyncGroup(group_id="g", member_id=member_id, generation_id=1), api_version=4)
+    broker.send(LeaveGroup(group_id="g", members=(MemberIdentity("", "i1"),)))
+    for _ in range(3):
+        assert broker.coordinator.next_deadline_ms() == 0
+        (expired,) = broker.coordinator.handle(Tick(), 0)
+        assert isinstance(expired, Expired)
+        assert str(expired.key) == "join-g"
+
+
+def member_without_time(played: Played) -> str:
+    """The member id of static member i2, without time to rejoin, which i1 has left."""
+    protocols = [["range", ""]]
+    *_, joined = played(
+        {"op": "join", "inst": "i1", "rt": 300_000, "protos": protocols},
+        {"op": "join", "inst": "i2", "rt": 0, "protos": protocols},
+        {"op": "advance", "ms": 0},
+    )
+    ids = {
+        one["member"].partition("-")[0]: one["member"] for one in joined["events"] if "id" in one
+    }
+    leader = next(one["leader"] for one in joined["events"] if "id" in one)
+    for member_id in sorted(ids.values(), key=leader.__ne__):
+        played({"op": "sync", "m": member_id, "gen": 1, "asg": {}})
+    played({"op": "leave", "members": [{"m": "", "inst": "i1"}]})
+    return str(ids["i2"])
+
+
+def test_c1_other_requests_are_answered_between_the_ticks(played: Played) -> None:
+    member_id = member_without_time(played)
+    ticked, beat = played(
+        {"op": "advance", "ms": 5_000}, {"op": "hb", "m": member_id, "inst": "i2", "gen": 1}
+    )
+    assert {one["key"] for one in ticked["events"]} == {"join-g"}
+    assert ticked["now"] == 5_000
+    assert beat["err"] == "REBALANCE_IN_PROGRESS"
+
+
+def test_c1_the_session_of_the_last_member_ends_it(played: Played) -> None:
+    member_id = member_without_time(played)
+    _, before, _, after = played(
+        {"op": "advance", "ms": 9_999},
+        {"op": "state"},
+        {"op": "advance", "ms": 1},
+        {"op": "state"},
+    )
+    assert before["state"]["members"] == [member_id]
+    assert (after["state"]["state"], after["state"]["gen"]) == ("Empty", 2)
+    assert after["state"]["timers"] == {}
+
+
+def test_c1_members_of_the_simulator_have_time() -> None:
+    """So a simulation's clock does not stand still."""
+    with pytest.raises(GroupError, match="max_poll_interval_ms: 0 is less than 1 ms"):
+        ConsumerConfig(group_id="g", max_poll_interval_ms=0)
+
+
+# C2, C3: open transactions of which nothing is left
+
+
+def test_c2_an_open_transaction_without_offsets_does_not_keep_a_group(played: Played) -> None:
+    *_, swept = played(
+        {"op": "txncommit", **T, "off": 1, "pid": 1},
+        {"op": "delete_offsets", **T},
+        {"op": "cleanup"},
+    )
+    assert keys(swept) == [("s", True)]
+
+
+def test_c2_a_deleted_groups_transaction_does_not_keep_the_next_group_of_that_name(
+    played: Played,
+) -> None:
+    *_, swept = played(
+        {"op": "txncommit", **T, "off": 1, "pid": 1},
+        {"op": "delete_group", "g": "s"},
+        {"op": "commit", **U, "off": 2},
+        A_MINUTE_LATER,
+        {"op": "cleanup"},
+    )
+    assert keys(swept) == [("s/u/0", True), ("s", True)]
+
+
+def test_c3_an_open_transaction_with_an_offset_keeps_its_group(played: Played) -> None:
+    *_, swept, _, swept_after_it = played(
+        {"op": "txncommit", **T, "off": 1, "pid": 1},
+        A_MINUTE_LATER,
+        {"op": "cleanup"},
+        {"op": "endtxn", "pid": 1, "commit": False},
+        {"op": "cleanup"},
+    )
+    assert keys(swept) == []
+    assert keys(swept_after_it) == [("s", True)]
+
+
+# C4: offsets that a group has left
+
+
+def test_c4_a_join_whose_first_record_fails_is_answered_although_offsets_are_left(
+    played: Played,
+) -> None:
+    *_, joined, state = played(
+        {"op": "commit", **T, "off": 1},
+        TOMBSTONE_OF_S,
+        {"op": "reload"},
+        {"op": "fail_next", "err": "NOT_ENOUGH_REPLICAS"},
+        {"op": "join", "g": "s", "v": 3, "protos": [["range", ""]]},
+        {"op": "state", "g": "s"},
+    )
+    (event,) = joined["events"]
+    assert (event["ev"], event["err"]) == ("join", "COORDINATOR_NOT_AVAILABLE")
+    assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
+
+
+def test_c4_those_offsets_are_nobodys_until_the_group_is_in_the_log(played: Played) -> None:
+    *_, before, _, after = played(
+        {"op": "commit", **T, "off": 1},
+        TOMBSTONE_OF_S,
+        {"op": "reload"},
+        {"op": "hold"},
+        {"op": "join", "g": "s", "v": 3, "protos": [["range", ""]]},
+        {"op": "fetch", **T},
+        {"op": "release"},
+        {"op": "fetch", **T},
+    )
+    assert (before["off"], after["off"]) == (-1, 1)
+
+
+# C5: empty group ids
+
+
+@pytest.mark.parametrize("op", ["delete_offsets", "txncommit"])
+def test_c5_an_empty_group_id_is_invalid(played: Played, op: str) -> None:
+    (answer,) = played({"op": op, "g": "", "off": 1, "pid": 1})
+    assert answer["err"] == "INVALID_GROUP_ID"
+    assert keys(answer) == []
+
+
+def test_c5_simple_consumers_may_commit_to_the_empty_group(played: Played) -> None:
+    commit, fetch = played({"op": "commit", "g": "", "off": 1}, {"op": "fetch", "g": ""})
+    assert (commit["err"], fetch["off"]) == ("NONE", 1)
+
+
+# C6: what a commit stores
+
+
+@pytest.mark.parametrize("op", ["commit", "txncommit"])
+def test_c6_a_leader_epoch_is_stored_as_it_came(played: Played, op: str) -> None:
+    commit, _, fetch = played(
+        {"op": op, **T, "off": 1, "le": -2, "pid": 1},
+        {"op": "endtxn", "pid": 1, "commit": True},
+        {"op": "fetch", **T},
+    )
+    assert commit["events"][0]["vb"].startswith("00040000000000000001fffffffe")
+    assert fetch["le"] == -2
+
+
+@pytest.mark.parametrize("nothing", [{}, {"off": 1, "md": "long" * 2_000}])
+def test_c6_a_group_without_a_record_is_listed_with_the_next_append(
+    played: Played, nothing: Answer
+) -> None:
+    _, listed, described, known, _, with_a_record = played(
+        {"op": "commit", **T, **nothing},
+        {"op": "list"},
+        {"op": "describe", "g": "s"},
+        {"op": "state", "g": "s"},
+        {"op": "commit", "g": "another", "off": 1},
+        {"op": "list"},
+    )
+    assert listed["groups"] == []
+    assert described["state"] == "Dead"
+    assert known["state"]["state"] == "Empty"
+    assert [one["g"] for one in with_a_record["groups"]] == ["another", "s"]
+
+
+def test_c6_a_group_without_a_record_goes_with_an_append_that_fails(played: Played) -> None:
+    *_, state = played(
+        {"op": "commit", **T},
+        {"op": "fail_next", "err": "NOT_ENOUGH_REPLICAS"},
+        {"op": "commit", "g": "another", "off": 1},
+        {"op": "state", "g": "s"},
+    )
+    assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
+
+
+# C7: transactions on a group that is gone
+
+
+def test_c7_a_stable_fetch_sees_transactions_of_a_group_that_is_gone(played: Played) -> None:
+    *_, plain, stable, _, ended = played(
+        {"op": "txncommit", **T, "off": 1, "pid": 1},
+        TOMBSTONE_OF_S,
+        {"op": "reload"},
+        {"op": "fetch", **T},
+        {"op": "fetch", **T, "stable": True},
+        {"op": "endtxn", "pid": 1, "commit": True},
+        {"op": "fetch", **T, "stable": True},
+    )
+    assert (plain["err"], plain["off"]) == ("NONE", -1)
+    assert (stable["err"], stable["off"]) == ("UNSTABLE_OFFSET_COMMIT", -1)
+    assert (ended["err"], ended["off"]) == ("NONE", -1)
+
+
+# Beyond C7
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(5, "ILLEGAL_GENERATION"), (6, "GROUP_ID_NOT_FOUND")]
+)
+def test_c8_a_transaction_of_an_absent_group_is_refused_by_version(
+    played: Played, version: int, code: str
+) -> None:
+    (answer,) = played({"op": "txncommit", **T, "off": 1, "pid": 1, "gen": 1, "v": version})
+    assert answer["err"] == code
+
+
+def test_host_a_retention_of_minus_1_is_none(played: Played) -> None:
+    commit, swept, _, swept_later = played(
+        {"op": "commit", **T, "off": 1, "retention": -1},
+        {"op": "cleanup"},
+        A_MINUTE_LATER,
+        {"op": "cleanup"},
+    )
+    assert commit["events"][0]["ver"] == 4
+    assert keys(swept) == []
+    assert keys(swept_later) == [("s/t/0", True), ("s", True)]
+
+
+def test_host_version_0_of_join_group_has_one_timeout(played: Played) -> None:
+    *_, state = played(
+        {"op": "join", "g": "s", "v": 0, "st": 7_000, "rt": 1, "protos": [["range", ""]]},
+        {"op": "advance", "ms": 0},
+        {"op": "state", "g": "s"},
+    )
+    assert state["state"]["timers"]["sync-s"] == 7_000
+
+
+def test_host_a_group_named_twice_is_deleted_once() -> None:
+    broker = VirtualBroker()
+    broker.send(OffsetCommit(group_id="s", offsets=(OffsetToCommit("t", 0, 1),)))
+    broker.take()
+    broker.send(DeleteGroups(group_ids=("x", "s", "s", "x")))
+    (answer,) = [one.response for _, one in broker.take() if isinstance(one, Respond)]
+    assert answer.groups == (("x", ErrorCode.GROUP_ID_NOT_FOUND), ("s", ErrorCode.NONE))

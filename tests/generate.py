@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from generated_names import CROWDED, FAMILIES, names, pick
+from generated_names import CROWDED, FAMILIES, colliding, names, pick
 from generated_shapes import PLACES, SHAPES, some_idle
 
 Case = dict[str, Any]
@@ -53,10 +53,11 @@ def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
             if "assignment" not in answer:
                 break
             story.own(answer["assignment"])
+            if story.tangled:
+                story.tangle()
+                continue
             for _ in range(pick(rng, {0: 1, 1: 6, 2: 3, 3: 1})):
                 rng.choice(EVENTS)(story)
-            if story.tangled:
-                story.tangle_claims()
 
 
 # A group ------------------------------------------------------------------------------------------
@@ -86,8 +87,9 @@ class _Story:
         self.rng = rng
         self.assignor = assignor
         self.generation = rng.choice([0, 0, 0, 1, 7, 41])
-        families = [pick(rng, FAMILIES)]
-        if rng.random() < 0.15:
+        self.tangled = "sticky" in assignor and rng.random() < 0.2
+        families = [colliding if self.tangled else pick(rng, FAMILIES)]
+        if rng.random() < 0.15 and not self.tangled:
             families.append(pick(rng, FAMILIES))
         self.member_names = names(rng, families)
         self.topic_names = names(rng, [pick(rng, FAMILIES)])
@@ -113,9 +115,8 @@ class _Story:
                 if rng.random() < 0.8 and count - topic.partitions <= self._room(members):
                     topic.partitions = count
         self.members: list[_Member] = []
-        self.tangled = crowded and "sticky" in assignor and rng.random() < 0.5
         if self.tangled:
-            self._tangle()
+            self._begin_tangled()
         else:
             self.shape = rng.choice(SHAPES)
             self._fill(members)
@@ -132,7 +133,7 @@ class _Story:
             self.members.append(self._member(n, members))
         self.rng.shuffle(self.members)
 
-    def _tangle(self) -> None:
+    def _begin_tangled(self) -> None:
         """Removals from a tree decide whose partition counts: a slot of many ids, members that take
         no part in balancing, and claims beyond the count, so that partitions are held twice."""
         rng = self.rng
@@ -140,14 +141,16 @@ class _Story:
         for topic in self.topics:
             topic.partitions = rng.randint(1, 4)
         self.shape = some_idle
-        self.member_racks *= rng.choice([0, 0, 1])
+        self.member_racks *= rng.choice([0, 0, 0, 1])
         self._fill(rng.randint(11, 16))
-        self.tangle_claims()
+        self.tangle()
 
-    def tangle_claims(self) -> None:
+    def tangle(self) -> None:
         """Few owners, and members of a newer generation that own nothing."""
-        for member in self.members:
+        self.rng.shuffle(self.members)
+        for n, member in enumerate(self.members):
             owns = self.rng.random() < 0.3
+            member.topics = self._subscription(n, len(self.members))
             member.owned = self._claims(self.rng.randint(1, 3), beyond=0.4) if owns else []
             member.generation_id = self.generation + self.rng.choice([0, 0, 1])
 

@@ -39,7 +39,7 @@ def _unicode(rng: random.Random) -> Names:
         yield prefix + "".join(rng.choices(UNICODE, k=rng.randint(1, 3)))
 
 
-def _colliding(rng: random.Random) -> Names:
+def colliding(rng: random.Random) -> Names:
     """Names of one hash: "Aa" and "BB" weigh the same. More than eight make a bucket a tree."""
     prefix = rng.choice(["", "", "m-", "x"])
     for pairs in itertools.count(6):
@@ -66,8 +66,8 @@ def _spread(name: str) -> int:
     return h ^ (h >> 16)
 
 
-FAMILIES = {_plain: 4, _words: 2, _consumers: 4, _unicode: 2, _colliding: 3, _one_bucket: 2}
-CROWDED = (_colliding, _one_bucket)
+FAMILIES = {_plain: 4, _words: 2, _consumers: 4, _unicode: 2, colliding: 3, _one_bucket: 2}
+CROWDED = (colliding, _one_bucket)
 
 
 def names(rng: random.Random, families: Sequence[Callable[[random.Random], Names]]) -> Names:

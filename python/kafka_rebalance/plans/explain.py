@@ -4,6 +4,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import TopicPartition, quoted
 from kafka_rebalance.ownership import Assignment
 
+from .facts import lines
 from .plan import RebalancePlan, Step
 from .reasons import reasons
 from .rounds import Round
@@ -11,27 +12,33 @@ from .rounds import Round
 
 def partition_from_text(text: str) -> TopicPartition:
     """`payments-3`, or `payments[3]` as plans print it."""
-    topic, _, number = text.removesuffix("]").replace("[", "-").rpartition("-")
+    if text.endswith("]"):
+        topic, _, number = text[:-1].rpartition("[")
+    else:
+        topic, _, number = text.rpartition("-")
     if not topic or not number.isascii() or not number.isdigit():
         raise GroupError("partition", f"{quoted(text)} is not TOPIC-PARTITION, as payments-3")
     return TopicPartition(topic, int(number))
 
 
-def explain(plan: RebalancePlan, tp: TopicPartition) -> list[str]:
-    """Lines: a heading a round, then the assignor's own steps.
+def explain(plan: RebalancePlan, partition: TopicPartition | str) -> list[str]:
+    """Lines: a heading a round, then the assignor's own steps, then who had it and who has it now.
+
+    `partition` may be a text, as `payments-3`.
 
     Errors   GroupError at `partition` for one that exists neither before nor after.
     """
+    tp = partition_from_text(partition) if isinstance(partition, str) else partition
     if not any(tp.partition < counts.get(tp.topic, 0) for counts in _counts(plan)):
         raise GroupError("partition", f"there is no {tp}, and no change makes it")
-    lines: list[str] = []
+    text: list[str] = []
     for step in plan.steps:
         if not step.rounds:
-            lines.append(f"{step.cause}: {_place(Assignment.owned(step.after), tp)}")
+            text.append(f"{step.cause}: {_place(Assignment.owned(step.after), tp)}")
         for number, one in enumerate(step.rounds, 1):
-            lines.append(f"{step.cause}, round {number} ({one.protocol.name.lower()}):")
-            lines += [f"  {line}" for line in _round(step, one, tp)]
-    return lines
+            text.append(f"{step.cause}, round {number} ({one.protocol.name.lower()}):")
+            text += [f"  {line}" for line in _round(step, one, tp)]
+    return text
 
 
 def _counts(plan: RebalancePlan) -> list[dict[str, int]]:
@@ -45,8 +52,8 @@ def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
     if not any(tp.topic in member.topics for member in group.members):
         return [f"nobody subscribes to {tp.topic}"]
     before, after = _holders(one.held, tp), _holders(one.assignment, tp)
-    said = reasons(group, step.before.assignor or "", tp)
-    return [*said, f"{_names(before)} -> {_names(after)}"]
+    steps = lines(reasons(group, step.before.assignor or "", tp))
+    return [*steps, f"{_names(before)} -> {_names(after)}"]
 
 
 def _place(assignment: Assignment, tp: TopicPartition) -> str:

@@ -30,13 +30,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kafka_rebalance.assignors.engine import assignor_of
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.changes import Change, change_from_text
 from kafka_rebalance.changes.events import Edited, Event
 from kafka_rebalance.changes.kinds import renamed
 from kafka_rebalance.changes.made_up import MadeUp, Newcomer
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.model import GroupSpec, TopicPartition, quoted
 from kafka_rebalance.ownership import Assignment
 from kafka_rebalance.possible import Possible, best_possible
 
@@ -190,16 +191,16 @@ def plan(
 
     Errors   GroupError at `changes[i]` for one that does not fit; those of `assign`.
     """
-    name = group.assignor if assignor is None else assignor
-    if name is None:
-        raise GroupError("assignor", "missing; name one, in the group or in the call")
+    name = assignor_of(group, assignor)
     protocol_of(name)  # raises for one that is not known
     parsed = parse_changes(changes)
     return replay(group.edited(assignor=name), parsed, engine, MadeUp(group.group_id))
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
-    """Reads those that are texts; GroupError at `changes[i]`."""
+    """Reads those that are texts; GroupError at `changes[i]`, TypeError for one text alone."""
+    if isinstance(changes, str):
+        raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     return tuple(_change(change, i) for i, change in enumerate(changes))
 
 
@@ -274,8 +275,10 @@ def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
 
 
 def _change(change: Change | str, i: int) -> Change:
-    if not isinstance(change, str):
+    if isinstance(change, Change):
         return change
+    if not isinstance(change, str):
+        raise TypeError(f"changes[{i}]: {change!r} is not a change; give one, as AddMembers(2)")
     try:
         return change_from_text(change)
     except GroupError as error:

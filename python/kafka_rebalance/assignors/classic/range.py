@@ -69,6 +69,11 @@ class TopicShare:
     extras: int  # members that may still have one more
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
+    def partitioned_as(self) -> object:
+        """Topics of which this is equal are co-partitioned."""
+        racks = tuple((member.member_id, member.rack) for member in self.subscribers)
+        return racks, len(self.partition_racks)
+
     def room(self, member: Member) -> int:
         return max(0, self.share + (self.extras > 0) - self.taken[member.member_id])
 
@@ -125,8 +130,7 @@ def assign_with_racks(
 ) -> None:
     together: dict[object, list[TopicShare]] = defaultdict(list)
     for topic in topics:
-        racks = tuple((member.member_id, member.rack) for member in topic.subscribers)
-        together[racks, len(topic.partition_racks)].append(topic)
+        together[topic.partitioned_as()].append(topic)
     for group in together.values():
         if len(group) > 1:
             _assign_co_partitioned(group, assignment)

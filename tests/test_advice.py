@@ -13,6 +13,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic
 from kafka_rebalance.changes import change_from_text
+from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.plans.clients import CLIENTS, KAFKA_PYTHON, clients_of, recipe
@@ -28,6 +29,7 @@ from kafka_rebalance.simulator import (
     simulate_seeds,
 )
 from kafka_rebalance.simulator.timing import MOST_WORK, SEEDS, timed
+from kafka_rebalance.sources import live
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -378,6 +380,48 @@ def test_a_name_that_no_group_has_is_an_error(sample: Path) -> None:
     alone = command("plan", sample, "--group", "payments", "--partitions", "orders=60", stdin="")
     assert alone.returncode == 3
     assert 'payments: partitions orders=60: there is no topic "orders"' in alone.stderr
+
+
+# What `snapshot` leaves out -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("group_type", "protocol_type", "why"),
+    [
+        ("consumer", "consumer", "the broker assigns it (KIP-848); kafka-consumer-groups.sh"),
+        (
+            "Share",
+            "share",
+            "members share partitions record by record (KIP-932); kafka-share-",
+        ),
+        ("streams", "streams", "Kafka Streams, whose tasks the broker assigns (KIP-1071)"),
+        (
+            "classic",
+            "connect",
+            "connectors and tasks; kafka-rebalance connect --url reads them",
+        ),
+        ("classic", "sr", "a Schema Registry's nodes"),
+    ],
+)
+def test_groups_that_are_left_out_are_called_by_their_right_names(
+    group_type: str, protocol_type: str, why: str
+) -> None:
+    """Finding L11."""
+    with pytest.raises(GroupError) as raised:
+        live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
+    assert why in raised.value.problem
+
+
+def test_snapshot_says_whose_a_foreign_assignor_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Finding L7: the line is written, but not without a word."""
+    line = running("range").edited(assignor="stream").to_dict()
+    monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot", lambda *_, **__: [line])
+    assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == line
+    assert "g: stream is Kafka Streams' own assignor, which no setting replaces" in said.err
 
 
 # What plans print ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from generate_changes import changes as draw_changes
 from generate_changes import with_client_ids
 from kafka_rebalance import GroupError, GroupSpec, Member, RebalancePlan, Topic, TopicPartition
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.plans import migration, partition_from_text
+from kafka_rebalance.plans import enough_draws, partition_from_text
 from plan_checks import check_rounds, check_witnesses
 
 Drawn = tuple[GroupSpec, list[str], RebalancePlan | GroupError]
@@ -217,6 +217,10 @@ def test_a_dynamic_bounce_is_two_rebalances_a_static_one_none() -> None:
     static = kr.plan(pair("sticky", group_instance_id="s"), None, ["bounce-members=s"])
     assert static.rounds == ()
     assert static.after["s" + static.made_up[0][1:]] == tuple(TPS[:3])
+    # Nothing moves, but what "s" holds waits for it (friction 3).
+    assert (static.figures().waiting, static.unavailable) == (3, {})
+    assert static.steps[0].waiting == tuple(TPS[:3])
+    assert dynamic.figures().waiting == 0
     alone = GroupSpec("g", (Topic("t", 2),), (Member("a", ("t",)),), "range")
     assert [len(step.rounds) for step in kr.plan(alone, None, ["bounce-members"]).steps] == [1]
 
@@ -244,6 +248,54 @@ def test_generations_end_where_the_wire_does() -> None:
     assert kr.plan_batch(batch_of([group.to_dict()])).to_pylist()[0]["error"] is None
 
 
+def test_generations_that_nobody_knows_are_counted_from_now() -> None:
+    """A snapshot of a group that has just formed has none."""
+    unknown = GroupSpec("g", (Topic("t", 2),), (Member("a", ("t",)),), "range")
+    plan = kr.plan(unknown)
+    assert not plan.knows_generation
+    assert plan.to_dict()["steps"][0]["rounds"][0]["generation_id"] is None
+    assert kr.plan(pair("range")).to_dict()["steps"][0]["rounds"][0]["generation_id"] == 8
+
+
+def test_a_group_that_owns_nothing_is_said_to() -> None:
+    """Friction 7: a group as the README makes it plans from what it holds, once it is told that."""
+    group = GroupSpec("g", (Topic("t", 10),), tuple(Member(m, ("t",)) for m in "abc"), "range")
+    grows = ["partitions t=12"]
+    empty = kr.plan(group, None, grows).figures()
+    assert (empty.moves, empty.owns_nothing) == (12, True)
+    owning = group.owning(kr.assign(group))
+    assert {member.generation_id for member in owning.members} == {1}
+    assert owning.owning(kr.assign(group)) == owning
+    figures = kr.plan(owning, None, grows).figures()
+    assert (figures.moves, figures.owns_nothing) == (3, False)
+    assert kr.plan(group.owning({"a": [("t", 0)]})).figures().owns_nothing is False
+    with pytest.raises(GroupError, match='assignment: there is no member "d"'):
+        group.owning({"d": [("t", 0)]})
+
+
+def test_one_list_for_all_leaves_out_what_does_not_concern_a_group() -> None:
+    """Friction 9, in bulk: no error, and the figures of the changes that are left."""
+    rows = [
+        GroupSpec(
+            name, (Topic(topic, 4),), (Member("a", (topic,)), Member("b", (topic,)))
+        ).to_dict()
+        for name, topic in (("reads", "t"), ("does not", "u"))
+    ]
+    grows, more = "partitions t=6", "add-members=1"
+    left_out = 'partitions t=6: there is no topic "t"'
+    both = kr.plan_batch(batch_of(rows), "sticky", [grows, more]).to_pylist()
+    assert [row["not_affected"] for row in both] == [None, left_out]
+    assert [row["moves"] for row in both] == [8, 5]
+    one = kr.plan_batch(batch_of(rows), "sticky", [grows]).to_pylist()
+    assert [(row["moves"], row["not_affected"], row["error"]) for row in one] == [
+        (6, None, None),
+        (None, left_out, None),
+    ]
+    # A row that brings its own change is asked by itself.
+    own = kr.plan_batch(batch_of([{**rows[1], "changes": [grows]}]), "sticky").to_pylist()
+    assert own[0]["error"] == 'changes[0]: there is no topic "t"'
+
+
 # Samples ------------------------------------------------------------------------------------------
 
 
@@ -269,6 +321,64 @@ def test_members_that_join_alike_are_not_told_apart() -> None:
     assert not samples.depends
     assert set(samples.moved.values()) == {0, 10}
     assert samples.to_dict()["draws"] == 10
+
+
+def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
+    """Finding L6: the shipped sample's `orders`, whose assignor goes by the order of names."""
+    orders = captured()["orders"]
+    plan = kr.plan(orders, None, [kr.AddMembers(1)])
+    assert plan.made_up[0].startswith("orders-10-")
+    assert plan.moves == 23
+    copied = orders.members[-1].client_id
+    assert kr.plan(orders, None, [kr.AddMembers(1, client_id=copied)]).moves == 8
+    samples = kr.sample(plan, enough_draws(plan))
+    assert samples.varied
+    assert len(samples.moves) == len(orders.members) + 1
+    # Every place was tried: what a pod of any name costs is among what is told.
+    for name in ("a", "orders-1", "orders-10", "orders-5", "zz"):
+        assert kr.plan(orders, None, [kr.AddMembers(1, client_id=name)]).moves in {
+            plan.moves,
+            *samples.moves,
+        }
+    assert samples.depends
+
+
+def test_names_that_are_given_or_shared_are_not_varied() -> None:
+    orders = captured()["orders"]
+    given = kr.plan(orders, None, ["add-members=2,client-id=orders-10"])
+    samples = kr.sample(given, 8)
+    assert not samples.varied
+    assert not samples.depends
+    assert set(samples.moves) == {given.moves}
+    members = tuple(
+        Member(f"app-{n}1b1c1d1-0000-4000-8000-000000000000", ("t",), client_id="app")
+        for n in range(3)
+    )
+    shared = GroupSpec("g", (Topic("t", 6),), members, "range")
+    plan = kr.plan(shared, None, ["add-members=1"])
+    assert [(one.name, one.basis.value) for one in plan.newcomers] == [("app", "shared")]
+    samples = kr.sample(plan, 16)
+    assert not samples.varied
+    assert samples.depends  # by the UUID
+
+
+def test_changes_follow_a_name_through_the_draws() -> None:
+    """A later change may name what is made up: member, instance and client id are another each."""
+    orders = captured()["orders"]
+    for change in ("remove-client=orders-10", "bounce-members=*"):
+        plan = kr.plan(orders, None, ["add-members=1", change])
+        assert len(kr.sample(plan, 12).moves) == 12
+    static = kr.plan(pair("range", group_instance_id="s-1"), None, ["add-members=1,like=s-1"])
+    assert static.newcomers[0].name == "s-2"
+    gone = kr.plan(static.group, None, ["add-members=1,like=s-1", "remove-member=s-2"])
+    assert not kr.sample(gone, 6).depends
+
+
+def test_draws_count_only_themselves() -> None:
+    """In N draws there are N ends: the plan's own is told apart."""
+    samples = kr.sample(kr.plan(captured()["orders"], None, ["add-members=1"]), 10)
+    assert all(sum(ends.values()) == 10 for ends in samples.ends.values())
+    assert all(count <= 10 for count in samples.moved.values())
 
 
 def test_changes_may_name_made_up_members() -> None:
@@ -317,16 +427,6 @@ def _measures(one: kr.Figures) -> tuple[float, ...]:
     )
 
 
-def test_eager_to_cooperative_takes_two_bounces() -> None:
-    group = pair("range", group_instance_id="s")
-    first, second = migration(group, "cooperative-sticky")
-    assert "partition.assignment.strategy=cooperative-sticky,range: 2 restarts, 2 reb" in first
-    assert "partition.assignment.strategy=cooperative-sticky: 2 restarts" in second
-    assert migration(group, "range") == ()
-    back = migration(pair("cooperative-sticky"), "range")
-    assert "restarted members are eager" in back[0]
-
-
 def test_a_comparison_asks_every_assignor_as_it_is() -> None:
     with pytest.raises(GroupError, match=r"changes\[1\]: a comparison asks every assignor"):
         kr.compare(pair("range"), ["add-members=1", "switch-assignor=sticky"])
@@ -353,7 +453,7 @@ def test_an_assignor_that_fails_is_out() -> None:
         assert [one.error for one in compared.candidates] == ["assignor: it fails", None]
         assert compared.recommended == "range"
         none = kr.compare(pair("range"), assignors=["fails"])
-        assert (none.recommended, none.migration) == (None, ())
+        assert (none.recommended, none.migration) == (None, None)
     finally:
         kr.unregister("fails")
 

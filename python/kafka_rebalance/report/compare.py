@@ -1,5 +1,6 @@
 """Comparisons as tables of at most 100 columns; settings to be pasted stand unbroken."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.plans import Bounce, Candidate, Comparison, Migration, Recipe
@@ -113,11 +114,17 @@ def print_migration(migration: Migration, group_id: str) -> None:
             "Offsets stay with the group. To keep the old group as a way back, start under a new "
             "group id, and copy the offsets while all are stopped:"
         )
-        command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
-        print(
-            f"    {command} --group {group_id} --all-topics --to-current --export --dry-run > o.csv"
-        )
-        print(f"    {command} --group {group_id}-2 --from-file o.csv --execute")
+        _print_settings(*copy_commands(group_id))
+
+
+def copy_commands(group_id: str) -> tuple[str, str]:
+    """Kafka's own commands that give another group the offsets of this one; no member may run."""
+    command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
+    old, new = shlex.quote(group_id), shlex.quote(f"{group_id}-2")
+    return (
+        f"{command} --group {old} --all-topics --to-current --dry-run --export > offsets.csv",
+        f"{command} --group {new} --from-file offsets.csv --execute",
+    )
 
 
 def _print_recipe(one: Recipe, migration: Migration) -> None:

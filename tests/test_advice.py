@@ -1,0 +1,467 @@
+"""What `compare` advises: only what a client has, in its own words, and counted as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import GroupError, GroupSpec, Member, Topic
+from kafka_rebalance.changes import change_from_text
+from kafka_rebalance.cli import main
+from kafka_rebalance.data import captured_lines
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.plans.clients import CLIENTS, KAFKA_PYTHON, clients_of, recipe
+from kafka_rebalance.plans.switch import one_bounce, two_bounces
+from kafka_rebalance.simulator import (
+    Happening,
+    Kind,
+    MemberPlan,
+    Scenario,
+    TopicPlan,
+    scenario_from_group,
+    simulate,
+    simulate_seeds,
+)
+from kafka_rebalance.simulator.timing import MOST_WORK, SEEDS, timed
+from kafka_rebalance.sources import live
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafka_rebalance.plans.switch import Bounce
+
+TOPICS = (Topic("a", 7), Topic("b", 4), Topic("c", 3))
+UUID = "0b5c2d1e-0000-4000-8000-12345678900"
+
+
+def running(
+    assignor: str, members: int = 3, client: str | None = None, static: tuple[int, ...] = ()
+) -> GroupSpec:
+    """A group that has settled under an assignor."""
+    there = tuple(
+        Member(
+            f"j{n}-{UUID}{n}",
+            ("a", "b", "c"),
+            client_id=client,
+            group_instance_id=f"s{n}" if n in static else None,
+        )
+        for n in range(members)
+    )
+    group = GroupSpec("g", TOPICS, there, assignor)
+    return group.owning(kr.assign(group))
+
+
+def command(*arguments: object, stdin: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+# Whom it advises ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("assignor", "whose"),
+    [
+        ("stream", '"stream" is Kafka Streams\' own assignor'),
+        ("RoundRobinAssigner", "is KafkaJS's own assignor"),
+        ("uniform", r"is an assignor of the new consumer protocol \(KIP-848\)"),
+        ("nope", '"nope" is not known; known are range'),
+    ],
+)
+def test_an_assignor_that_is_not_kafkas_is_refused_by_its_right_name(
+    assignor: str, whose: str
+) -> None:
+    """Finding L7: nobody tells a Kafka Streams application to take another assignor."""
+    group = running("range").edited(assignor=assignor)
+    for ask in (kr.compare, kr.plan, kr.assign):
+        with pytest.raises(GroupError, match=f"assignor: .*{whose.lstrip('.*')}"):
+            ask(group)
+    (in_rust,) = json.loads(f"[{command('assign', '-', stdin=group.to_json()).stdout}]")
+    with pytest.raises(GroupError) as raised:
+        kr.plan(group)
+    assert in_rust["error"] == str(raised.value)
+
+
+def test_compare_refuses_kafka_streams_at_the_prompt() -> None:
+    line = running("range").edited(assignor="stream").to_json()
+    run = command("compare", "-", stdin=line)
+    assert (run.returncode, run.stdout) == (3, "")
+    assert 'g: assignor: "stream" is Kafka Streams\' own assignor' in run.stderr
+
+
+def test_clients_are_known_by_the_client_ids_that_they_have_of_themselves() -> None:
+    told = {
+        "kafka-python-3.0.12": "kafka-python",
+        "aiokafka-0.14.0": "aiokafka",
+        "rdkafka": "librdkafka",
+        "consumer-g-3": "Java",
+        "consumer-other-3": None,
+        "orders-3": None,
+        None: None,
+    }
+    for client_id, name in told.items():
+        found = [one.name for one in clients_of(running("range", client=client_id))]
+        assert found == ([] if name is None else [name]), client_id
+
+
+def test_only_what_the_clients_have_is_recommended() -> None:
+    """aiokafka has no cooperative rebalancing, librdkafka no eager sticky assignor."""
+    anybody = kr.compare(running("range"), ["remove-members=1"])
+    assert anybody.recommended == "cooperative-sticky"
+    aiokafka = kr.compare(running("range", client="aiokafka-0.14.0"), ["remove-members=1"])
+    assert aiokafka.recommended != "cooperative-sticky"
+    assert aiokafka.reason.endswith(
+        "; cooperative-sticky would do better, but aiokafka does not have it"
+    )
+    for client in CLIENTS:
+        for old in kr.assignor_names():
+            for new in {*kr.assignor_names()} - {old}:
+                assert (recipe(client, old, new).way == "none") == (new not in client.assignors)
+    none = kr.compare(running("range", client="aiokafka-0.14.0"), assignors=["cooperative-sticky"])
+    assert (none.recommended, none.migration) == (None, None)
+    assert none.reason == "aiokafka has none of these assignors that settles"
+
+
+# The very settings --------------------------------------------------------------------------------
+
+
+def recipes(client: str) -> list[tuple[str, str, str | None, str]]:
+    """(way, setting, the line of Python before it, the two assignors) of every switch there is."""
+    (found,) = (one for one in CLIENTS if one.name == client)
+    names = kr.assignor_names()
+    return [
+        (made.way, setting, made.needs, f"{old} {new}")
+        for old in names
+        for new in names
+        if old != new
+        for made in [recipe(found, old, new)]
+        for setting in made.settings
+    ]
+
+
+def test_kafka_pythons_settings_are_taken_by_kafka_python() -> None:
+    """Each is run as it is printed; a list of both kinds, which is not printed, is refused."""
+    kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
+    errors = pytest.importorskip("kafka.errors")
+
+    def consumer(setting: str, needs: str | None) -> Any:
+        names: dict[str, Any] = {"KafkaConsumer": kafka.KafkaConsumer}
+        exec(needs or "", names)
+        nowhere = "bootstrap_servers='127.0.0.1:1', api_version=(3, 9), group_id='g'"
+        return eval(f"KafkaConsumer({nowhere}, {setting})", names)
+
+    tried = recipes("kafka-python")
+    assert {way for way, *_ in tried} == {"rolling", "stop all"}
+    for way, setting, needs, switch in tried:
+        assert (way == "rolling") == ("cooperative" not in switch)
+        consumer(setting, needs).close()
+    mixed = KAFKA_PYTHON.setting(["cooperative-sticky", "range"])
+    with pytest.raises(errors.KafkaConfigurationError, match="common RebalanceProtocol"):
+        consumer(mixed, KAFKA_PYTHON.needs(["cooperative-sticky", "range"]))
+
+
+def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:
+    aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+
+    async def consumer(setting: str, needs: str | None) -> None:
+        names: dict[str, Any] = {"AIOKafkaConsumer": aiokafka.AIOKafkaConsumer}
+        exec(needs or "", names)
+        made = eval(f"AIOKafkaConsumer(group_id='g', {setting})", names)
+        assert [one.name for one in made._partition_assignment_strategy]
+
+    tried = recipes("aiokafka")
+    assert {way for way, *_ in tried} == {"stop all"}
+    for _, setting, needs, _ in tried:
+        asyncio.run(consumer(setting, needs))
+
+
+def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
+    """librdkafka 2.16, tried by hand, refuses lists of both kinds, and `sticky`."""
+    for way, setting, needs, switch in recipes("librdkafka"):
+        names = setting.removeprefix("partition.assignment.strategy=").split(",")
+        assert {*names} <= {"range", "roundrobin", "cooperative-sticky"}
+        assert needs is None
+        assert len(names) == 1 or "cooperative-sticky" not in names
+        # A group that ran `sticky` had other members, too: there is nothing to roll from.
+        assert (way == "rolling") == (not {"cooperative-sticky", "sticky"} & {*switch.split()})
+
+
+def test_javas_settings_are_kafkas_class_names() -> None:
+    """tests/live/test_recipes.py constructs consumers with them."""
+    for way, setting, _, _ in recipes("Java"):
+        assert way == "rolling"
+        for name in setting.removeprefix("partition.assignment.strategy=").split(","):
+            assert name.startswith("org.apache.kafka.clients.consumer.")
+            assert name.endswith("Assignor")
+
+
+# A switch, counted --------------------------------------------------------------------------------
+
+
+def counts(bounces: tuple[Bounce, ...]) -> list[int]:
+    return [one.rebalances for one in bounces]
+
+
+def test_a_switch_is_counted_as_real_java_members_made_it(engine: Any) -> None:
+    """Three Java members on a broker, both ways: the second bounce took 8 generations, not 6."""
+    there = two_bounces(running("range"), "range", "cooperative-sticky", engine)
+    assert counts(there) == [6, 8]
+    assert there[0].takes_over == f"j2-{UUID}2 leaves"
+    assert there[1].takes_over is None
+    back = two_bounces(running("cooperative-sticky"), "cooperative-sticky", "range", engine)
+    assert counts(back) == [8, 6]
+    assert counts(two_bounces(running("range"), "range", "sticky", engine)) == [6, 6]
+
+
+def test_static_members_make_one_rebalance_where_their_return_changes_the_vote() -> None:
+    all_static = running("range", static=(0, 1, 2))
+    first, second = two_bounces(all_static, "range", "cooperative-sticky", "rust")
+    assert (first.rebalances, second.rebalances) == (1, 0)
+    assert first.takes_over == "s2 is back"
+    first_static = running("range", static=(0,))
+    assert counts(two_bounces(first_static, "range", "roundrobin", "rust")) == [4, 4]
+    last_static = running("range", static=(2,))
+    assert counts(two_bounces(last_static, "range", "roundrobin", "rust")) == [5, 4]
+
+
+def test_a_group_of_one_and_one_too_large_to_be_played() -> None:
+    assert counts(two_bounces(running("range", 1), "range", "cooperative-sticky", "rust")) == [1, 1]
+    large = running("range", 101)
+    first, second = two_bounces(large, "range", "cooperative-sticky", "rust")
+    assert (second.rebalances, second.is_exact) == (202, False)
+    eager = two_bounces(large, "range", "roundrobin", "rust")
+    assert [one.is_exact for one in eager] == [True, True]
+    assert counts(eager) == [202, 202]
+    assert first.takes_over is None
+
+
+@pytest.mark.parametrize("members", [2, 3, 4, 5])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("range", "cooperative-sticky"),
+        ("cooperative-sticky", "range"),
+        ("sticky", "cooperative-sticky"),
+        ("roundrobin", "sticky"),
+    ],
+)
+def test_a_switch_is_counted_as_consumers_and_coordinator_play_it(
+    old: str, new: str, members: int
+) -> None:
+    """Kafka's consumer and coordinator as state machines, against the count from `assign` alone."""
+    bounces = two_bounces(running(old, members), old, new, "rust")
+    assert counts(bounces) == played(members, (old,), [(new, old), (new,)])
+
+
+def test_kafkas_default_list_needs_one_bounce() -> None:
+    both = ("range", "cooperative-sticky")
+    once = one_bounce(running("range"), both, "cooperative-sticky", "rust")
+    assert [once.rebalances] == played(3, both, [("cooperative-sticky",)])
+    assert once.takes_over == f"j0-{UUID}0 is back"
+
+
+def played(members: int, first: tuple[str, ...], lists: list[tuple[str, ...]]) -> list[int]:
+    """Rebalances of each bounce in a simulated run."""
+
+    def config(names: tuple[str, ...]) -> ConsumerConfig:
+        return ConsumerConfig(partition_assignment_strategy=names)
+
+    names = [f"j{n}" for n in range(members)]
+    happenings, at = [], 60_000
+    starts = []
+    for assignors in lists:
+        starts.append(at)
+        for name in names:
+            happenings += [
+                Happening(at_ms=at, kind=Kind.STOP, member=name),
+                Happening(
+                    at_ms=at + 20_000, kind=Kind.START, member=name, config=config(assignors)
+                ),
+            ]
+            at += 60_000
+    run = simulate(
+        Scenario(
+            title="switch",
+            topics={topic.name: TopicPlan(partitions=topic.partitions) for topic in TOPICS},
+            members=tuple(
+                MemberPlan(name=name, config=config(first), topics=("a", "b", "c"), start_ms=n * 10)
+                for n, name in enumerate(names)
+            ),
+            happenings=tuple(happenings),
+            until_ms=at,
+        )
+    )
+    ends = [*starts[1:], at]
+    return [
+        sum(one.rounds for one in run.rebalances if start <= one.from_ms < end)
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+# Seconds ------------------------------------------------------------------------------------------
+
+
+def captured(group_id: str) -> GroupSpec:
+    (line,) = (line for line in captured_lines() if json.loads(line)["group_id"] == group_id)
+    return GroupSpec.from_json(line)
+
+
+def test_seconds_are_those_of_simulate() -> None:
+    """Friction 5: `compare` and `simulate --from` play one scenario."""
+    orders, changes = captured("orders"), [change_from_text("add-members=1")]
+    for assignor in kr.assignor_names():
+        runs = simulate_seeds(scenario_from_group(orders, changes, assignor=assignor), SEEDS)
+        assert timed(orders, changes, assignor).unread == runs.spreads()["unavailable_ms"]
+    with pytest.raises(GroupError, match="without a change there is nothing to time"):
+        timed(orders, [], "range")
+    with pytest.raises(GroupError, match="cannot play it"):
+        timed(orders, [change_from_text("resubscribe=orders")], "range")
+    large = GroupSpec("g", (Topic("t", MOST_WORK),), orders.members[:2])
+    with pytest.raises(GroupError, match="too many to be played beside a plan"):
+        timed(large, changes, "range")
+
+
+def test_a_verdict_that_the_clock_does_not_share_is_said() -> None:
+    line = captured("orders").to_json()
+    run = command("compare", "-", "--add-members", 1, stdin=line)
+    assert "Recommended: cooperative-sticky" in run.stdout
+    assert "By the clock it is range: 0.7 partition-seconds unread to" in run.stdout
+    without = command("compare", "-", stdin=line)
+    assert "unread" not in without.stdout.partition("Recommended")[0]
+    arguments = ("compare", "-", "--group", "orders", "--add-members", 1, "--json")
+    told = json.loads(command(*arguments, stdin=line).stdout)
+    assert told["times"]["range"]["unread_partition_ms"]["median"] == 717
+    assert "heartbeats every 3 s" in told["times_assumed"]
+
+
+# Groups that a change does not concern ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped groups but the one that cannot be read."""
+    file = tmp_path_factory.mktemp("advice") / "groups.jsonl"
+    lines = [line for line in captured_lines() if "error" not in json.loads(line)]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("name", ["plan", "compare"])
+def test_what_does_not_concern_a_group_is_no_error(name: str, sample: Path) -> None:
+    """Friction 9."""
+    run = command(name, sample, "--partitions", "orders=60", stdin="")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "Not affected by partitions orders=60: 15 groups." in run.stdout
+    some = [
+        json.loads(line)
+        for line in command(
+            name, sample, "--partitions", "orders=60", "--json", stdin=""
+        ).stdout.splitlines()
+    ]
+    assert sum("not_affected" in line for line in some) == 15
+    assert not any("error" in line for line in some)
+
+
+def test_a_name_that_no_group_has_is_an_error(sample: Path) -> None:
+    run = command("plan", sample, "--partitions", "ordres=60", stdin="")
+    assert run.returncode == 3
+    assert 'no group is affected: partitions ordres=60: there is no topic "ordres"' in run.stderr
+    alone = command("plan", sample, "--group", "payments", "--partitions", "orders=60", stdin="")
+    assert alone.returncode == 3
+    assert 'payments: partitions orders=60: there is no topic "orders"' in alone.stderr
+
+
+# What `snapshot` leaves out -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("group_type", "protocol_type", "why"),
+    [
+        ("consumer", "consumer", "the broker assigns it (KIP-848); kafka-consumer-groups.sh"),
+        (
+            "Share",
+            "share",
+            "members share partitions record by record (KIP-932); kafka-share-",
+        ),
+        ("streams", "streams", "Kafka Streams, whose tasks the broker assigns (KIP-1071)"),
+        (
+            "classic",
+            "connect",
+            "connectors and tasks; kafka-rebalance connect --url reads them",
+        ),
+        ("classic", "sr", "a Schema Registry's nodes"),
+    ],
+)
+def test_groups_that_are_left_out_are_called_by_their_right_names(
+    group_type: str, protocol_type: str, why: str
+) -> None:
+    """Finding L11."""
+    with pytest.raises(GroupError) as raised:
+        live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
+    assert why in raised.value.problem
+
+
+def test_snapshot_says_whose_a_foreign_assignor_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Finding L7: the line is written, but not without a word."""
+    line = running("range").edited(assignor="stream").to_dict()
+    monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot", lambda *_, **__: [line])
+    assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == line
+    assert "g: stream is Kafka Streams' own assignor, which no setting replaces" in said.err
+
+
+# What plans print ---------------------------------------------------------------------------------
+
+
+def test_a_static_bounce_says_what_waits(sample: Path) -> None:
+    """Friction 3: nobody reads what a static member holds while that member is down."""
+    change = "bounce-members=*,static"
+    run = command("plan", sample, "--group", "orders", "--change", change, stdin="")
+    waits = "0 rebalances; nothing moves; 48 partitions wait while their member is down"
+    assert waits in run.stdout
+    assert "every partition has a reader all the time" not in run.stdout
+
+
+def test_a_lost_rack_says_when_and_what_has_no_leader() -> None:
+    """Friction 8."""
+    there = running("range").members
+    racked = tuple(
+        Member(m.member_id, m.topics, owned_partitions=m.owned_partitions, rack_id=rack)
+        for m, rack in zip(there, "abb", strict=True)
+    )
+    group = GroupSpec("g", (Topic("a", 7, (("a",), ("a", "b")) + (("b",),) * 5),), racked, "range")
+    run = command("plan", "-", "--remove-rack", "a", stdin=group.to_json())
+    assert "until the sessions of the members there time out (45 s by default)" in run.stdout
+    assert "1 partition without a leader, all known replicas were there: a[0]" in run.stdout
+
+
+def test_an_unknown_generation_is_counted_from_now(sample: Path) -> None:
+    unknown = command("plan", sample, "--group", "audit", "--add-members", 1, stdin="")
+    assert "round 1 (eager), generation +1" in unknown.stdout
+    known = command("plan", sample, "--group", "payments", "--add-members", 1, stdin="")
+    assert "round 1 (cooperative), generation 5" in known.stdout
+
+
+def test_what_was_varied_is_said(sample: Path) -> None:
+    """Finding L6."""
+    run = command("plan", sample, "--group", "orders", "--add-members", 1, stdin="")
+    assert "The client id orders-10 is the next in the others' count, a guess" in run.stdout
+    assert "In 10 draws of the names in front and the UUIDs there are 7 to 25 moves" in run.stdout
+    given = command(
+        "plan", sample, "--group", "orders", "--add-members", "1,client-id=orders-10", stdin=""
+    )
+    assert "In 8 draws of the UUIDs every partition ends in the same place" in given.stdout

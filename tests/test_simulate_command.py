@@ -249,7 +249,7 @@ def test_every_ready_scenario_has_its_picture(name: str) -> None:
 
 def test_the_command_used_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "nothing"]) == 2
-    assert "ready ones: connect-90-connectors, " in capsys.readouterr().err
+    assert "ready ones: broker-restart, connect-90-connectors, " in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["simulate", "scale-out", "--compare", "lazy"])
     assert "'lazy' is none of eager, cooperative, static" in capsys.readouterr().err

@@ -134,14 +134,14 @@ class _Maker:
 
     def _start(self, member: Member, at_ms: int) -> None:
         name = self.names[member.member_id]
-        config = replace(
-            self.config,
-            group_instance_id=member.group_instance_id,
-            client_rack=member.rack_id or "",
-        )
+        config = self._config(member, member.group_instance_id)
         self.plans[name] = MemberPlan(
             name=name, config=config, topics=member.topics, start_ms=at_ms, work=self.work
         )
+
+    def _config(self, member: Member, instance_id: str | None) -> ConsumerConfig:
+        rack = member.rack_id or ""
+        return replace(self.config, group_instance_id=instance_id, client_rack=rack)
 
     # Changes --------------------------------------------------------------------------------------
 
@@ -190,18 +190,15 @@ class _Maker:
         self._pass(self.config.session_timeout_ms if silent else 0)
 
     def _bounce(self, change: BounceMembers, members: Sequence[Member]) -> None:
-        down = self.pace.down_ms
         for member in members:
-            name = self.names[member.member_id]
-            plan = self.plans[name]
-            if change.static and member.group_instance_id is None:
-                config = replace(self.config, client_rack=member.rack_id or "")
-                config = replace(config, group_instance_id=name)
-                self.plans[name] = replace(plan, config=config)
-            elif change.static is False and member.group_instance_id is not None:
-                down = self.config.session_timeout_ms + _SPARE_MS
+            name, is_static = self.names[member.member_id], member.group_instance_id is not None
+            if change.static and not is_static:
+                config = self._config(member, name)
+                self.plans[name] = replace(self.plans[name], config=config)
             self._happens(Kind.STOP, member=name)
-            self.now_ms += down
+            too_long = change.static is False and is_static  # its session ends before it is back
+            session_ms = self.config.session_timeout_ms + _SPARE_MS
+            self.now_ms += session_ms if too_long else self.pace.down_ms
             self._happens(Kind.START, member=name)
             self._pass()
 

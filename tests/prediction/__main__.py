@@ -15,16 +15,15 @@ import signal
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TESTS))  # broker.py
-sys.path.insert(0, str(TESTS / "live"))  # live_members.py
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # broker.py
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "live"))  # live_members.py
 
 from broker import BrokerError
 
-from . import report, run
+from . import report, result, run
 from .cast import LIBRARIES
 
-OUT = TESTS.parent / "build" / "prediction"
+OUT = Path(__file__).resolve().parent.parent.parent / "build" / "prediction"
 
 
 def main() -> int:
@@ -48,7 +47,7 @@ def main() -> int:
     if unknown:
         parser.error(f"--leaders: {', '.join(sorted(unknown))} is not of {', '.join(LIBRARIES)}")
     if arguments.again:
-        results = run.again(arguments.again.read_text().splitlines())
+        results = result.again(arguments.again.read_text().splitlines())
         _misses(results)
         print(report.show(results))
         return any(one.is_miss for one in results)
@@ -75,7 +74,7 @@ def main() -> int:
     return any(one.is_miss for one in results)
 
 
-def _misses(results: list[run.Result], out: Path | None = None) -> None:
+def _misses(results: list[result.Result], out: Path | None = None) -> None:
     """Prints them, a line each, and writes what is needed to judge one again."""
     for n, one in enumerate((one for one in results if one.is_miss), 1):
         where = ""

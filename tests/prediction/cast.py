@@ -119,10 +119,10 @@ def next_name(name: str, taken: Collection[str]) -> str:
 def _cast(random: Random, n: int, leader: str, assignor: str, is_mixed: bool, brokers: int) -> Cast:
     group_id = f"{random.choice(_WORDS)}-{n}"
     words = random.sample(_WORDS, random.randint(1, 4))
+    replicas = random.randint(1, min(2, brokers))
     topics = {
         f"{word}.{n}": [
-            random.sample(range(brokers), random.randint(1, min(2, brokers)))
-            for _ in range(random.randint(1, 6))
+            random.sample(range(brokers), replicas) for _ in range(random.randint(1, 6))
         ]
         for word in words
     }

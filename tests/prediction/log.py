@@ -115,7 +115,11 @@ class OffsetsLog:
                 auto_offset_reset="earliest",
                 fetch_max_wait_ms=100,
             )
-            partitions = consumer.partitions_for_topic(TOPIC)
+            # A broker that does not know the new topic yet answers with no partitions.
+            deadline = time.monotonic() + READY_TIMEOUT_S
+            while not (partitions := consumer.partitions_for_topic(TOPIC)):
+                if time.monotonic() > deadline or self._ended.wait(0.2):
+                    raise TimeoutError(f"{TOPIC} has no partitions")
             consumer.assign([TopicPartition(TOPIC, n) for n in partitions])
             while not self._ended.is_set():
                 for records in consumer.poll(timeout_ms=100).values():

@@ -14,7 +14,7 @@ from .observed import FORMATION
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .run import Result
+    from .result import Result
     from .told import Told
 
 

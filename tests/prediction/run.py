@@ -6,53 +6,28 @@ import concurrent.futures
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker import Broker
 
-from . import given, told
 from .cast import LIBRARIES, RACKS, casts
 from .log import OffsetsLog
 from .members import Members
-from .observed import Observed
+from .result import Result, result
 from .stage import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from .cast import Cast
-    from .given import Judged
-    from .told import Foreseen, Told
+    from .observed import Observed
+    from .told import Foreseen
 
 MOST_CHANGES_A_GROUP = 6
 FAILED_GROUPS = 10
 """So many groups that do not come to be, and the run gives up: something else is wrong."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """An observation and what the judges say; `told` is None where there was nothing to tell."""
-
-    observed: Observed
-    judged: list[Judged]
-    told: Told | None
-
-    @property
-    def is_miss(self) -> bool:
-        return not all(one.is_right for one in self.judged) or (
-            self.told is not None and not self.told.is_right
-        )
-
-
-def result(observed: Observed, foreseen: Foreseen | None = None) -> Result:
-    """Judges; what was foreseen is computed again where it is not given."""
-    compared = None
-    if observed.before is not None and observed.problem is None:
-        compared = told.compare(observed, foreseen or told.foresee(observed.before, observed.text))
-    return Result(observed, given.judge(observed), compared)
 
 
 class _Budget:
@@ -125,11 +100,6 @@ def run(
             stop.set()
             timer.cancel()
     return results
-
-
-def again(lines: Iterable[str]) -> list[Result]:
-    """Judges what an earlier run has seen, with the package as it is now."""
-    return [result(Observed.from_json(line)) for line in lines]
 
 
 def _lane(make: Callable[[], Stage], budget: _Budget, stop: threading.Event) -> None:

@@ -129,6 +129,7 @@ fn add_members(
     }
     model.owned.clear();
     model.generation_id = None;
+    model.as_sent.user_data_generation_id = None;
     model.origin = None;
     let instances = group.members.iter();
     let mut instances: FxHashSet<String> = instances
@@ -284,6 +285,7 @@ fn bounce<'a>(
         back.member_id = Cow::Owned(ids.member_id(prefix, &group.member_ids()));
         back.owned.clear();
         back.generation_id = None;
+        back.as_sent.user_data_generation_id = None;
         group.members.push(back);
         then(group, Follows::Rebalance)?;
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::assignors::Assignor;
 use crate::error::GroupError;
-use crate::group::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::{AsSent, GroupBuilder, GroupSpec, MemberFields, NEWEST_SUBSCRIPTION, UserData};
 use crate::ownership::Assignment;
 
 type Fields = Map<String, Value>;
@@ -24,7 +24,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     let fields = object(value, "line")?;
     refuse_error_line(fields)?;
     let group_id = string(fields, "group_id", "")?;
-    generation(fields, "")?;
+    generation(fields, "generation_id", "")?;
     let assignor = optional_string(fields, "assignor", "")?;
     let mut builder = GroupBuilder::new(group_id, assignor);
     for_each(fields, "topics", "", |value, at| {
@@ -51,7 +51,7 @@ fn topic<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Resu
     let fields = object(value, at)?;
     let name = string(fields, "name", at)?;
     let count = required(fields, "partitions", at)?;
-    let count = integer(count, || path(at, "partitions"), "count", 0)?;
+    let count = integer(count, || path(at, "partitions"), "count", 0, i32::MAX)?;
     builder.topic(name, count as u32);
     if present(fields, "racks").is_some() {
         builder.topic_racks();
@@ -88,19 +88,24 @@ fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Res
             let fields = object(value, at)?;
             let topic = string(fields, "topic", at)?;
             for_each(fields, "partitions", at, |value, at| {
-                owned.push((topic, integer(value, || at.into(), "partition", 0)?));
+                owned.push((
+                    topic,
+                    integer(value, || at.into(), "partition", 0, i32::MAX)?,
+                ));
                 Ok(())
             })
         })?;
     }
-    let generation_id = generation(fields, at)?;
+    let generation_id = generation(fields, "generation_id", at)?;
     let rack_id = optional_string(fields, "rack_id", at)?;
+    let as_sent = as_sent(fields, at)?;
     builder.member(MemberFields {
         member_id,
         group_instance_id,
         client_id,
         rack_id,
         generation_id,
+        as_sent,
     });
     for topic in topics {
         let topic = builder.topic_id(topic);
@@ -111,6 +116,23 @@ fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Res
         builder.own(topic, partition as u32);
     }
     Ok(())
+}
+
+fn as_sent(fields: &Fields, at: &str) -> Result<AsSent> {
+    let version = present(fields, "subscription_version").map(|value| {
+        let place = || path(at, "subscription_version");
+        let newest = i32::from(NEWEST_SUBSCRIPTION);
+        integer(value, place, "subscription version", 0, newest).map(|version| version as u8)
+    });
+    let user_data = optional_string(fields, "user_data", at)?.map(|name| {
+        let wrong = |problem| GroupError::new(path(at, "user_data"), problem);
+        UserData::by_name(name).map_err(wrong)
+    });
+    Ok(AsSent {
+        subscription_version: version.transpose()?,
+        user_data: user_data.transpose()?,
+        user_data_generation_id: generation(fields, "user_data_generation_id", at)?,
+    })
 }
 
 // Fields and types
@@ -142,9 +164,9 @@ fn optional_string<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<Optio
         .transpose()
 }
 
-fn generation(fields: &Fields, at: &str) -> Result<Option<i32>> {
-    let value = present(fields, "generation_id");
-    let read = |value| integer(value, || path(at, "generation_id"), "generation", i32::MIN);
+fn generation(fields: &Fields, name: &str, at: &str) -> Result<Option<i32>> {
+    let value = present(fields, name);
+    let read = |value| integer(value, || path(at, name), "generation", i32::MIN, i32::MAX);
     value.map(read).transpose()
 }
 
@@ -188,7 +210,13 @@ fn text(value: &Value, at: impl FnOnce() -> String) -> Result<&str> {
     value.as_str().ok_or_else(problem)
 }
 
-fn integer(value: &Value, at: impl FnOnce() -> String, noun: &str, least: i32) -> Result<i32> {
+fn integer(
+    value: &Value,
+    at: impl FnOnce() -> String,
+    noun: &str,
+    least: i32,
+    most: i32,
+) -> Result<i32> {
     let Some(number) = value.as_number().filter(|number| !number.is_f64()) else {
         return Err(GroupError::new(
             at(),
@@ -198,8 +226,9 @@ fn integer(value: &Value, at: impl FnOnce() -> String, noun: &str, least: i32) -
     let whole = number
         .as_i64()
         .and_then(|number| i32::try_from(number).ok());
-    whole.filter(|&number| number >= least).ok_or_else(|| {
-        let problem = format!("{number} is not a {noun} from {least} to {}", i32::MAX);
+    let fits = |number: &i32| (least..=most).contains(number);
+    whole.filter(fits).ok_or_else(|| {
+        let problem = format!("{number} is not a {noun} from {least} to {most}");
         GroupError::new(at(), problem)
     })
 }

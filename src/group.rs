@@ -9,6 +9,8 @@ use crate::error::GroupError;
 use crate::order::{by_rank, java_hash_order, name_ranks, static_first, string_hash};
 
 pub const MAX_PARTITIONS: u64 = 10_000_000;
+/// The subscription version of Kafka's newest clients; the first with a rack (KIP-881).
+pub const NEWEST_SUBSCRIPTION: u8 = 3;
 
 /// Index into `GroupSpec::members`: join order.
 pub type MemberId = u32;
@@ -31,6 +33,43 @@ pub struct Topic<'a> {
     pub(crate) racks: Option<u32>,
 }
 
+/// How a member's client differs from Kafka's newest Java client; the default is that one.
+#[derive(Clone, Copy, Default)]
+pub struct AsSent {
+    pub subscription_version: Option<u8>,
+    pub user_data: Option<UserData>,
+    /// Where it differs from the member's `generation_id`.
+    pub user_data_generation_id: Option<i32>,
+}
+
+/// What the assignor of a member's library writes into the user data, in place of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserData {
+    /// Nothing that Kafka's classes can read.
+    None,
+    /// Partitions without a generation.
+    Partitions,
+}
+
+impl UserData {
+    pub fn by_name(name: &str) -> Result<Self, String> {
+        match name {
+            "none" => Ok(Self::None),
+            "partitions" => Ok(Self::Partitions),
+            _ => Err(format!(
+                "{} is not \"none\" or \"partitions\"",
+                quoted(name)
+            )),
+        }
+    }
+}
+
+impl AsSent {
+    pub fn version(self) -> u8 {
+        self.subscription_version.unwrap_or(NEWEST_SUBSCRIPTION)
+    }
+}
+
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
@@ -39,6 +78,7 @@ pub struct Member<'a> {
     pub rack: Option<RackId>,
     /// In which generation it owned what it owned.
     pub generation_id: Option<i32>,
+    pub as_sent: AsSent,
     pub(crate) topics: (u32, u32),
     pub(crate) owned: (u32, u32),
 }
@@ -198,6 +238,7 @@ pub struct MemberFields<'a> {
     pub client_id: Option<&'a str>,
     pub rack_id: Option<&'a str>,
     pub generation_id: Option<i32>,
+    pub as_sent: AsSent,
 }
 
 impl<'a> GroupBuilder<'a> {
@@ -260,7 +301,8 @@ impl<'a> GroupBuilder<'a> {
 
     pub fn member(&mut self, fields: MemberFields<'a>) {
         self.share_subscription();
-        let rack = fields.rack_id.filter(|rack| !rack.is_empty());
+        let sends_rack = fields.as_sent.version() >= 3;
+        let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
         let rack = rack.map(|rack| self.rack_id(rack));
         let topics = self.group.subscriptions.len() as u32;
         let owned = self.group.owned.len() as u32;
@@ -270,6 +312,7 @@ impl<'a> GroupBuilder<'a> {
             client_id: fields.client_id,
             rack,
             generation_id: fields.generation_id,
+            as_sent: fields.as_sent,
             topics: (topics, topics),
             owned: (owned, owned),
         });

@@ -1,6 +1,10 @@
 """Three engines, one answer: Kafka's Java classes, the reference and Rust on generated groups.
 
     python tools/differential.py --cases 20000 --assignors range,roundrobin --seed 1 --jobs 2
+    python tools/differential.py --cases 20000 --by-bytes
+
+With `--by-bytes` every member is the bytes of a subscription, of any version and library; Java
+decodes them, ours goes through `wire.sent_member`, and through the contract as JSON.
 
 The answers must be equal member by member, partition by partition, in order. Where Java throws,
 ours must fail too, in their own words. Anomalies are ours alone: the reference and Rust must agree
@@ -13,6 +17,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import random
 import sys
 import time
 from collections import Counter
@@ -25,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from generate import Case, generate  # noqa: E402
+from generate_sent import by_bytes, group_of  # noqa: E402
 from oracle import Oracle, OracleError, ask_once  # noqa: E402
 
 if TYPE_CHECKING:
@@ -50,6 +56,7 @@ class Block:
     seed: int
     cases: int
     assignors: tuple[str, ...]
+    by_bytes: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,9 @@ def compare(block: Block) -> Outcome:
     cases: Counter[str] = Counter()
     errors = 0
     differences = []
-    for case in generate(block.seed, block.cases, block.assignors, _kafkas):
+    rng = random.Random(f"{block.seed}/bytes")
+    for written in generate(block.seed, block.cases, block.assignors, _kafkas):
+        case = by_bytes(written, rng) if block.by_bytes else written
         answers = {"oracle": _kafkas(case)} | {name: _ours(case, name) for name in ENGINES}
         cases[case["assignor"]] += 1
         errors += "error" in answers["oracle"]
@@ -119,7 +128,11 @@ def _ours(case: Case, engine: Engine) -> Answer:
     import kafka_rebalance as kr
 
     try:
-        result = kr.assign(kr.GroupSpec.from_dict(case), case["assignor"], engine=engine)
+        group = group_of(case)
+        if engine == "rust" and "subscription" in case["members"][0]:
+            # The contract has to say all of what was sent.
+            group = kr.GroupSpec.from_json(group.to_json())
+        result = kr.assign(group, case["assignor"], engine=engine)
         # The lists may be made only now, so this belongs to the attempt.
         assignment = {
             member: [[topic, partition] for topic, partition in partitions]
@@ -134,10 +147,12 @@ def _ours(case: Case, engine: Engine) -> Answer:
         return {"crash": f"{type(error).__name__}: {error}"}
 
 
-def blocks(cases: int, assignors: tuple[str, ...], seed: int) -> Iterator[Block]:
+def blocks(
+    cases: int, assignors: tuple[str, ...], seed: int, *, by_bytes: bool = False
+) -> Iterator[Block]:
     """`cases` cut into blocks; no two seeds share a block's seed below 100,000 blocks."""
     for n, start in enumerate(range(0, cases, BLOCK)):
-        yield Block(seed * 100_000 + n, min(BLOCK, cases - start), assignors)
+        yield Block(seed * 100_000 + n, min(BLOCK, cases - start), assignors, by_bytes)
 
 
 def main() -> int:
@@ -160,7 +175,7 @@ def main() -> int:
         ProcessPoolExecutor(options.jobs) as pool,
     ):
         try:
-            work = blocks(options.cases, options.assignors, options.seed)
+            work = blocks(options.cases, options.assignors, options.seed, by_bytes=options.by_bytes)
             for outcome in pool.map(compare, work):
                 cases += outcome.cases
                 errors += outcome.errors
@@ -176,8 +191,9 @@ def main() -> int:
         print(f"{options.out}: {each['case']['group_id']}: {each['difference']}")
     verdict = "oracle = reference = rust, " if not differences else ""
     parts = ", ".join(f"{assignor} {cases[assignor]}" for assignor in options.assignors)
+    what = "mixed-version cases by bytes" if options.by_bytes else "cases"
     print(
-        f"{cases.total()} cases: {verdict}{len(differences)} differences "
+        f"{cases.total()} {what}: {verdict}{len(differences)} differences "
         f"({parts}; {errors} answers were errors; seed {options.seed})"
     )
     return 1 if differences else 0
@@ -195,6 +211,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--assignors", type=_assignors, default=ASSIGNORS, metavar="NAME,NAME")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--by-bytes", action="store_true", help="members as bytes of any version")
     parser.add_argument("--jobs", type=int, default=2, help="processes, each with its oracle")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "differences.jsonl")
     return parser.parse_args()

@@ -23,9 +23,19 @@ from kafka_rebalance.fields import (
     string,
     text,
 )
-from kafka_rebalance.model import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.model import (
+    NEWEST_SUBSCRIPTION,
+    USER_DATA,
+    GroupSpec,
+    Member,
+    Topic,
+    TopicPartition,
+    UserData,
+    unknown_user_data,
+)
 
 MIN_INT32 = -(2**31)
+_AS_SENT = ("subscription_version", "user_data", "user_data_generation_id")
 MIN_INT64, MAX_UINT64 = -(2**63), 2**64 - 1
 
 _PAIR = "u[dD][89abAB]..\\\\u[dD][c-fC-F].."
@@ -135,6 +145,9 @@ def _member(value: Any, at: str) -> Member:
             owned.extend(partitions)
     generation_id = _generation(fields, at)
     rack_id = optional_string(fields, "rack_id", at)
+    subscription_version = _subscription_version(fields, at)
+    user_data = _user_data(fields, at)
+    user_data_generation_id = _generation(fields, at, "user_data_generation_id")
     return Member(
         member_id,
         topics,
@@ -144,6 +157,9 @@ def _member(value: Any, at: str) -> Member:
         tuple(owned),
         generation_id,
         rack_id,
+        subscription_version,
+        user_data,
+        user_data_generation_id,
     )
 
 
@@ -157,11 +173,29 @@ def _partition(value: Any, at: str) -> int:
     return integer(value, at, "partition")
 
 
-def _generation(fields: dict[str, Any], at: str) -> int | None:
-    value = fields.get("generation_id")
+def _generation(fields: dict[str, Any], at: str, name: str = "generation_id") -> int | None:
+    value = fields.get(name)
     if value is None:
         return None
-    return integer(value, path(at, "generation_id"), "generation", MIN_INT32)
+    return integer(value, path(at, name), "generation", MIN_INT32)
+
+
+def _subscription_version(fields: dict[str, Any], at: str) -> int | None:
+    value = fields.get("subscription_version")
+    if value is None:
+        return None
+    place = path(at, "subscription_version")
+    return integer(value, place, "subscription version", 0, NEWEST_SUBSCRIPTION)
+
+
+def _user_data(fields: dict[str, Any], at: str) -> UserData | None:
+    text = optional_string(fields, "user_data", at)
+    if text is None:
+        return None
+    known = next((one for one in USER_DATA if one == text), None)
+    if known is None:
+        raise GroupError(path(at, "user_data"), unknown_user_data(text))
+    return known
 
 
 # Out
@@ -194,7 +228,7 @@ def _member_to_dict(member: Member) -> dict[str, Any]:
     line["topics"] = list(member.topics)
     if member.owned_partitions:
         line["owned_partitions"] = group_by_topic(member.owned_partitions)
-    for name in ("generation_id", "rack_id"):
+    for name in ("generation_id", "rack_id", *_AS_SENT):
         if (value := getattr(member, name)) is not None:
             line[name] = value
     return line

@@ -9,7 +9,7 @@ in from JSON (`GroupSpec.from_json`), or in Rust for whole batches. Nothing belo
 import json
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
@@ -17,6 +17,13 @@ from kafka_rebalance.fields import MAX_INT32
 
 MAX_PARTITIONS = 10_000_000
 """How many partitions the topics of one group may have in all, unless set otherwise."""
+
+
+NEWEST_SUBSCRIPTION = 3
+"""The subscription version of Kafka's newest clients; the first with a rack (KIP-881)."""
+
+UserData = Literal["none", "partitions"]
+USER_DATA: tuple[UserData, ...] = ("none", "partitions")
 
 
 class TopicPartition(NamedTuple):
@@ -47,6 +54,14 @@ class Member:
     """A member as its leader sees it: what it subscribes to, what it owned and since when.
 
     `generation_id` is the generation in which it owned `owned_partitions`, None when it sent none.
+
+    The last three fields describe a client that does not send what Kafka's newest Java client
+    sends; all None describes that one. `subscription_version` is the version of its subscription:
+    owned partitions travel in it from 1 on, the generation from 2, the rack from 3; with a version,
+    `topics` and `owned_partitions` are in the order of the member's bytes. `user_data` is what the
+    assignor of its library writes into the user data: "none" that Kafka's classes can read, or
+    "partitions" without a generation. `user_data_generation_id` is the generation in its user
+    data where that differs from `generation_id`. `assignors/classic/claims.py` reads all of them.
     """
 
     member_id: str
@@ -57,11 +72,21 @@ class Member:
     owned_partitions: tuple[TopicPartition, ...] = ()
     generation_id: int | None = None
     rack_id: str | None = None
+    subscription_version: int | None = None
+    user_data: UserData | None = None
+    user_data_generation_id: int | None = None
+
+    @property
+    def version(self) -> int:
+        """The version of its subscription."""
+        return (
+            NEWEST_SUBSCRIPTION if self.subscription_version is None else self.subscription_version
+        )
 
     @property
     def rack(self) -> str | None:
         """The rack that assignors see: an empty `client.rack` is none (KIP-881)."""
-        return self.rack_id or None
+        return (self.rack_id or None) if self.version >= 3 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +181,11 @@ def quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
 
 
+def unknown_user_data(text: str) -> str:
+    """The problem with a text that is none of USER_DATA."""
+    return f"{quoted(text)} is not {' or '.join(map(quoted, USER_DATA))}"
+
+
 def _validate_member(member: Member, at: str) -> None:
     if isinstance(member.topics, str):
         problem = f"{quoted(member.topics)} is a string; give a tuple of topic names"
@@ -164,10 +194,16 @@ def _validate_member(member: Member, at: str) -> None:
         if not 0 <= partition <= MAX_INT32:
             problem = f"{partition} is not a partition from 0 to {MAX_INT32}"
             raise GroupError(f"{at}.owned_partitions[{i}]", problem)
-    generation_id = member.generation_id
-    if generation_id is not None and not -MAX_INT32 - 1 <= generation_id <= MAX_INT32:
-        problem = f"{generation_id} is not a generation from {-MAX_INT32 - 1} to {MAX_INT32}"
-        raise GroupError(f"{at}.generation_id", problem)
+    for name in ("generation_id", "user_data_generation_id"):
+        generation_id = getattr(member, name)
+        if generation_id is not None and not -MAX_INT32 - 1 <= generation_id <= MAX_INT32:
+            problem = f"{generation_id} is not a generation from {-MAX_INT32 - 1} to {MAX_INT32}"
+            raise GroupError(f"{at}.{name}", problem)
+    if not 0 <= member.version <= NEWEST_SUBSCRIPTION:
+        problem = f"{member.version} is not a subscription version from 0 to {NEWEST_SUBSCRIPTION}"
+        raise GroupError(f"{at}.subscription_version", problem)
+    if member.user_data is not None and member.user_data not in USER_DATA:
+        raise GroupError(f"{at}.user_data", unknown_user_data(member.user_data))
 
 
 def _validate(group: GroupSpec, max_partitions: int) -> None:

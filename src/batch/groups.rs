@@ -4,7 +4,9 @@ use arrow_array::RecordBatch;
 
 use super::columns::{Integers, Lists, NotUtf8, SchemaError, Strings, Structs, Topics};
 use crate::error::GroupError;
-use crate::group::{GroupBuilder, GroupSpec, MemberFields, TopicId};
+use crate::group::{
+    AsSent, GroupBuilder, GroupSpec, MemberFields, NEWEST_SUBSCRIPTION, TopicId, UserData,
+};
 
 /// The input's columns.
 pub struct Groups<'a> {
@@ -28,6 +30,9 @@ pub struct Groups<'a> {
     owned_partition: Integers<'a>,
     generation_id: Integers<'a>,
     rack_id: Strings<'a>,
+    subscription_version: Integers<'a>,
+    user_data: Strings<'a>,
+    user_data_generation_id: Integers<'a>,
 }
 
 impl<'a> Groups<'a> {
@@ -57,6 +62,9 @@ impl<'a> Groups<'a> {
             owned_partition: owned_partitions.integers()?,
             generation_id: member.integers("generation_id", false)?,
             rack_id: member.strings("rack_id", false)?,
+            subscription_version: member.integers("subscription_version", false)?,
+            user_data: member.strings("user_data", false)?,
+            user_data_generation_id: member.integers("user_data_generation_id", false)?,
             topics,
             topic_racks,
             replicas,
@@ -117,22 +125,15 @@ impl<'a> Groups<'a> {
         let group_instance_id = optional_text(instance, at, || path("group_instance_id"))?;
         let client_id = optional_text(&self.client_id, at, || path("client_id"))?;
         let rack_id = optional_text(&self.rack_id, at, || path("rack_id"))?;
-        let generation_id = self.generation_id.get(at).map(|generation| {
-            i32::try_from(generation).map_err(|_| {
-                let problem = format!(
-                    "{generation} is not a generation from {} to {}",
-                    i32::MIN,
-                    i32::MAX
-                );
-                GroupError::new(format!("members[{i}].generation_id"), problem)
-            })
-        });
+        let generation_id = generation(&self.generation_id, at, || path("generation_id"))?;
+        let as_sent = self.as_sent(at, path)?;
         builder.member(MemberFields {
             member_id,
             group_instance_id,
             client_id,
             rack_id,
-            generation_id: generation_id.transpose()?,
+            generation_id,
+            as_sent,
         });
         let topics = required(self.member_topics.get(at), || {
             format!("members[{i}].topics")
@@ -155,6 +156,44 @@ impl<'a> Groups<'a> {
         }
         Ok(())
     }
+
+    fn as_sent(&self, at: usize, path: impl Fn(&str) -> String) -> Result<AsSent, GroupError> {
+        let wrong = |field, problem| GroupError::new(path(field), problem);
+        let newest = i64::from(NEWEST_SUBSCRIPTION);
+        let version = self.subscription_version.get(at).map(|version| {
+            if (0..=newest).contains(&version) {
+                return Ok(version as u8);
+            }
+            let problem = format!("{version} is not a subscription version from 0 to {newest}");
+            Err(wrong("subscription_version", problem))
+        });
+        let user_data = optional_text(&self.user_data, at, || path("user_data"))?;
+        let user_data = user_data
+            .map(|name| UserData::by_name(name).map_err(|problem| wrong("user_data", problem)));
+        let in_user_data = &self.user_data_generation_id;
+        Ok(AsSent {
+            subscription_version: version.transpose()?,
+            user_data: user_data.transpose()?,
+            user_data_generation_id: generation(in_user_data, at, || {
+                path("user_data_generation_id")
+            })?,
+        })
+    }
+}
+
+fn generation(
+    column: &Integers,
+    at: usize,
+    path: impl FnOnce() -> String,
+) -> Result<Option<i32>, GroupError> {
+    let Some(generation) = column.get(at) else {
+        return Ok(None);
+    };
+    let (least, most) = (i32::MIN, i32::MAX);
+    let problem = || format!("{generation} is not a generation from {least} to {most}");
+    let fits = i32::try_from(generation);
+    fits.map(Some)
+        .map_err(|_| GroupError::new(path(), problem()))
 }
 
 /// A topic's number, by its name or by its place in the group's list.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashSet;
 
 use crate::assignors::Assignor;
-use crate::group::{GroupSpec, Member, Orders, RackId, Topic, TopicId, TopicPartition};
+use crate::group::{AsSent, GroupSpec, Member, Orders, RackId, Topic, TopicId, TopicPartition};
 
 #[derive(Clone)]
 pub struct DraftTopic<'a> {
@@ -24,6 +24,7 @@ pub struct DraftMember<'a> {
     pub client_id: Option<&'a str>,
     pub rack: Option<RackId>,
     pub generation_id: Option<i32>,
+    pub as_sent: AsSent,
     pub topics: Vec<TopicId>,
     pub owned: Vec<TopicPartition>,
     /// Which member of the group that the plan began with it is, maybe under another id.
@@ -63,6 +64,7 @@ impl<'a> Draft<'a> {
                     client_id: member.client_id,
                     rack: member.rack,
                     generation_id: member.generation_id,
+                    as_sent: member.as_sent,
                     topics: group.subscription(m).to_vec(),
                     owned: group.owned(m).to_vec(),
                     origin: Some(m),
@@ -89,6 +91,7 @@ impl<'a> Draft<'a> {
                 client_id: member.client_id,
                 rack: member.rack,
                 generation_id: member.generation_id,
+                as_sent: member.as_sent,
                 topics: (topics, subscriptions.len() as u32),
                 owned: (first, owned.len() as u32),
             }

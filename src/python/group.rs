@@ -11,7 +11,7 @@ use self_cell::self_cell;
 
 use super::{by_name, raise};
 use crate::error::GroupError;
-use crate::group::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::{AsSent, GroupBuilder, GroupSpec, MemberFields, UserData};
 use crate::interrupt::Interrupt;
 use crate::lines::{self, Options};
 use crate::ownership::Assignment;
@@ -34,6 +34,9 @@ struct Member {
     owned_partitions: Vec<(PyBackedStr, u32)>,
     generation_id: Option<i32>,
     rack_id: Option<PyBackedStr>,
+    subscription_version: Option<u8>,
+    user_data: Option<PyBackedStr>,
+    user_data_generation_id: Option<i32>,
 }
 
 /// `model.GroupSpec`, its names held in place.
@@ -64,6 +67,15 @@ impl Group {
                 client_id: member.client_id.as_deref(),
                 rack_id: member.rack_id.as_deref(),
                 generation_id: member.generation_id,
+                as_sent: AsSent {
+                    subscription_version: member.subscription_version,
+                    // Validated when the Python object was made.
+                    user_data: member
+                        .user_data
+                        .as_deref()
+                        .and_then(|name| UserData::by_name(name).ok()),
+                    user_data_generation_id: member.user_data_generation_id,
+                },
             });
             for topic in &member.topics {
                 let topic = builder.topic_id(topic);

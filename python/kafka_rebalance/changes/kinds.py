@@ -84,6 +84,7 @@ class AddMembers:
                     client_host=None,
                     owned_partitions=(),
                     generation_id=None,
+                    user_data_generation_id=None,
                     rack_id=model.rack_id if self.rack is None else self.rack,
                 )
                 taken.add(member.member_id)
@@ -387,6 +388,7 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
         member_id=ids.member_id(prefix, taken),
         owned_partitions=(),
         generation_id=None,
+        user_data_generation_id=None,
     )
     return Edited(group.edited(members=(*others, back)), renamed={back.member_id: member.member_id})
 

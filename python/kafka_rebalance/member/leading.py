@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from kafka_rebalance.assignors.protocol import Assignor
 from kafka_rebalance.coordinator import JoinedMember
-from kafka_rebalance.model import GroupSpec, Member, Topic
+from kafka_rebalance.model import GroupSpec, Topic
 from kafka_rebalance.wire import (
     AssignmentData,
     Subscription,
-    decode_cooperative_user_data,
-    decode_sticky_user_data,
     decode_subscription,
     encode_assignment,
+    sent_member,
 )
 
 Snapshot = tuple[Topic, ...]
@@ -30,31 +29,21 @@ def assignments(
     Topics without metadata are left out. Errors: WireError for metadata that cannot be read,
     AssignorThrows where Kafka's class throws.
     """
-    known = tuple(_member(one, assignor.name) for one in members)
+    known = tuple(
+        sent_member(
+            one.member_id,
+            decode_subscription(one.metadata),
+            assignor.name,
+            group_instance_id=one.group_instance_id,
+        )
+        for one in members
+    )
     wanted = dict.fromkeys(topic for member in known for topic in member.topics)
     there = tuple(topics[topic] for topic in wanted if topic in topics)
     given = assignor.assign(GroupSpec("", there, known, max_partitions=_NO_LIMIT))
     return tuple(
         (one.member_id, encode_assignment(AssignmentData(tuple(given.get(one.member_id, ())))))
         for one in known
-    )
-
-
-def _member(one: JoinedMember, assignor: str) -> Member:
-    sent = decode_subscription(one.metadata)
-    owned, generation_id = sent.owned_partitions, sent.generation_id
-    if assignor == "sticky" and sent.user_data is not None:
-        history = decode_sticky_user_data(sent.user_data)
-        owned, generation_id = history.owned_partitions, history.generation_id
-    elif assignor == "cooperative-sticky" and generation_id is None and sent.user_data:
-        generation_id = decode_cooperative_user_data(sent.user_data)
-    return Member(
-        one.member_id,
-        sent.topics,
-        one.group_instance_id,
-        owned_partitions=owned,
-        generation_id=generation_id,
-        rack_id=sent.rack_id,
     )
 
 

@@ -92,9 +92,8 @@ def _round_robin(group: GroupSpec, tp: TopicPartition) -> Iterator[str]:
 def _sticky(group: GroupSpec, name: str, tp: TopicPartition) -> Iterator[str]:
     cooperative = name == "cooperative-sticky"
     send = sent_by_cooperative if cooperative else sent_by_sticky
-    sent = {member.member_id: send(member) for member in group.members}
-    claims = settle(group, sent)
-    claimants = [member_id for member_id, owned in sent.items() if tp in owned]
+    claims = settle(group, {member.member_id: send(member) for member in group.members})
+    claimants = [member_id for member_id, sent in claims.sent.items() if tp in sent.partitions]
     believed = _holder(claims.owned, tp)
     yield f"1. {_claim(claimants, believed, claims, tp)}"
     racks = Racks.of(group, claims)

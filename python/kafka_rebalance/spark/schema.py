@@ -13,7 +13,8 @@ INPUT_SCHEMA = (
     "members array<struct<member_id: string, group_instance_id: string, client_id: string, "
     "topics: array<string>, "
     "owned_partitions: array<struct<topic: string, partitions: array<int>>>, "
-    "generation_id: int, rack_id: string>>"
+    "generation_id: int, rack_id: string, "
+    "subscription_version: int, user_data: string, user_data_generation_id: int>>"
 )
 """What is read. Integers may be bigint; optional fields may be absent; others are ignored.
 
@@ -50,6 +51,9 @@ _OPTIONAL = {
     "members[].owned_partitions",
     "members[].generation_id",
     "members[].rack_id",
+    "members[].subscription_version",
+    "members[].user_data",
+    "members[].user_data_generation_id",
 }
 
 
@@ -85,6 +89,9 @@ def contract() -> t.StructType:
             t.StructField("owned_partitions", t.ArrayType(owned)),
             t.StructField("generation_id", t.IntegerType()),
             t.StructField("rack_id", t.StringType()),
+            t.StructField("subscription_version", t.IntegerType()),
+            t.StructField("user_data", t.StringType()),
+            t.StructField("user_data_generation_id", t.IntegerType()),
         ]
     )
     return t.StructType(

@@ -19,6 +19,7 @@ from .consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
+from .members import sent_member
 from .user_data import (
     StickyUserData,
     decode_cooperative_user_data,
@@ -39,4 +40,5 @@ __all__ = [
     "encode_cooperative_user_data",
     "encode_sticky_user_data",
     "encode_subscription",
+    "sent_member",
 ]

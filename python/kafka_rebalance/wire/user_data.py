@@ -29,10 +29,9 @@ def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id:
     return _core.encode_sticky_user_data(partitions, generation_id)
 
 
-def decode_cooperative_user_data(data: bytes) -> int | None:
-    """Reads CooperativeStickyAssignor's generation; None where there is none (-1 or unreadable)."""
-    generation_id = _core.decode_cooperative_user_data(data)
-    return None if generation_id < 0 else generation_id
+def decode_cooperative_user_data(data: bytes) -> int:
+    """Reads CooperativeStickyAssignor's generation; -1 where it cannot be read, as in Kafka."""
+    return _core.decode_cooperative_user_data(data)
 
 
 def encode_cooperative_user_data(generation_id: int) -> bytes:

@@ -5,7 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
-use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition};
+use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition, UserData};
 use crate::interrupt::Interrupt;
 use crate::lists::Lists;
 use crate::order::grouping_order;
@@ -13,8 +13,6 @@ use crate::ownership::Assignment;
 
 /// Number of a partition within one group.
 pub type PartitionId = u32;
-/// Puts a member's believed claims into the order in which they were sent.
-pub type Sent = fn(&Claims, &mut Scratch, &mut [PartitionId], MemberId);
 pub const NO_GENERATION: i32 = -1;
 /// In arrays of owners.
 pub const NOBODY: MemberId = MemberId::MAX;
@@ -22,6 +20,7 @@ pub const NOBODY: MemberId = MemberId::MAX;
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     interrupt: &'g Interrupt,
+    sent: Sent,
     /// In hash order.
     pub members: &'g [MemberId],
     /// In the hash order of the table of believed owners.
@@ -90,10 +89,25 @@ impl<'g, 'a> Claims<'g, 'a> {
 
     /// Everything that a member claims, believed or not, of topics that exist.
     pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
-        self.group
-            .owned(member)
-            .iter()
-            .filter_map(|&tp| self.id(tp))
+        let partitions = self.sent.partitions(self.group, member);
+        partitions.iter().filter_map(|&tp| self.id(tp))
+    }
+
+    /// The generation of a member's claims.
+    pub fn generation(&self, member: MemberId) -> i32 {
+        self.sent.generation(&self.group.members[member as usize])
+    }
+
+    /// Puts a member's believed claims into the order in which they were sent.
+    pub fn put_in_order(&self, scratch: &mut Scratch, list: &mut [PartitionId], member: MemberId) {
+        let as_sent = self.group.members[member as usize].as_sent;
+        if as_sent.subscription_version.is_some() {
+            return; // it is the order in which the claims were taken in
+        }
+        match self.sent {
+            Sent::BySticky => by_user_data(self, scratch, list, member),
+            Sent::ByCooperative => by_field(self, list),
+        }
     }
 
     /// Whether anything is, and then whether this is.
@@ -145,9 +159,10 @@ impl<'g, 'a> Claims<'g, 'a> {
 /// Settles the claims; beside them, the believed ones of each member, in the order given.
 pub fn settle<'g, 'a>(
     group: &'g GroupSpec<'a>,
+    sent: Sent,
     interrupt: &'g Interrupt,
 ) -> (Claims<'g, 'a>, Lists) {
-    let mut claims = number_partitions(group, interrupt);
+    let mut claims = number_partitions(group, sent, interrupt);
     // Which member was last seen to list a topic: a set that needs no clearing.
     let mut listed_by = vec![NOBODY; group.topics.len()];
     let members = 0..group.members.len() as MemberId;
@@ -179,14 +194,13 @@ pub fn settle<'g, 'a>(
                 claims.odd_subscription |= before == m;
             }
         }
-        let member = &group.members[m as usize];
-        claims.max_generation = claims.max_generation.max(user_generation(member));
+        claims.max_generation = claims.max_generation.max(claims.generation(m));
         // 1. The order of one member's claims matters only to the general algorithm, which sorts.
-        let sent = group.owned(m);
-        if !sent.is_empty() {
+        let partitions = sent.partitions(group, m);
+        if !partitions.is_empty() {
             claimant.resize(claims.numbered(), NOBODY);
         }
-        for &tp in sent {
+        for &tp in partitions {
             if let Some(id) = claims.id(tp) {
                 claim(&mut claims, &mut owned, &mut claimant, m, id);
             }
@@ -208,15 +222,12 @@ fn claim(
         owned.push(member, id);
         return;
     }
-    // The other's generation is the one in the subscription's field, not in its user data.
-    let members = &claims.group.members;
-    let generation = user_generation(&members[member as usize]);
-    let other_generation = field_generation(&members[other as usize]);
+    let generation = claims.generation(member);
+    let other_generation = field_generation(&claims.group.members[other as usize]);
     if generation < other_generation {
         claimant[id as usize] = other;
         return;
     }
-    owned.remove(other, id);
     if generation == other_generation {
         let numbered = claims.numbered();
         claims.multiply_owned.resize(numbered, false);
@@ -224,9 +235,15 @@ fn claim(
     } else {
         owned.push(member, id);
     }
+    // Last: a member that claims twice may be the other itself, and then loses the entry just added.
+    owned.remove(other, id);
 }
 
-fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt) -> Claims<'g, 'a> {
+fn number_partitions<'g, 'a>(
+    group: &'g GroupSpec<'a>,
+    sent: Sent,
+    interrupt: &'g Interrupt,
+) -> Claims<'g, 'a> {
     let members = group.members_in_order();
     let mut subscribed = vec![false; group.topics.len()];
     for m in 0..group.members.len() as MemberId {
@@ -252,7 +269,7 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt)
     let mut ghosts = FxHashMap::default();
     let mut ghost_partitions = Vec::new();
     for m in 0..group.members.len() as MemberId {
-        for &tp in group.owned(m) {
+        for &tp in sent.partitions(group, m) {
             let t = tp.topic as usize;
             if base[t] != u32::MAX && tp.partition >= group.topics[t].partitions {
                 ghosts.entry(tp).or_insert_with(|| {
@@ -266,6 +283,7 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt)
     Claims {
         group,
         interrupt,
+        sent,
         owners: group.owners_in_order(),
         members,
         topics,
@@ -283,14 +301,53 @@ fn number_partitions<'g, 'a>(group: &'g GroupSpec<'a>, interrupt: &'g Interrupt)
     }
 }
 
-/// The generation that a claim carries.
-pub fn user_generation(member: &Member) -> i32 {
-    member.generation_id.unwrap_or(NO_GENERATION)
+/// What a member claims, by the assignor that reads it.
+#[derive(Clone, Copy)]
+pub enum Sent {
+    /// StickyAssignor reads only the user data, of which the generation is a part.
+    BySticky,
+    /// CooperativeStickyAssignor reads the fields, and the user data without a generation.
+    ByCooperative,
+}
+
+impl Sent {
+    fn partitions<'g>(self, group: &'g GroupSpec, member: MemberId) -> &'g [TopicPartition] {
+        let as_sent = group.members[member as usize].as_sent;
+        let are_sent = match self {
+            Self::BySticky => as_sent.user_data != Some(UserData::None),
+            Self::ByCooperative => as_sent.version() >= 1,
+        };
+        if are_sent { group.owned(member) } else { &[] }
+    }
+
+    fn generation(self, member: &Member) -> i32 {
+        match self {
+            Self::BySticky => user_data_generation(member),
+            Self::ByCooperative => match field_generation(member) {
+                NO_GENERATION => user_data_generation(member),
+                generation => generation,
+            },
+        }
+    }
+}
+
+/// The generation in a member's user data.
+fn user_data_generation(member: &Member) -> i32 {
+    if member.as_sent.user_data.is_some() {
+        return NO_GENERATION;
+    }
+    let generation = member.as_sent.user_data_generation_id;
+    generation.or(member.generation_id).unwrap_or(NO_GENERATION)
 }
 
 /// The generation in the subscription's own field, where a negative one is none.
 fn field_generation(member: &Member) -> i32 {
-    user_generation(member).max(NO_GENERATION)
+    if member.as_sent.version() < 2 {
+        return NO_GENERATION;
+    }
+    member
+        .generation_id
+        .map_or(NO_GENERATION, |generation| generation.max(NO_GENERATION))
 }
 
 /// What sorting one member's claims needs, kept for the next one's.
@@ -303,8 +360,8 @@ pub struct Scratch {
     hashes: Vec<u32>,
 }
 
-/// The order of StickyAssignor's user data: grouped by topic through a hash map.
-pub fn sent_by_sticky(
+/// Order of StickyAssignor's user data: grouped by topic through a hash map.
+fn by_user_data(
     claims: &Claims,
     scratch: &mut Scratch,
     list: &mut [PartitionId],
@@ -338,13 +395,8 @@ pub fn sent_by_sticky(
     }
 }
 
-/// The order of the subscription's own field: by topic and partition.
-pub fn sent_by_cooperative(
-    claims: &Claims,
-    _: &mut Scratch,
-    list: &mut [PartitionId],
-    _: MemberId,
-) {
+/// Order of the subscription's own field: by topic and partition.
+fn by_field(claims: &Claims, list: &mut [PartitionId]) {
     if list.iter().all(|&id| id < claims.existing()) {
         list.sort_unstable();
     } else {

@@ -1,6 +1,6 @@
 //! Mirror of `cooperative_sticky.py`.
 
-use super::claims::{Claims, NOBODY, PartitionId, sent_by_cooperative, settle};
+use super::claims::{Claims, NOBODY, PartitionId, Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::{GroupSpec, MemberId};
@@ -12,14 +12,14 @@ pub const NAME: &str = "cooperative-sticky";
 
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
-    let (claims, owned) = settle(group, interrupt);
+    let (claims, owned) = settle(group, Sent::ByCooperative, interrupt);
     // 2.
     let (mut assignment, transferring) = if claims.equal_subscriptions {
         let target = constrained::assign(NAME, &claims, owned)?;
         (target.assignment, target.transferring)
     // 3.
     } else {
-        let (assignment, order) = general::assign(NAME, &claims, owned, sent_by_cooperative)?;
+        let (assignment, order) = general::assign(NAME, &claims, owned)?;
         let transferring = transferring(&claims, &assignment, &order);
         (assignment, transferring)
     };

@@ -11,7 +11,7 @@ mod spread;
 
 use std::ops::Range;
 
-use super::claims::{Claims, NOBODY, PartitionId, Scratch, Sent, user_generation};
+use super::claims::{Claims, NOBODY, PartitionId, Scratch};
 use super::constrained::without_kept;
 use super::racks::Racks;
 use super::subscriptions::{Subscribers, Subscriptions};
@@ -31,12 +31,11 @@ pub fn assign(
     name: &str,
     claims: &Claims,
     owned: Lists,
-    sent: Sent,
 ) -> Result<(Lists, Vec<MemberId>), GroupError> {
     let mut build = Build::new(name, claims);
     build.sort_partitions(); // 1.
     build.remember_previous(); // 2.
-    let unassigned = build.keep_owned(owned, sent); // 3.
+    let unassigned = build.keep_owned(owned); // 3.
     let initializing = build.current.sizes().iter().all(|&size| size == 0);
     build.assign_unassigned(&unassigned)?; // 4.
     build.take_out_fixed(); // 5.
@@ -97,7 +96,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn remember_previous(&mut self) {
         for &m in self.claims.members {
-            let generation = user_generation(&self.claims.group.members[m as usize]);
+            let generation = self.claims.generation(m);
             if generation < self.claims.max_generation {
                 let existing = self.claims.existing() as usize;
                 for id in self.claims.sent(m) {
@@ -113,7 +112,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         }
     }
 
-    fn keep_owned(&mut self, mut owned: Lists, sent: Sent) -> Vec<Run> {
+    fn keep_owned(&mut self, mut owned: Lists) -> Vec<Run> {
         let mut scratch = Scratch::default();
         for m in 0..owned.members() as MemberId {
             let before = owned.len_of(m);
@@ -123,7 +122,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             self.revocation |= owned.len_of(m) < before;
             self.ghosts |= owned.of(m).iter().any(|&id| id >= self.claims.existing());
             if owned.len_of(m) > 0 {
-                sent(self.claims, &mut scratch, owned.of_mut(m), m);
+                self.claims.put_in_order(&mut scratch, owned.of_mut(m), m);
             }
         }
         self.current = Holdings::new(owned.members(), self.claims.numbered(), self.ghosts);

@@ -1,6 +1,6 @@
 //! Mirror of `sticky.py`.
 
-use super::claims::{sent_by_sticky, settle};
+use super::claims::{Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::GroupSpec;
@@ -11,13 +11,13 @@ pub const NAME: &str = "sticky";
 
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
-    let (claims, owned) = settle(group, interrupt);
+    let (claims, owned) = settle(group, Sent::BySticky, interrupt);
     // 2.
     let lists = if claims.equal_subscriptions {
         constrained::assign(NAME, &claims, owned)?.assignment
     // 3.
     } else {
-        general::assign(NAME, &claims, owned, sent_by_sticky)?.0
+        general::assign(NAME, &claims, owned)?.0
     };
     let mut answer = claims.answer(&lists);
     if !claims.is_plain() {

@@ -25,7 +25,10 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
             }
         }
         // A subscription arrives sorted; of each only what is new counts, so only that is sorted.
-        subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
+        let as_sent = group.members[member as usize].as_sent;
+        if as_sent.subscription_version.is_none() {
+            subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
+        }
     }
     let mut topics = in_hash_order(group, &subscribed);
     topics.retain(|&topic| group.topics[topic as usize].partitions > 0);

@@ -34,15 +34,14 @@ C3:
 from kafka_rebalance.model import GroupSpec, TopicPartition
 
 from . import constrained, general
-from .claims import sent_by_cooperative, settle
+from .claims import Claims, sent_by_cooperative, settle
 
 _NAME = "cooperative-sticky"
 
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     # 1.
-    sent = {m.member_id: sent_by_cooperative(m) for m in group.members}
-    claims = settle(group, sent)
+    claims = settle(group, {m.member_id: sent_by_cooperative(m) for m in group.members})
     # 2.
     if claims.equal_subscriptions:
         target = constrained.assign(_NAME, group, claims)
@@ -50,7 +49,7 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     # 3.
     else:
         assignment = general.assign(_NAME, group, claims)
-        transferring = _transferring(sent, assignment)
+        transferring = _transferring(claims, assignment)
     # 4.
     for tp, member_id in transferring.items():
         assignment[member_id].remove(tp)
@@ -58,12 +57,12 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
 
 
 def _transferring(
-    sent: dict[str, list[TopicPartition]], assignment: dict[str, list[TopicPartition]]
+    claims: Claims, assignment: dict[str, list[TopicPartition]]
 ) -> dict[TopicPartition, str]:
     added: dict[TopicPartition, str] = {}
     revoked: set[TopicPartition] = set()
     for member_id, assigned in assignment.items():
-        owned = set(sent[member_id])
+        owned = set(claims.sent[member_id].partitions)
         added.update((tp, member_id) for tp in assigned if tp not in owned)
         revoked |= owned.difference(assigned)
     return {tp: member_id for tp, member_id in added.items() if tp in revoked}

@@ -30,12 +30,13 @@ from collections.abc import Sequence
 
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.order import by_name, java_hash_order, name_key
+from kafka_rebalance.order import java_hash_order, name_key
 
-from .claims import Claims, user_generation
+from .claims import Claims
 from .constrained import without_kept
 from .movements import Movements
 from .racks import Racks
+from .subscriptions import topics_as_sent
 
 _FIRST_SAVED_PASS = 8  # groups that settle do so in fewer
 
@@ -63,7 +64,7 @@ class Build:
         self.owner = {tp: m for m, partitions in claims.owned.items() for tp in partitions}
         # A topic listed twice counts twice, here and in a topic's number of subscribers.
         self.topics_of = {
-            member.member_id: [t for t in by_name(member.topics) if t in claims.counts]
+            member.member_id: [t for t in topics_as_sent(member) if t in claims.counts]
             for member in claims.members
         }
         self.subscribers: dict[str, list[str]] = {topic: [] for topic in claims.counts}
@@ -83,9 +84,9 @@ class Build:
 
     def remember_previous(self) -> None:
         for member in self.claims.members:
-            generation = user_generation(member)
+            partitions, generation, _ = self.claims.sent[member.member_id]
             if generation < self.claims.max_generation:
-                for tp in self.claims.sent[member.member_id]:
+                for tp in partitions:
                     if tp not in self.previous or generation > self.previous[tp][1]:
                         self.previous[tp] = member.member_id, generation
 

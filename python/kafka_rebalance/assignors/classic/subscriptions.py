@@ -1,10 +1,13 @@
 """What an assignor is given: subscriptions as they arrive at the leader.
 
-A subscription travels as bytes, and its encoder orders it: topics by name, owned partitions as the
-assignor at hand writes them. The leader puts the members into a hash map.
+A subscription travels as bytes, and Java's encoder orders it: topics by name, owned partitions as
+the assignor at hand writes them. Members with a `subscription_version` stand as their bytes do. The
+leader puts the members into a hash map.
 
 Source   ConsumerProtocol.serializeSubscription, AbstractPartitionAssignor.assign (Kafka 4.4.0).
 """
+
+from collections.abc import Sequence
 
 from kafka_rebalance.model import GroupSpec, Member
 from kafka_rebalance.order import by_name, java_hash_order
@@ -16,11 +19,16 @@ def members_in_order(group: GroupSpec) -> list[Member]:
     return [members[member_id] for member_id in java_hash_order(list(members))]
 
 
+def topics_as_sent(member: Member) -> Sequence[str]:
+    """A member's topics in the order of its subscription's bytes."""
+    return by_name(member.topics) if member.subscription_version is None else member.topics
+
+
 def topics_in_order(group: GroupSpec) -> list[str]:
     """Subscribed topics that have partitions, as the leader walks them.
 
     First a HashSet of all subscribed names, then a HashMap of those with metadata.
     """
     counts = group.partition_counts()
-    subscribed = [topic for member in members_in_order(group) for topic in by_name(member.topics)]
+    subscribed = [topic for member in members_in_order(group) for topic in topics_as_sent(member)]
     return java_hash_order([topic for topic in java_hash_order(subscribed) if topic in counts])

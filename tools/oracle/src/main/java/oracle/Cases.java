@@ -133,13 +133,27 @@ final class Cases {
         return replicas.toArray(Node[]::new);
     }
 
-    /** A member's subscription as the leader reads it: through the wire format, instance id added after. */
+    /**
+     * A member's subscription as the leader reads it: from the bytes in {@code subscription}, or else from those that
+     * a Java client with the member's fields sends. The instance id is added after.
+     */
     private static Subscription subscription(String assignor, JsonNode member) {
+        ByteBuffer bytes = Fields.bytesOrNull(member, "subscription");
+        if (bytes == null) {
+            bytes = ConsumerProtocol.serializeSubscription(newest(assignor, member));
+        }
+        Subscription read = ConsumerProtocol.deserializeSubscription(bytes);
+        read.setGroupInstanceId(Optional.ofNullable(Fields.textOrNull(member, "group_instance_id")));
+        return read;
+    }
+
+    /** What a client of the newest version sends. */
+    private static Subscription newest(String assignor, JsonNode member) {
         List<String> topics = Fields.texts(member, "topics");
         List<TopicPartition> owned = owned(member);
         int generation = Fields.integer(member, "generation_id", NO_GENERATION);
         Optional<String> rack = Optional.ofNullable(Fields.textOrNull(member, "rack_id"));
-        Subscription sent = switch (assignor) {
+        return switch (assignor) {
             // Eager: everything is revoked before joining, and only the user data remembers it.
             case "sticky" -> new Subscription(
                     topics, stickyUserData(topics, owned, generation), List.of(), generation, rack);
@@ -147,9 +161,6 @@ final class Cases {
                     topics, cooperativeUserData(topics, generation), owned, generation, rack);
             default -> new Subscription(topics, null, List.of(), NO_GENERATION, rack);
         };
-        Subscription read = ConsumerProtocol.deserializeSubscription(ConsumerProtocol.serializeSubscription(sent));
-        read.setGroupInstanceId(Optional.ofNullable(Fields.textOrNull(member, "group_instance_id")));
-        return read;
     }
 
     /** What a member's own StickyAssignor sends; null before its first assignment. */

@@ -1,0 +1,67 @@
+"""A member as the leader's assignor sees it, from what the member sent.
+
+The assignor decides which parts of a subscription count: sticky reads the user data alone,
+cooperative-sticky the fields first. This is the only place that knows it on the way in; how the
+resulting `Member` is read again stands in `assignors/classic/claims.py`.
+
+Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor and
+         CooperativeStickyAssignor (Kafka 4.4.0).
+"""
+
+from kafka_rebalance.model import Member, UserData
+
+from .consumer_protocol import Subscription
+from .user_data import decode_cooperative_user_data, decode_sticky_user_data
+
+_NO_GENERATION = -1
+_NO_TOPICS = bytes(4)
+
+
+def sent_member(
+    member_id: str,
+    subscription: Subscription,
+    assignor: str,
+    *,
+    group_instance_id: str | None = None,
+    client_id: str | None = None,
+    client_host: str | None = None,
+) -> Member:
+    """The member that `assignor` sees when `member_id` sent `subscription`.
+
+    Never an error: user data that Kafka's class cannot read counts as none, as it does there.
+    """
+    owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
+    user_data: UserData | None = None
+    data = subscription.user_data
+    if assignor == "sticky":
+        history = decode_sticky_user_data(data or b"")
+        owned = history.owned_partitions
+        if history.generation_id is not None:
+            in_user_data = history.generation_id
+        if data and in_user_data == _NO_GENERATION:
+            readable = owned or data[:4] == _NO_TOPICS
+            user_data = "partitions" if readable else "none"
+    elif assignor == "cooperative-sticky":
+        if data is not None:
+            in_user_data = decode_cooperative_user_data(data)
+        elif subscription.version < 2:
+            user_data = "none"
+    elif subscription.generation_id is not None:
+        in_user_data = subscription.generation_id
+    generation_id = subscription.generation_id
+    if subscription.version < 2 and in_user_data != _NO_GENERATION:
+        generation_id = in_user_data
+    as_one = in_user_data == (_NO_GENERATION if generation_id is None else generation_id)
+    return Member(
+        member_id,
+        subscription.topics,
+        group_instance_id,
+        client_id,
+        client_host,
+        owned_partitions=owned,
+        generation_id=generation_id,
+        rack_id=subscription.rack_id,
+        subscription_version=subscription.version,
+        user_data=user_data,
+        user_data_generation_id=None if as_one or user_data else in_user_data,
+    )

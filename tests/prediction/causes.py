@@ -36,22 +36,39 @@ def find(observed: Observed, plan: RebalancePlan, records: Sequence[Written]) ->
         real = spec(record, inventory_of(record, observed.inventories).topics)
         if {m.member_id for m in planned.members} != {m.member_id for m in real.members}:
             return [f"round {n}: other members than planned"]
-        differing = [what for what, mend in MENDS.items() if mend(planned, real) != planned]
+        differing = [
+            what
+            for what, mend in MENDS.items()
+            if mend(planned, real) != planned
+            and (what not in OF_STICKY or "sticky" in (planned.assignor or ""))
+        ]
         enough = [what for what in differing if _answer(MENDS[what](planned, real)) == theirs]
         all_of_them = [what for what in differing if what != BOTH]
         return [_named(what, planned, real) for what in enough[:1] or all_of_them]
     return []
 
 
-def _members(change: Callable[[Member, Member], Member]) -> Mend:
-    """Takes fields of the members from what they really sent."""
+def _members(*names: str) -> Mend:
+    """Takes fields of the members from what they really sent; the order of a list is none."""
 
     def mend(planned: GroupSpec, real: GroupSpec) -> GroupSpec:
         sent = {member.member_id: member for member in real.members}
-        members = tuple(change(member, sent[member.member_id]) for member in planned.members)
-        return planned.edited(members=members)
+        members = []
+        for member in planned.members:
+            theirs = {name: getattr(sent[member.member_id], name) for name in names}
+            other = {
+                name: value
+                for name, value in theirs.items()
+                if _unordered(value) != _unordered(getattr(member, name))
+            }
+            members.append(replace(member, **other))
+        return planned.edited(members=tuple(members))
 
     return mend
+
+
+def _unordered(value: object) -> object:
+    return set(value) if isinstance(value, tuple) else value
 
 
 def _order(planned: GroupSpec, real: GroupSpec) -> GroupSpec:
@@ -86,29 +103,20 @@ def _topic_racks(planned: GroupSpec, real: GroupSpec) -> GroupSpec:
     return planned.edited(topics=topics)
 
 
+GENERATION = ("generation_id", "subscription_version", "user_data", "user_data_generation_id")
 BOTH = "claims and generations"
+OF_STICKY = ("claims", "generations", BOTH)
 MENDS: dict[str, Mend] = {
-    "claims": _members(lambda ours, sent: replace(ours, owned_partitions=sent.owned_partitions)
-                       if set(ours.owned_partitions) != set(sent.owned_partitions) else ours),
-    "generations": _members(lambda ours, sent: replace(ours, generation_id=sent.generation_id)),
-    BOTH: _members(
-        lambda ours, sent: replace(
-            ours, owned_partitions=sent.owned_partitions, generation_id=sent.generation_id
-        )
-    ),
-    "subscriptions": _members(
-        lambda ours, sent: ours
-        if set(ours.topics) == set(sent.topics)
-        else replace(ours, topics=sent.topics)
-    ),
-    "racks of members": _members(lambda ours, sent: replace(ours, rack_id=sent.rack_id)),
-    "instance ids": _members(
-        lambda ours, sent: replace(ours, group_instance_id=sent.group_instance_id)
-    ),
+    "claims": _members("owned_partitions"),
+    "generations": _members(*GENERATION),
+    BOTH: _members("owned_partitions", *GENERATION),
+    "subscriptions": _members("topics"),
+    "racks of members": _members("rack_id"),
+    "instance ids": _members("group_instance_id"),
     "partitions of topics": _counts,
     "racks of partitions": _topic_racks,
     "order of members": _order,
-}  # fmt: skip
+}
 
 
 def _answer(group: GroupSpec) -> dict[str, set[tuple[str, int]]] | None:

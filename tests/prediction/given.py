@@ -1,6 +1,6 @@
 """Given what the members sent: is the leader's answer Kafka's? Every generation, from its bytes.
 
-1. A member is what its subscription says (`sent.py`); topics are as the cluster had them when the
+1. A member is what its subscription says (`wire.sent_member`); topics are as the cluster had them when the
    record was written.
 2. Our answer and the leader's are the same: in partitions a member; where Java leads, in order too.
 3. The log does not have what the leader knew of topics. Where the answers differ, it is tried
@@ -17,11 +17,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import kafka_rebalance as kr
-from kafka_rebalance import GroupSpec, Topic
+from kafka_rebalance import GroupSpec, Topic, wire
 
 from .cast import JAVA
-from .log import generations
-from .sent import sent
+from .log import generations, subscription_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -67,7 +66,17 @@ def judge(observed: Observed) -> list[Judged]:
 def spec(record: Written, topics: Sequence[Topic]) -> GroupSpec:
     """What the leader was asked for this record."""
     value = record.value
-    members = tuple(sent(member, value.protocol or "") for member in value.members)
+    members = tuple(
+        wire.sent_member(
+            member.member_id,
+            subscription_of(member),
+            value.protocol or "",
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+        )
+        for member in value.members
+    )
     return GroupSpec("", tuple(topics), members, value.protocol, value.generation_id)
 
 
@@ -128,7 +137,10 @@ def _explanations(group: GroupSpec) -> Iterator[tuple[str, GroupSpec]]:
     rackless = tuple(replace(member, rack_id=None) for member in group.members)
     yield "the leader ignored racks of brokers", group.edited(topics=bare)
     yield "the leader ignored racks of members", group.edited(members=rackless)
-    ageless = tuple(replace(member, generation_id=None) for member in group.members)
+    ageless = tuple(
+        replace(member, generation_id=None, user_data_generation_id=None)
+        for member in group.members
+    )
     yield "the leader ignored generations", group.edited(members=ageless)
     empty = tuple(replace(member, owned_partitions=()) for member in group.members)
     yield "the leader ignored claims", group.edited(members=empty)

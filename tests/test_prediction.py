@@ -12,7 +12,15 @@ import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, wire
 from kafka_rebalance.wire.group_records import GroupMetadataValue, MemberMetadata, encode_value
 from prediction import given, report, told
-from prediction.cast import AIOKAFKA, JAVA, KAFKA_PYTHON, LIBRARIES, casts, next_name
+from prediction.cast import (
+    AIOKAFKA,
+    JAVA,
+    KAFKA_PYTHON,
+    LIBRARIES,
+    SESSION_MS,
+    casts,
+    next_name,
+)
 from prediction.events import EVENTS, deck, draw
 from prediction.given import Verdict
 from prediction.log import Written, generations
@@ -65,7 +73,7 @@ def written(
                 one.client_id or "",
                 "/127.0.0.1",
                 15_000,
-                6_000 + n,
+                SESSION_MS + n,
                 wire.encode_subscription(subscription),
                 wire.encode_assignment(assigned),
             )
@@ -300,5 +308,8 @@ def test_what_a_group_still_waits_for() -> None:
     assert replace(there, at_least=1).problem([record]) == "no newer record"
     assert "in place of" in str(replace(there, parts=parts[:2]).problem([record]))
     assert replace(there, replaced=["a-1"]).problem([record]) == "a-1 has not restarted"
+    assert replace(there, staying=parts).away([record]) is None
+    fourth = replace(parts[0], number=4)
+    assert "was away" in str(replace(there, staying=[fourth]).away([record]))
     elsewhere = [*parts[:2], replace(parts[2], topics=("t",))]
     assert "has not subscribed anew" in str(replace(there, parts=elsewhere).problem([record]))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 JAVA, KAFKA_PYTHON, AIOKAFKA = LIBRARIES = ("java", "kafka-python", "aiokafka")
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 RACKS = "abc"
-SESSION_MS = 6_000
+SESSION_MS = 10_000
 
 _WORDS = ("orders", "refunds", "payments", "clicks", "stock", "a", "t", "audit-log")
 _NUMBER = re.compile(r"(.*?)(\d*)")

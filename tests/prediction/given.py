@@ -1,7 +1,7 @@
 """Given what the members sent: is the leader's answer Kafka's? Every generation, from its bytes.
 
-1. A member is what its subscription says (`wire.sent_member`); topics are as the cluster had them when the
-   record was written.
+1. A member is what its subscription says (`wire.sent_member`); topics are as the cluster had them
+   when the record was written.
 2. Our answer and the leader's are the same: in partitions a member; where Java leads, in order too.
 3. The log does not have what the leader knew of topics. Where the answers differ, it is tried
    whether the leader's metadata were older, or had not yet a topic that it does not subscribe to;

@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafka.errors import KafkaError
+
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,13 +32,15 @@ LOOK_AGAIN_S = 0.25
 class Expected:
     """What a group has to look like; `replaced` are ids that have to be gone.
 
-    `at_least` are the records that were there before the change: only newer ones count.
+    `at_least` are the records that were there before the change: only newer ones count. `staying`
+    are members that have no reason to be away meanwhile.
     """
 
     parts: Sequence[Part]
     partitions: Mapping[str, int]
     replaced: Collection[str] = ()
     at_least: int = 0
+    staying: Sequence[Part] = ()
 
     def problem(self, records: Sequence[Written]) -> str | None:
         """1. in words: what is not yet as it should be."""
@@ -54,6 +58,18 @@ class Expected:
         for member in members:
             if subscribed[member.member_id] != set(wanted[member.session_timeout_ms].topics):
                 return f"{member.member_id} has not subscribed anew"
+        return None
+
+    def away(self, records: Sequence[Written]) -> str | None:
+        """Who should have been in every generation since, but was not, in words.
+
+        A member that a busy machine keeps from its heartbeats is put out, and joins again.
+        """
+        wanted = {part.session_timeout_ms: part.name for part in self.staying}
+        for record in records[self.at_least :]:
+            there = {member.session_timeout_ms for member in record.value.members}
+            for number in wanted.keys() - there:
+                return f"{wanted[number]} was away in generation {record.generation_id}"
         return None
 
     def holes(self, record: Written) -> int:
@@ -89,7 +105,11 @@ def settle(
             last = None
             continue
         # 2.
-        described = describe(group_id)
+        try:
+            described = describe(group_id)
+        except KafkaError as error:
+            problem = str(error)
+            continue
         ids = sorted(member["member_id"] for member in described["members"])
         same, last = described == last, described
         if described["group_state"] != "Stable" or ids != sorted(records[-1].assigned()):
@@ -99,6 +119,9 @@ def settle(
         holes = expected.holes(records[-1])
         quiet_s = log.quiet_s(group_id)
         if same and quiet_s >= (QUIET_WITH_HOLES_S if holes else QUIET_S):
+            disturbed = expected.away(records)
+            if disturbed:
+                raise NotSettledError(f"disturbed: {disturbed}")
             return records[-1]
         problem = f"{holes} partitions without a member, and quiet for {quiet_s:.1f} s"
     if stop.is_set():

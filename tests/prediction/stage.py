@@ -97,8 +97,11 @@ class Stage:
 
     def _change(self, cast: Cast, happening: Happening) -> bool:
         before = self._snapshot(cast)
-        foreseen = foresee(before, happening.text)
         start = len(self._log.of(cast.group_id))
+        if "error" in before:
+            self._see(cast, happening.event, happening.text, None, start, str(before["error"]))
+            return False
+        foreseen = foresee(before, happening.text)
         problem = self._steps(cast, happening.steps)
         self._see(cast, happening.event, happening.text, before, start, problem, foreseen)
         return problem is None
@@ -111,7 +114,9 @@ class Stage:
             self._act(cast, step)
             replaced = [ids[part.number] for part in step.starts if part.number in ids]
             counts = {name: len(at) for name, at in cast.topics.items()}
-            expected = Expected(cast.parts, counts, replaced, there)
+            starting = {part.number for part in step.starts if part.number not in ids}
+            staying = [part for part in cast.parts if part.number not in starting]
+            expected = Expected(cast.parts, counts, replaced, there, staying)
             try:
                 settle(cast.group_id, expected, self._log, self._describe, self._stop)
             except NotSettledError as error:
@@ -185,12 +190,13 @@ class Stage:
 
     def _snapshot(self, cast: Cast) -> dict[str, Any]:
         """A line of the group; a group that rebalances without a cause is asked again."""
+        line: dict[str, Any] = {}
         for _ in range(SNAPSHOT_ATTEMPTS):
             (line,) = snapshot(self._server, [cast.group_id])
             if "error" not in line:
-                return line
+                break
             time.sleep(1)
-        raise RuntimeError(f"{cast.group_id}: {line['error']}")
+        return line
 
     def _inventory(self, cast: Cast, from_ms: int) -> Inventory:
         """The topics as the cluster describes them, once it knows of all partitions."""

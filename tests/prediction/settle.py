@@ -13,8 +13,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError
-
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -105,10 +103,9 @@ def settle(
             last = None
             continue
         # 2.
-        try:
-            described = describe(group_id)
-        except KafkaError as error:
-            problem = str(error)
+        described = describe(group_id)
+        if described is None:
+            problem = "the coordinator does not answer"
             continue
         ids = sorted(member["member_id"] for member in described["members"])
         same, last = described == last, described

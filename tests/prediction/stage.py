@@ -186,7 +186,13 @@ class Stage:
         return ids
 
     def _describe(self, group_id: str) -> Any:
-        return self._admin.describe_groups([group_id])[group_id]
+        """As the coordinator describes the group, or None where it does not answer."""
+        from kafka.errors import KafkaError
+
+        try:
+            return self._admin.describe_groups([group_id])[group_id]
+        except KafkaError:
+            return None
 
     def _snapshot(self, cast: Cast) -> dict[str, Any]:
         """A line of the group; a group that rebalances without a cause is asked again."""

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from .cast import RACKS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -82,8 +84,12 @@ def draw(event: str, cast: Cast, ids: Mapping[int, str]) -> Happening | None:
     match event:
         case "join" if len(parts) < MOST_MEMBERS:
             model, member_id = one_of(parts)
-            joins = Step(starts=(cast.like(model),))
-            return Happening(event, f"add-members=1,like={member_id}", (joins,))
+            joins, rack = cast.like(model), ""
+            if model.rack_id is not None and random.random() < 0.5:
+                joins = replace(joins, rack_id=random.choice(RACKS))
+                rack = f",rack={joins.rack_id}"
+            text = f"add-members=1{rack},like={member_id}"
+            return Happening(event, text, (Step(starts=(joins,)),))
         case "leave" if dynamic and len(parts) > 1:
             part, member_id = one_of(dynamic)
             return Happening(event, f"remove-member={member_id}", (Step(closes=(part,)),))

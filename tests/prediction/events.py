@@ -1,12 +1,14 @@
 """What happens: changes drawn for a group, each as a text for `plan` and as acts on live members.
 
-join            add-members=1,like=M       a member like M starts
-leave           remove-member=M            M closes: LeaveGroup
-kill            remove-member=M            M ends without a word: its session times out
-partitions      partitions T=N             the topic grows
-resubscription  resubscribe=M:T,…          M subscribes to others of the group's topics
-static bounce   bounce-members=M           a static member is killed, and is back in time
-bounce          bounce-members=M           a dynamic member closes; when that has settled, again
+    join            add-members=1,like=M    a member like M starts, in its rack or in another
+    leave           remove-member=M         M closes: LeaveGroup
+    kill            remove-member=M         M ends without a word: its session times out
+    partitions      partitions T=N          the topic grows
+    resubscription  resubscribe=M:T,…       M subscribes to others of the group's topics
+    static bounce   bounce-members=M        a static member is killed, and is back in time
+    bounce          bounce-members=M        a dynamic member closes; when that has settled, again
+
+M is the id of a member, T the name of a topic.
 """
 
 from __future__ import annotations

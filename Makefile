@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
-        differential differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
+        differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
         bench-bulk bench-coordinator bench-simulator franz \
         browser reality prediction pictures clean need-python need-cargo need-java need-maven
 
@@ -99,6 +99,13 @@ SEED ?= 1
 ASSIGNORS ?= range,roundrobin,sticky,cooperative-sticky
 differential: oracle $(VENV)/built ## oracle = reference = Rust on CASES generated groups
 	$(BIN)/python tools/differential.py --cases $(CASES) --assignors $(ASSIGNORS) --seed $(SEED)
+
+differential-bytes: oracle $(VENV)/built ## the same for members as bytes, of every version and library
+	$(BIN)/python tools/differential.py --cases $(CASES) --seed $(SEED) --by-bytes
+
+PLANS ?= 500
+differential-plans: oracle $(VENV)/built ## PLANS plans, each round played by Java's classes
+	$(BIN)/python tools/differential_plans.py --plans $(PLANS) --seed $(SEED)
 
 SCRIPTS ?= 20000
 differential-connect: connect-oracle $(VENV)/built ## the same for SCRIPTS generated Connect scripts

@@ -18,6 +18,26 @@ pub enum Assignor {
     CooperativeSticky,
 }
 
+/// Names that live groups have, of assignors that are not Kafka's classic ones: whose they are.
+const FOREIGN: [(&str, &str); 4] = [
+    (
+        "stream",
+        "Kafka Streams' own assignor, which no setting replaces",
+    ),
+    (
+        "RoundRobinAssigner",
+        "KafkaJS's own assignor, which is not one of Kafka's",
+    ),
+    (
+        "rack-affinity",
+        "kafka-go's own assignor, which is not one of Kafka's",
+    ),
+    (
+        "uniform",
+        "an assignor of the new consumer protocol (KIP-848), whose broker assigns",
+    ),
+];
+
 impl Assignor {
     pub const ALL: [Self; 4] = [
         Self::Range,
@@ -41,7 +61,9 @@ impl Assignor {
             .find(|assignor| assignor.name() == name);
         found.ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
-            let problem = format!("{} is not known; known are {known}", quoted(name));
+            let whose = FOREIGN.iter().find(|(foreign, _)| *foreign == name);
+            let what = whose.map_or("not known", |(_, whose)| whose);
+            let problem = format!("{} is {what}; known are {known}", quoted(name));
             GroupError::new("assignor", problem)
         })
     }

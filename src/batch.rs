@@ -74,8 +74,11 @@ pub fn assign_line_batch(
     Ok((output::write(&rows), bad))
 }
 
-/// One planned row: the group's id as far as there is one, its assignor and its figures.
-type PlanRow<'a> = (Option<&'a str>, Result<(Assignor, Figures), GroupError>);
+/// A planned group: its assignor, its figures if anything happens to it, and what does not.
+type Planned = (Assignor, Option<Figures>, Option<String>);
+
+/// One planned row: the group's id as far as there is one.
+type PlanRow<'a> = (Option<&'a str>, Result<Planned, GroupError>);
 
 /// Plans every row of a batch. `changes` None takes each row's own, a column `changes` of lists of
 /// texts; null is none.
@@ -97,16 +100,46 @@ pub fn plan_batch(
     let rows: Vec<PlanRow> = in_parallel(batch.num_rows(), options.threads, |row| {
         let planned = groups.group(row, options.max_partitions).and_then(|group| {
             let assignor = assignor(&group, options.assignor)?;
-            let changes = match changes {
-                Some(texts) => plans::changes_from_texts(texts.iter().map(String::as_str))?,
-                None => plans::changes_from_texts(own(row)?.into_iter())?,
-            };
-            Ok((assignor, plans::plan(&group, assignor, &changes)?))
+            match changes {
+                Some(texts) => plan_as_far_as_affected(&group, assignor, texts),
+                None => {
+                    let changes = plans::changes_from_texts(own(row)?.into_iter())?;
+                    let figures = plans::plan(&group, assignor, &changes)?;
+                    Ok((assignor, Some(figures), None))
+                }
+            }
         });
         (groups.group_id(row), planned)
     });
     let bad = rows.iter().filter(|(_, planned)| planned.is_err()).count();
     Ok((figures::write(&rows), bad))
+}
+
+/// One list of changes for many groups: those that name what this group does not have are left out
+/// (`plans/affected.py`).
+fn plan_as_far_as_affected(
+    group: &GroupSpec,
+    assignor: Assignor,
+    texts: &[String],
+) -> Result<Planned, GroupError> {
+    let mut changes = plans::changes_from_texts(texts.iter().map(String::as_str))?;
+    let mut left: Vec<usize> = (0..texts.len()).collect();
+    let mut left_out: Vec<String> = Vec::new();
+    loop {
+        let (place, error) = match plans::play(group, assignor, &changes) {
+            Ok(figures) => {
+                let not_affected = (!left_out.is_empty()).then(|| left_out.join("; "));
+                return Ok((assignor, Some(figures), not_affected));
+            }
+            Err((Some(place), error)) if error.unaffected => (place, error),
+            Err((place, error)) => return Err(plans::at(error, place.map(|i| left[i]))),
+        };
+        changes.remove(place);
+        left_out.push(format!("{}: {}", texts[left.remove(place)], error.problem));
+        if changes.is_empty() {
+            return Ok((assignor, None, Some(left_out.join("; "))));
+        }
+    }
 }
 
 fn answer(group: GroupSpec<'_>, options: Options) -> Result<Answer<'_>, GroupError> {

@@ -33,6 +33,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     for_each(fields, "members", "", |value, at| {
         member(&mut builder, value, at)
     })?;
+    optional_string(fields, "leader_library", "")?;
     builder.finish(max_partitions)
 }
 

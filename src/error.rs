@@ -12,6 +12,10 @@ pub struct GroupError {
     pub problem: String,
     /// Kafka's class has no answer: the group is well-formed.
     pub throws: bool,
+    /// It has none because it goes on for ever.
+    pub never_ends: bool,
+    /// A change names a topic, member or rack that the group does not have.
+    pub unaffected: bool,
 }
 
 impl GroupError {
@@ -20,6 +24,16 @@ impl GroupError {
             path: path.into(),
             problem: problem.into(),
             throws: false,
+            never_ends: false,
+            unaffected: false,
+        }
+    }
+
+    /// Where a change names a topic, member or rack that the group does not have.
+    pub fn not_affected(problem: String) -> Self {
+        Self {
+            unaffected: true,
+            ..Self::new("change", problem)
         }
     }
 
@@ -29,20 +43,23 @@ impl GroupError {
             path: "assignor".into(),
             problem: format!("Kafka's {assignor} assignor throws {exception} here: {reason}"),
             throws: true,
+            never_ends: false,
+            unaffected: false,
         }
     }
-}
 
-impl GroupError {
     /// Where Kafka's class goes on for ever.
     pub fn assignor_never_ends(assignor: &str) -> Self {
         Self {
             path: "assignor".into(),
             problem: format!(
                 "Kafka's {assignor} assignor never ends here: \
-                 it moves the same partitions round for ever, and the rebalance with it"
+                 it moves the same partitions round for ever, and no member reads on; \
+                 range, roundrobin and equal subscriptions always end"
             ),
             throws: true,
+            never_ends: true,
+            unaffected: false,
         }
     }
 }

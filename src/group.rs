@@ -68,6 +68,10 @@ impl AsSent {
     pub fn version(self) -> u8 {
         self.subscription_version.unwrap_or(NEWEST_SUBSCRIPTION)
     }
+
+    pub fn sends_rack(self) -> bool {
+        self.version() >= 3
+    }
 }
 
 pub struct Member<'a> {
@@ -209,7 +213,11 @@ impl<'a> GroupSpec<'a> {
 
     /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
     pub fn static_first(&self) -> &[MemberId] {
-        let order = || static_first(&self.members, self.member_ranks());
+        let order = || {
+            static_first(&self.members, self.member_ranks(), || {
+                self.members_in_order()
+            })
+        };
         self.orders.static_first.get_or_init(order)
     }
 
@@ -301,7 +309,7 @@ impl<'a> GroupBuilder<'a> {
 
     pub fn member(&mut self, fields: MemberFields<'a>) {
         self.share_subscription();
-        let sends_rack = fields.as_sent.version() >= 3;
+        let sends_rack = fields.as_sent.sends_rack();
         let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
         let rack = rack.map(|rack| self.rack_id(rack));
         let topics = self.group.subscriptions.len() as u32;
@@ -419,7 +427,6 @@ impl<'a> GroupBuilder<'a> {
             return Err(GroupError::new("members", problem));
         }
         let mut ids = FxHashMap::default();
-        let mut instances = FxHashMap::default();
         for (i, member) in group.members.iter().enumerate() {
             let first = *ids.entry(member.member_id).or_insert(i);
             if first != i {
@@ -430,15 +437,6 @@ impl<'a> GroupBuilder<'a> {
                         quoted(member.member_id)
                     ),
                 ));
-            }
-            if let Some(instance) = member.group_instance_id {
-                let first = *instances.entry(instance).or_insert(i);
-                if first != i {
-                    return Err(GroupError::new(
-                        format!("members[{i}].group_instance_id"),
-                        format!("{} is already that of members[{first}]", quoted(instance)),
-                    ));
-                }
             }
         }
         Ok(self.group)

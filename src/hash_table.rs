@@ -6,10 +6,12 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
+/// How many a table begins with, unless set otherwise.
+pub const DEFAULT_SLOTS: usize = 16;
+
 const TREEIFY_AT: usize = 8;
 const UNTREEIFY_AT: usize = 6;
 const MIN_TREE_TABLE: usize = 64;
-const DEFAULT_TABLE: usize = 16;
 const NONE: u32 = u32::MAX;
 
 /// Orders keys of the same hash: `Comparable.compareTo`.
@@ -20,6 +22,30 @@ pub struct HashTable {
     slots: Vec<Slot>,
     tree: Tree,
     node_of: FxHashMap<u32, u32>,
+}
+
+/// Whether a node is red, and the keys below it.
+type Branch = (bool, Option<u32>, Option<u32>);
+
+/// Two trees of one order may differ in shape, and then the next key takes another place in each.
+#[derive(Debug, PartialEq)]
+pub struct State {
+    slots: usize,
+    keys: Vec<u32>,
+    /// Of each key whether its node is red and which keys are below it; None in a chain.
+    branches: Vec<Option<Branch>>,
+}
+
+impl State {
+    /// A table of chains only.
+    pub fn of_chains(slots: usize, keys: Vec<u32>) -> Self {
+        let branches = vec![None; keys.len()];
+        Self {
+            slots,
+            keys,
+            branches,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -40,7 +66,7 @@ struct Node {
 
 impl Default for HashTable {
     fn default() -> Self {
-        Self::with_slots(DEFAULT_TABLE)
+        Self::with_slots(DEFAULT_SLOTS)
     }
 }
 
@@ -111,6 +137,25 @@ impl HashTable {
         self.slots.len()
     }
 
+    /// Everything that later orders depend on, to compare.
+    pub fn state(&self) -> State {
+        let nodes = self.slots.iter().flat_map(|slot| {
+            let tree = slot.root.map(|_| &self.tree);
+            slot.nodes.iter().map(move |&node| (tree, node))
+        });
+        let key = |node: u32| (node != NONE).then(|| self.tree.nodes[node as usize].key);
+        State {
+            slots: self.slots.len(),
+            keys: self.keys(),
+            branches: nodes
+                .map(|(tree, node)| {
+                    let node = tree?.nodes[node as usize];
+                    Some((node.red, key(node.left), key(node.right)))
+                })
+                .collect(),
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.node_of.is_empty()
     }
@@ -137,7 +182,7 @@ impl HashTable {
     }
 
     fn is_full(&self) -> bool {
-        self.node_of.len() > self.slots.len() / 4 * 3
+        4 * self.node_of.len() > 3 * self.slots.len()
     }
 
     fn grow(&mut self, at: usize, tie: Tie) {

@@ -179,15 +179,28 @@ pub fn by_rank(ranks: &[u32]) -> Vec<u32> {
 }
 
 /// Static members by `group_instance_id`, then dynamic ones by `member_id`, whose ranks are given.
-pub fn static_first(members: &[Member], ranks: &[u32]) -> Vec<MemberId> {
-    let mut order: Vec<MemberId> = (0..members.len() as u32).collect();
+/// Members of one instance id stay as the leader's map has them; only then is that order asked for.
+pub fn static_first<'w>(
+    members: &[Member],
+    ranks: &[u32],
+    in_map: impl FnOnce() -> &'w [MemberId],
+) -> Vec<MemberId> {
     let instance = |m: MemberId| members[m as usize].group_instance_id;
-    order.sort_unstable_by(|&a, &b| match (instance(a), instance(b)) {
+    let compare = |&a: &MemberId, &b: &MemberId| match (instance(a), instance(b)) {
         (Some(x), Some(y)) => compare_names(x, y),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
         (None, None) => ranks[a as usize].cmp(&ranks[b as usize]),
-    });
+    };
+    let mut order: Vec<MemberId> = (0..members.len() as u32).collect();
+    order.sort_unstable_by(compare);
+    if order
+        .windows(2)
+        .any(|pair| compare(&pair[0], &pair[1]).is_eq())
+    {
+        order = in_map().to_vec();
+        order.sort_by(compare);
+    }
     order
 }
 

@@ -19,18 +19,28 @@ pub fn plan(
     assignor: Assignor,
     changes: &[Change],
 ) -> Result<Figures, GroupError> {
+    play(group, assignor, changes).map_err(|(i, error)| at(error, i))
+}
+
+/// The same; an error comes with the place of the change that it is about.
+pub fn play(
+    group: &GroupSpec,
+    assignor: Assignor,
+    changes: &[Change],
+) -> Result<Figures, (Option<usize>, GroupError)> {
     let mut draft = Draft::of(group, assignor);
     let mut ids = MadeUp::new(group.group_id);
     let mut tally = Tally::default();
     // 1. and 2.
     if changes.is_empty() {
-        tally.play(&mut draft, Follows::Rebalance)?;
+        let played = tally.play(&mut draft, Follows::Rebalance);
+        played.map_err(|error| (None, error))?;
     }
     for (i, change) in changes.iter().enumerate() {
         let played = change.play(&mut draft, &mut ids, |group, follows| {
             tally.play(group, follows)
         });
-        played.map_err(|error| at(error, i))?;
+        played.map_err(|error| (Some(i), error))?;
     }
     // 3.
     let after = draft.spec();
@@ -55,6 +65,8 @@ pub fn plan(
         least_moves: possible.least_moves,
         unavailable: counts().count() as u64,
         unavailable_rounds: counts().map(|&count| u64::from(count)).sum(),
+        waiting: draft.waiting.len() as u64,
+        leaderless: draft.leaderless.len() as u64,
         balance_before: balance(group),
         balance_after,
         balance_possible: Balance::of(&possible.loads()),
@@ -62,6 +74,7 @@ pub fn plan(
         rack_share_after,
         settled: !tally.unsettled,
         depends_on_ids: ids.any(),
+        owns_nothing: (0..group.members.len() as u32).all(|m| group.owned(m).is_empty()),
     })
 }
 
@@ -70,13 +83,17 @@ pub fn changes_from_texts<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<Change>, GroupError> {
     let read = texts.enumerate();
-    read.map(|(i, text)| Change::from_text(text).map_err(|error| at(error, i)))
+    read.map(|(i, text)| Change::from_text(text).map_err(|error| at(error, Some(i))))
         .collect()
 }
 
-fn at(error: GroupError, i: usize) -> GroupError {
-    if error.path == "change" {
-        return GroupError::new(format!("changes[{i}]"), error.problem);
+/// An error of a change is named by its place in the list.
+pub fn at(error: GroupError, i: Option<usize>) -> GroupError {
+    match i {
+        Some(i) if error.path == "change" => GroupError {
+            path: format!("changes[{i}]"),
+            ..error
+        },
+        _ => error,
     }
-    error
 }

@@ -12,7 +12,9 @@ use crate::error::GroupError;
 
 /// The exceptions of `errors.py`.
 fn raise(py: Python<'_>, error: &GroupError) -> PyErr {
-    let class = if error.throws {
+    let class = if error.never_ends {
+        "NeverEnds"
+    } else if error.throws {
         "AssignorThrows"
     } else {
         "GroupError"

@@ -3,15 +3,14 @@
 Every assignor has its own stream of stories. A story is one group through one to eight rounds:
 what was assigned is owned in the next round, and between two rounds something happens to the group
 (`EVENTS`). The first round chooses names (`FAMILIES`: some collide in Java's hash tables),
-subscriptions (`SHAPES`) and racks (`PLACES`).
+subscriptions (`SHAPES`) and racks (`PLACES`), and may begin with what only confused clients send:
+topics listed twice, partitions beyond the count.
 
     case --assign--> answer --own--> members --events--> next case
 
 Order    one random source a stream, and nothing iterates over a set: a seed is a list of cases.
-Valid    by the contract: no negative partition; no topic, member id or instance id twice.
+Valid    by the contract: no negative partition; no topic or member id twice.
 """
-
-# ruff: noqa: ARG001 -- shapes and places have one signature, whatever they need of it
 
 from __future__ import annotations
 
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from generated_names import CROWDED, FAMILIES, names, pick
+from generated_shapes import PLACES, SHAPES, some_idle
 
 Case = dict[str, Any]
 Assign = Callable[[Case], dict[str, Any]]
@@ -55,6 +55,8 @@ def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
             story.own(answer["assignment"])
             for _ in range(pick(rng, {0: 1, 1: 6, 2: 3, 3: 1})):
                 rng.choice(EVENTS)(story)
+            if story.tangled:
+                story.tangle_claims()
 
 
 # A group ------------------------------------------------------------------------------------------
@@ -91,13 +93,16 @@ class _Story:
         self.topic_names = names(rng, [pick(rng, FAMILIES)])
         self.instance_names = names(rng, [pick(rng, FAMILIES)])
         self.static = rng.choice([0, 0, 0, 0.3, 0.7, 1])
+        # How often a member has the instance id of another: no broker lets it come to that.
+        self.impostors = rng.choice([0, 0, 0, 0.3]) if self.static else 0
         self.member_racks = rng.choice([0, 0, 0, 0.5, 0.8, 1])
         self.topic_racks = (
             rng.choice([0, 0.5, 1, 1]) if self.member_racks else rng.choice([0, 0, 1])
         )
         self.rack_names = [f"r{n}" for n in range(rng.randint(1, 4))]
 
-        members = self._member_count(crowded=any(family in CROWDED for family in families))
+        crowded = any(family in CROWDED for family in families)
+        members = self._member_count(crowded=crowded)
         self.topics: list[_Topic] = []
         sizes = {rng.randint(1, 4): 60, rng.randint(5, 12): 30, rng.randint(13, 30): 9, 0: 1}
         for _ in range(pick(rng, sizes)):
@@ -107,20 +112,50 @@ class _Story:
             for topic in self.topics:
                 if rng.random() < 0.8 and count - topic.partitions <= self._room(members):
                     topic.partitions = count
-        self._place_replicas()
-
-        self.shape = rng.choice(SHAPES)
         self.members: list[_Member] = []
+        self.tangled = crowded and "sticky" in assignor and rng.random() < 0.5
+        if self.tangled:
+            self._tangle()
+        else:
+            self.shape = rng.choice(SHAPES)
+            self._fill(members)
+            if rng.random() < 0.15:  # owners before the first round that we see
+                self._claim_at_random(0.6, most=6)
+        self._place_replicas()
+        if rng.random() < 0.08:
+            _repeat_topics(self)
+        if rng.random() < 0.04:
+            _claim_beyond(self)
+
+    def _fill(self, members: int) -> None:
         for n in range(members):
             self.members.append(self._member(n, members))
-        rng.shuffle(self.members)
-        if rng.random() < 0.15:  # owners before the first round that we see
-            for member in self.members:
-                if rng.random() < 0.6:
-                    member.owned, member.generation_id = (
-                        self._claims(rng.randint(0, 6)),
-                        self._generation(),
-                    )
+        self.rng.shuffle(self.members)
+
+    def _tangle(self) -> None:
+        """Removals from a tree decide whose partition counts: a slot of many ids, members that take
+        no part in balancing, and claims beyond the count, so that partitions are held twice."""
+        rng = self.rng
+        del self.topics[rng.choice([2, 3, 3]) :]
+        for topic in self.topics:
+            topic.partitions = rng.randint(1, 4)
+        self.shape = some_idle
+        self.member_racks *= rng.choice([0, 0, 1])
+        self._fill(rng.randint(11, 16))
+        self.tangle_claims()
+
+    def tangle_claims(self) -> None:
+        """Few owners, and members of a newer generation that own nothing."""
+        for member in self.members:
+            owns = self.rng.random() < 0.3
+            member.owned = self._claims(self.rng.randint(1, 3), beyond=0.4) if owns else []
+            member.generation_id = self.generation + self.rng.choice([0, 0, 1])
+
+    def _claim_at_random(self, share: float, *, most: int, beyond: float = 0.05) -> None:
+        for member in self.members:
+            if self.rng.random() < share:
+                member.owned = self._claims(self.rng.randint(0, most), beyond)
+                member.generation_id = self._generation()
 
     def case(self, group_id: str) -> Case:
         """The contract line of the present state."""
@@ -180,9 +215,15 @@ class _Story:
         return _Member(
             next(self.member_names),
             self._subscription(n, members),
-            next(self.instance_names) if rng.random() < self.static else None,
+            self._instance() if rng.random() < self.static else None,
             self._member_rack(),
         )
+
+    def _instance(self) -> str:
+        known = [m.group_instance_id for m in self.members if m.group_instance_id is not None]
+        if known and self.rng.random() < self.impostors:
+            return self.rng.choice(known)
+        return next(self.instance_names)
 
     def _subscription(self, n: int, members: int) -> list[str]:
         rng = self.rng
@@ -197,7 +238,7 @@ class _Story:
                 rng.randint(0, len(topics)), rng.choice(["unknown", "\U0001f600?", "aaa"])
             )
         elif twist < 0.08 and topics:
-            topics.append(rng.choice(topics))
+            _repeat_one(rng, topics)
         return topics
 
     def _member_rack(self) -> str | None:
@@ -218,13 +259,13 @@ class _Story:
                 racks = [place(rng, self.rack_names, p) for p in range(topic.partitions)]
                 topic.racks = placed.setdefault(topic.partitions, racks) if alike else racks
 
-    def _claims(self, count: int) -> Owned:
+    def _claims(self, count: int, beyond: float = 0.05) -> Owned:
         """Anything a confused client could claim: real partitions, ghosts, the same twice."""
         rng = self.rng
         claims: Owned = []
         for _ in range(count if self.topics else 0):
             topic = rng.choice(self.topics)
-            ghost = rng.random() < 0.05 or not topic.partitions
+            ghost = rng.random() < beyond or not topic.partitions
             first, end = (
                 (topic.partitions, topic.partitions + 3) if ghost else (0, topic.partitions)
             )
@@ -256,63 +297,6 @@ class _Story:
             else:
                 entries.append({"topic": topic, "partitions": [partition]})
         return entries
-
-
-# Subscription shapes: the topics of member n of many ----------------------------------------------
-
-
-def _same(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    return list(names)
-
-
-def _nearly_same(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    return names[:-1] if n == members // 2 else list(names)
-
-
-def _disjoint(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    teams = max(1, min(len(names), members // 2))
-    return names[n % teams :: teams]
-
-
-def _windows(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    """Each member shares topics with its neighbours only."""
-    width = max(1, len(names) // 2)
-    return [names[(n + k) % len(names)] for k in range(width)] if names else []
-
-
-def _nested(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    return names[: 1 + n % len(names)] if names else []
-
-
-def _random(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    return rng.sample(names, rng.randint(1, len(names))) if names else []
-
-
-SHAPES = (_same, _same, _same, _nearly_same, _disjoint, _windows, _nested, _random, _random)
-
-
-# Replica placements: the racks of partition p -----------------------------------------------------
-
-
-def _everywhere(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    return list(racks)
-
-
-def _rotating(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    """As Kafka places two replicas."""
-    return [racks[(p + k) % len(racks)] for k in range(min(2, len(racks)))]
-
-
-def _scattered(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    return list(rng.sample(racks, rng.randint(1, len(racks))))
-
-
-def _holey(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    """Brokers without rack, with an empty one, two in one rack, or no replica at all."""
-    return rng.choices([*racks, None, ""], k=rng.randint(0, 3))
-
-
-PLACES = (_everywhere, _rotating, _scattered, _scattered, _holey)
 
 
 # Events between two rounds ------------------------------------------------------------------------
@@ -350,6 +334,22 @@ def _resubscribe(story: _Story) -> None:
         member.topics = story._subscription(n, len(story.members))
 
 
+def _repeat_topics(story: _Story) -> None:
+    """A member lists topics twice, and as many as not of those after it list the very same."""
+    rng = story.rng
+    at = rng.randrange(len(story.members))
+    topics = list(story.members[at].topics)
+    for _ in range(rng.randint(1, 3) if topics else 0):
+        _repeat_one(rng, topics)
+    run = rng.choice([1, 2, 3, len(story.members)])
+    for member in story.members[at : at + run]:
+        member.topics = list(topics)
+
+
+def _repeat_one(rng: random.Random, topics: list[str]) -> None:
+    topics.insert(rng.randint(0, len(topics)), rng.choice(topics))
+
+
 def _change_shape(story: _Story) -> None:
     story.shape = story.rng.choice(SHAPES)
     for n, member in enumerate(story.members):
@@ -365,6 +365,20 @@ def _claim_twice(story: _Story) -> None:
             claimant.owned + stolen if story.rng.random() < 0.5 else stolen + claimant.owned
         )
         claimant.generation_id = story._generation()
+
+
+def _claim_beyond(story: _Story) -> None:
+    """Members claim partitions that their topics do not have, or not any more."""
+    rng = story.rng
+    counts = {topic.name: topic.partitions for topic in story.topics}
+    for member in _some(story):
+        known = [topic for topic in member.topics if topic in counts] or list(counts)
+        for _ in range(rng.randint(1, 3) if known else 0):
+            topic = rng.choice(known)
+            ghost = topic, counts[topic] + rng.randrange(3)
+            member.owned.insert(rng.randint(0, len(member.owned)), ghost)
+        if member.generation_id is None:
+            member.generation_id = story._generation()
 
 
 def _go_stale(story: _Story) -> None:
@@ -435,6 +449,8 @@ EVENTS: tuple[Callable[[_Story], None], ...] = (
         _change_shape,
         _claim_twice,
         _claim_twice,
+        _claim_beyond,
+        _repeat_topics,
     ),
     *(
         _go_stale,

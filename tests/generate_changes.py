@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 from kafka_rebalance import GroupError, GroupSpec, apply, assignor_names, change_from_text
 
@@ -22,10 +23,35 @@ def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
     return texts
 
 
+def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
+    """A generated group whose members have client ids: as one, counted, by process, or some."""
+    members = case["members"]
+    first = rng.choice([0, 1, 8, 98])
+    ways: list[Callable[[int], str | None]] = [
+        lambda _: None,
+        lambda _: "app",
+        lambda n: f"orders-{first + n}",
+        lambda n: f"orders-{first + n:03d}",
+        lambda n: f"consumer-orders-{1 + n % 3}",
+        lambda n: rng.choice(["app", "app-2", "", None, f"pod-{n}", "pod"]),
+    ]
+    way = rng.choice(ways)
+    named = [{**member, "client_id": way(n)} for n, member in enumerate(members)]
+    return {**case, "members": named}
+
+
 def _add(rng: random.Random, group: GroupSpec) -> str:
     text = f"add-members={rng.randint(1, 3)}"
-    if rng.random() < 0.4:
-        text += f",rack={rng.choice(['r0', 'r1', 'r9', ''])}"
+    options = [f",rack={rng.choice(['r0', 'r1', 'r9', ''])}"] if rng.random() < 0.4 else []
+    if rng.random() < 0.3:
+        options.append(f",client-id={rng.choice(['orders-10', 'app', 'x', 'a-09', ''])}")
+    if rng.random() < 0.2:
+        names = [member.group_instance_id or "static" for member in group.members]
+        options.append(f",instance-id={rng.choice(['s-1', 'static', rng.choice(names), ''])}")
+    if rng.random() < 0.1:
+        options.append(",rack=r1")
+    rng.shuffle(options)
+    text += "".join(options)
     return text + (f",like={_name(rng, group)}" if rng.random() < 0.5 else "")
 
 
@@ -43,7 +69,10 @@ def _remove_member(rng: random.Random, group: GroupSpec) -> str:
 
 
 def _remove_rack(rng: random.Random, group: GroupSpec) -> str:
-    return f"remove-rack={rng.choice([member.rack_id or 'r0' for member in group.members])}"
+    racks = [member.rack_id or "r0" for member in group.members]
+    for topic in group.topics:
+        racks += [rack or "r1" for replicas in topic.racks or () for rack in replicas[:1]]
+    return f"remove-rack={rng.choice(racks)}"
 
 
 def _remove_client(rng: random.Random, group: GroupSpec) -> str:

@@ -3,6 +3,7 @@
 Ids are symbols: `@7` is the member id that the seventh command's JoinGroup got, whatever it is on
 either side, so that one run can be played on two coordinators. What is drawn depends on what our
 own coordinator answered: mostly what a real client would say next, often something stale or wrong.
+Some runs are about members, some about the offsets and transactions of one group.
 """
 
 from __future__ import annotations
@@ -11,13 +12,25 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_value,
+)
+
 Command = dict[str, Any]
 
 ERRORS = ("NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "NOT_LEADER_OR_FOLLOWER", "MESSAGE_TOO_LARGE")
 PROTOCOLS = (["range"], ["range", "sticky"], ["sticky", "range"], ["roundrobin"])
 SUBSCRIBED = "hex:00000000000100017400000000"  # ConsumerProtocol version 0, topic t
 SESSIONS = (1_000, 2_000, 6_000)
-REBALANCES = (1_500, 4_000, 20_000)
+REBALANCES = (0, 1_500, 4_000, 20_000, 20_000)
+GROUPS = ("g", "h", "s", "")
+LEADER_EPOCHS = (-1, -1, -1, 0, 3, -2)
+RETENTIONS = (-1, 0, 1_000, 90_000)
+TXN_VERSIONS = (3, 5, 6)  # from 6 on a group that is absent is an error of its own
 METADATA_MAX = 4
 STEPS_MS = (0, 1, 499, 500, 1_000, 1_500, 2_000, 4_000, 6_000)
 
@@ -58,7 +71,7 @@ class Commands:
         self.rng = rng
         self.clients = [
             Client(
-                rng.choices(("g", "h"), (4, 1))[0],
+                rng.choices(("g", "h", ""), (40, 10, 1))[0],
                 instance,
                 rng.choice(SESSIONS),
                 rng.choice(REBALANCES),
@@ -67,16 +80,24 @@ class Commands:
         ]
         self.by_join: dict[int, Client] = {}
         self.by_sync: dict[int, Client] = {}
-        self.members: dict[str, list[str]] = {"g": [], "h": []}
+        self.members: dict[str, list[str]] = {group: [] for group in GROUPS}
+        self.planned: list[Command] = []
+        # A run about offsets stays with few groups, topics and producers: else little meets.
+        about_offsets = rng.random() < 0.4
+        self.rare = rng.choice((0.4, 0.9)) if about_offsets else 0.12
+        self.groups = rng.choice((("s",), ("g",), ("g", "s"))) if about_offsets else ("g", *GROUPS)
+        self.topics = rng.choice((("t",), ("t", "u"))) if about_offsets else ("t", "u")
+        self.producers = rng.choice(((7,), (7, 8)))
 
     def draw(self, number: int) -> Command:
         """The command with this number."""
+        if self.planned:
+            return self.planned.pop(0)
         rng = self.rng
-        draw = rng.random()
-        if draw < 0.16:
-            return {"op": "advance", "ms": rng.choice(STEPS_MS)}
-        if draw < 0.28:
+        if rng.random() < self.rare:
             return self._rare()
+        if rng.random() < 0.18:
+            return {"op": "advance", "ms": rng.choice(STEPS_MS)}
         idle = [one for one in self.clients if not one.busy]
         hasty = not idle or rng.random() < 0.08
         client = rng.choice(self.clients if hasty else idle)
@@ -89,23 +110,31 @@ class Commands:
 
     def _rare(self) -> Command:
         rng = self.rng
-        group, topic = rng.choice(("g", "g", "h", "s")), rng.choice(("t", "u"))
-        producer = rng.choice((7, 8))
+        group, topic = rng.choice(self.groups), rng.choice(self.topics)
+        producer = rng.choice(self.producers)
         where: Command = {"g": group, "topic": topic}
+        offset: Command = {**where, "off": rng.randrange(100), "le": rng.choice(LEADER_EPOCHS)}
+        version = rng.choice(TXN_VERSIONS)
+        generation = {"gen": 1} if rng.random() < 0.1 else {}
         return rng.choice(
             (
                 {"op": "fetch", **where},
                 {"op": "fetch", **where, "stable": True},
-                {"op": "fetch", **where},
+                {"op": "fetch", **where, "stable": rng.random() < 0.5},
                 {"op": "describe", "g": group},
-                {"op": "commit", **where, "off": rng.randrange(100)},
-                {"op": "commit", **where, "off": 1, "md": rng.choice(("fits", "long!"))},
-                {"op": "commit", **where, "off": 2, "retention": rng.choice((1_000, 90_000))},
-                {"op": "txncommit", **where, "off": rng.randrange(100), "pid": producer},
+                {"op": "list"},
+                {"op": "commit", **offset, **generation},
+                {"op": "commit", **offset, "md": rng.choice(("fits", "long!"))},
+                {"op": "commit", **offset, "retention": rng.choice(RETENTIONS)},
+                {"op": "commit", **where},
+                {"op": "txncommit", **offset, **generation, "pid": producer, "v": version},
+                {"op": "txncommit", **offset, "pid": producer, "v": version},
+                {"op": "txncommit", **where, "pid": producer, "v": version},
                 {"op": "endtxn", "pid": producer, "commit": rng.random() < 0.7},
                 {"op": "delete_offsets", **where},
                 {"op": "delete_group", "g": group},
                 {"op": "topic_deleted", "topic": topic},
+                {"op": "cleanup"},
                 {"op": "cleanup"},
                 {"op": "advance", "ms": 60_000},
                 {"op": "hold"},
@@ -114,10 +143,30 @@ class Commands:
                 {"op": "fail_next", "err": rng.choice(ERRORS)},
                 {"op": "reload"},
                 {"op": "reload", "max_size": rng.choice((1, 2, 5))},
-                {"op": "unload"} if rng.random() < 0.1 else {"op": "reload"},
+                {"op": "unload"} if rng.random() < 0.05 else {"op": "reload"},
                 {"op": "leave", "g": group, "members": [{"m": "", "inst": rng.choice("ijk")}]},
+                self._raw(group, topic, producer),
             )
         )
+
+    def _raw(self, group: str, topic: str, producer: int) -> Command:
+        """Records that no coordinator wrote in this order, and a coordinator that reads them."""
+        rng = self.rng
+        key = {"op": "raw", "k": encode_key(OffsetCommitKey(group, topic, 0)).hex()}
+        epoch, expires = rng.choice(LEADER_EPOCHS), rng.choice((-1, 5_000))
+        value = OffsetCommitValue(rng.randrange(100), "raw", 0, epoch, expires, rng.choice((1, 4)))
+        kinds: tuple[Command, ...] = (
+            {"op": "raw", "k": encode_key(GroupMetadataKey(group)).hex(), "v": None},
+            {"op": "raw", "k": encode_key(GroupMetadataKey(group)).hex(), "v": None},
+            {**key, "v": None},
+            {**key, "v": None, "pid": producer},
+            {**key, "v": encode_value(value).hex()},
+            {**key, "v": encode_value(value).hex(), "pid": producer},
+            {"op": "rawend", "pid": producer, "commit": rng.random() < 0.7},
+        )
+        first, *rest = rng.sample(kinds, rng.choice((1, 1, 2)))
+        self.planned += [*rest, {"op": "reload"}]
+        return first
 
     def _whose(self, client: Client) -> Command:
         rng = self.rng
@@ -145,7 +194,7 @@ class Commands:
             "rt": client.rebalance,
             "pt": "consumer" if rng.random() < 0.97 else rng.choice(("connect", "")),
             "protos": [[name, metadata] for name in names],
-            "v": rng.choice((3, 4, 8, 9, 9)),
+            "v": rng.choice((0, 3, 4, 8, 9, 9)),
         }
 
     def _sync(self, number: int, client: Client) -> Command:
@@ -163,9 +212,10 @@ class Commands:
         command = self._whose(client)
         if rng.random() < 0.6:
             return command | {"op": "hb"}
-        command |= {"topic": rng.choice(("t", "u")), "off": rng.randrange(100)}
+        command |= {"topic": rng.choice(self.topics), "off": rng.randrange(100)}
         if rng.random() < 0.25:
-            return command | {"op": "txncommit", "pid": rng.choice((7, 8))}
+            whose = {"pid": rng.choice(self.producers), "v": rng.choice(TXN_VERSIONS)}
+            return command | {"op": "txncommit", **whose}
         return command | {"op": "commit", "v": rng.choice((8, 9))}
 
     def _leave(self, client: Client) -> Command:

@@ -76,17 +76,14 @@ class _Sent:
         self.field_generation = -1
 
     def bytes(self) -> bytes:
-        body = struct.pack(">hi", self.version, len(self.topics)) + b"".join(
-            map(_string, self.topics)
+        return subscription_bytes(
+            self.version,
+            self.topics,
+            self.user_data,
+            self.owned,
+            self.field_generation,
+            self.rack_id,
         )
-        body += _data(self.user_data)
-        if self.version >= 1:
-            body += _partitions(_runs(self.owned))
-        if self.version >= 2:
-            body += struct.pack(">i", self.field_generation)
-        if self.version >= 3:
-            body += struct.pack(">h", -1) if self.rack_id is None else _string(self.rack_id)
-        return body
 
     def sort(self) -> None:
         """As Java's encoder does; by UTF-16 units."""
@@ -103,7 +100,7 @@ def _java(sent: _Sent) -> None:
     sent.field_generation = sent.generation
     if sent.assignor == "sticky" and (sent.held or sent.generation >= 0):
         old = sent.version == 0 and sent.rng.random() < 0.5
-        sent.user_data = _sticky(sent.held, None if old else sent.generation)
+        sent.user_data = sticky_bytes(sent.held, None if old else sent.generation)
     elif sent.assignor == "cooperative-sticky":
         sent.owned = list(sent.held)
         sent.user_data = struct.pack(">i", sent.generation)
@@ -115,7 +112,7 @@ def _aiokafka(sent: _Sent) -> None:
     sent.version = 0
     sent.user_data = b""
     if sent.assignor == "sticky" and sent.held:
-        sent.user_data = _sticky(sent.held, -1)
+        sent.user_data = sticky_bytes(sent.held, -1)
 
 
 def _kafka_python(sent: _Sent) -> None:
@@ -123,7 +120,7 @@ def _kafka_python(sent: _Sent) -> None:
     sent.version = 1 if sent.assignor == "cooperative-sticky" else 0
     sent.user_data = b""
     if sent.assignor == "sticky" and sent.held:
-        sent.user_data = struct.pack(">h", 1) + _sticky(sent.held, sent.generation)
+        sent.user_data = struct.pack(">h", 1) + sticky_bytes(sent.held, sent.generation)
     sent.owned = list(sent.held)
 
 
@@ -146,11 +143,11 @@ def _contradictory(sent: _Sent) -> None:
         lambda: b"",
         lambda: struct.pack(">i", generation),
         lambda: struct.pack(">i", generation)[: rng.randint(0, 3)],
-        lambda: _sticky(history, None),
-        lambda: _sticky(history, generation),
-        lambda: _sticky(history, generation),
-        lambda: _sticky(history, generation) + b"more",
-        lambda: _sticky(history, generation)[: rng.randint(0, 40)],
+        lambda: sticky_bytes(history, None),
+        lambda: sticky_bytes(history, generation),
+        lambda: sticky_bytes(history, generation),
+        lambda: sticky_bytes(history, generation) + b"more",
+        lambda: sticky_bytes(history, generation)[: rng.randint(0, 40)],
         lambda: rng.randbytes(rng.randint(0, 20)),
     ]
     sent.user_data = rng.choice(datas)()
@@ -180,7 +177,27 @@ def _near(rng: random.Random, generation: int) -> int:
 # Bytes ----------------------------------------------------------------------------------------
 
 
-def _sticky(owned: Owned, generation: int | None) -> bytes:
+def subscription_bytes(
+    version: int,
+    topics: Sequence[str],
+    user_data: bytes | None,
+    owned: Owned,
+    generation: int,
+    rack_id: str | None,
+) -> bytes:
+    """A subscription with the fields that its version has, in the order given."""
+    body = struct.pack(">hi", version, len(topics)) + b"".join(map(_string, topics))
+    body += _data(user_data)
+    if version >= 1:
+        body += _partitions(_runs(owned))
+    if version >= 2:
+        body += struct.pack(">i", generation)
+    if version >= 3:
+        body += struct.pack(">h", -1) if rack_id is None else _string(rack_id)
+    return body
+
+
+def sticky_bytes(owned: Owned, generation: int | None) -> bytes:
     """User data of the sticky assignor: version 1, or version 0 without a generation."""
     data = _partitions(_runs(owned))
     return data if generation is None else data + struct.pack(">i", generation)

@@ -27,6 +27,10 @@ GROUP = GroupSpec(
 TEXTS = {
     "add-members=2": kr.AddMembers(2),
     "add-members=1,rack=b,like=w-1": kr.AddMembers(1, like="w-1", rack="b"),
+    "add-members=3,client-id=app-4": kr.AddMembers(3, client_id="app-4"),
+    "add-members=1,rack=b,client-id=c,instance-id=i,like=w-1": kr.AddMembers(
+        1, like="w-1", rack="b", client_id="c", instance_id="i"
+    ),
     "add-members=1,like=odd, name=x": kr.AddMembers(1, like="odd, name=x"),
     "remove-members=2": kr.RemoveMembers(2),
     "remove-member=w-1": kr.RemoveMembers(member="w-1"),
@@ -68,7 +72,11 @@ BAD = {
     "remove-members=3": "no member would be left",
     "remove-member=": "a value is missing, as in add-members=2",
     "remove-member=C9": 'no member has the member_id or group_instance_id "C9"',
-    "remove-rack=z": 'no member is in rack "z"',
+    "remove-rack=z": 'no member and no replica is in rack "z"',
+    "add-members=1,rack=a,rack=b": "rack= is there twice",
+    "add-members=1,client-id=": "client-id is empty; name the first of the new members",
+    "add-members=1,instance-id=": "instance-id is empty; name the first of the new members",
+    "add-members=1,instance-id=w-1": '"w-1" is the instance id of a member already',
     "remove-client=z": 'no member has the client_id "z"',
     "partitions=orders": '"orders" is not TOPIC=N',
     "partitions nothing=3": 'there is no topic "nothing"',
@@ -163,3 +171,90 @@ def test_bounces() -> None:
 
 def test_switching() -> None:
     assert after("switch-assignor=sticky").assignor == "sticky"
+
+
+# What newcomers are called ------------------------------------------------------------------------
+
+
+def called(client_ids: list[str | None], text: str) -> list[str]:
+    """The new members' ids before the UUID, in a group of dynamic members."""
+    members = tuple(
+        Member(f"{'m' if one is None else one}-{UUID[:-2]}{n:02d}", ("orders",), client_id=one)
+        for n, one in enumerate(client_ids)
+    )
+    group = GroupSpec("g", (Topic("orders", 3),), members, "range")
+    new = apply(kr.change_from_text(text), group).members[len(members) :]
+    assert all(re.fullmatch(r".+-[0-9a-f-]{36}", member.member_id) for member in new)
+    named = [one.client_id for one in new if one.client_id is not None]
+    assert named in ([], [one.member_id[:-37] for one in new])
+    return [member.member_id[:-37] for member in new]
+
+
+def test_newcomers_are_called_as_the_next_of_their_kind() -> None:
+    """Counted, shared, or as one of several that share a name (finding L6)."""
+    pods = [f"orders-{n}" for n in range(1, 10)]
+    assert called([*pods], "add-members=2") == ["orders-10", "orders-11"]
+    # The last to join need not be the last of the count.
+    assert called([*reversed(pods)], "add-members=1") == ["orders-10"]
+    threads: list[str | None] = [f"consumer-orders-{n}" for n in (1, 2, 3)]
+    assert called(threads, "add-members=1") == ["consumer-orders-4"]
+    assert called(["app", "app", "app"], "add-members=2") == ["app", "app"]
+    processes: list[str | None] = ["consumer-orders-1", "consumer-orders-2", "consumer-orders-1"]
+    assert called(processes, "add-members=1") == ["consumer-orders-1"]
+    assert called(["app"], "add-members=1") == ["app"]
+    assert called(["app-7"], "add-members=1") == ["app-8"]
+    assert called(["alpha", "beta"], "add-members=2") == ["beta", "beta"]
+    assert called(["a-008", "a-009"], "add-members=1") == ["a-010"]
+    assert called([None, None], "add-members=1") == ["m"]
+
+
+def test_newcomers_are_called_as_said() -> None:
+    pods: list[str | None] = ["orders-1", "orders-2"]
+    assert called(pods, "add-members=2,client-id=orders-7") == ["orders-7", "orders-8"]
+    assert called(pods, "add-members=2,client-id=tail") == ["tail", "tail"]
+    static = apply(kr.change_from_text("add-members=2,instance-id=s-4"), GROUP).members[3:]
+    assert [one.group_instance_id for one in static] == ["s-4", "s-5"]
+    assert [one.client_id for one in static] == ["worker", "worker"]
+    named = apply(kr.change_from_text("add-members=2,instance-id=s"), GROUP).members[3:]
+    assert [one.group_instance_id for one in named] == ["s", "s-2"]
+
+
+# A lost rack --------------------------------------------------------------------------------------
+
+
+def test_a_lost_rack_takes_its_replicas_along() -> None:
+    """Friction 8: brokers of the rack are gone, and what was only there has no leader."""
+    plan = kr.plan(GROUP, None, ["remove-rack=b"])
+    assert plan.final.topics[0].racks == (("a",), (), ("a", None))
+    assert plan.leaderless == (TopicPartition("orders", 1),)
+    # It is in the metadata all the same, and so it is assigned.
+    assert [m for m, owned in plan.after.items() if ("orders", 1) in owned] == [f"app-{UUID}"]
+    gone = GROUP.edited(members=(GROUP.members[0], *(GROUP.members[2:])))
+    only_replicas = kr.plan(gone, None, ["remove-rack=b"])
+    assert len(only_replicas.final.members) == 2
+    assert only_replicas.figures().leaderless == 1
+    # Racks are compared by leaders that have one; "app" has.
+    assert len(only_replicas.rounds) == 1
+    unplaced = gone.edited(members=(gone.members[1],), topics=gone.topics)
+    assert kr.plan(unplaced, None, ["remove-rack=b"]).rounds == ()
+
+
+def test_members_of_a_lost_rack_are_missed_only_when_their_sessions_end() -> None:
+    plan = kr.plan(GROUP, None, ["remove-rack=a"])
+    assert plan.steps[0].waiting == (TopicPartition("orders", 0),)
+    assert plan.figures().waiting == 1
+
+
+def test_what_a_group_does_not_have_does_not_affect_it() -> None:
+    for text in (
+        *("partitions nothing=3", "remove-topics=nothing", "resubscribe=nothing"),
+        *("remove-rack=z", "remove-client=z", "remove-member=C9", "bounce-members=C9"),
+        *("add-members=1,like=C9", "resubscribe=C9:orders"),
+    ):
+        with pytest.raises(kr.NotAffected):
+            apply(kr.change_from_text(text), GROUP)
+        with pytest.raises(kr.NotAffected, match=r"changes\[1\]"):
+            kr.plan(GROUP, None, ["add-members=1", text])
+    with pytest.raises(GroupError) as raised:
+        apply(kr.change_from_text("partitions orders=2"), GROUP)
+    assert not isinstance(raised.value, kr.NotAffected)

@@ -1,165 +1,154 @@
-"""The plug-ins for Python clients: through the clients' own types, to the answers of the core."""
+"""The plug-ins as leaders: through the clients' own functions, to Kafka's own answers."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import kafka_rebalance as kr
-from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance import Topic, TopicPartition
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
 
 import aiokafka.coordinator.assignors.abstract as aiokafka_base
 import kafka.coordinator.assignors.abstract as kafka_base
-from aiokafka.coordinator.protocol import (
-    ConsumerProtocolMemberAssignment,
-    ConsumerProtocolMemberMetadata,
-)
-from kafka.protocol.consumer.group import JoinGroupResponse
-from kafka.protocol.consumer.metadata import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-)
 
+from client_members import Aiokafka, Java, Joined, KafkaPython, KafkaThrows
+from generate_sent import by_bytes
+from kafka_rebalance.assignors.objects import Range
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
+from kafka_rebalance.wire import (
+    Subscription,
+    decode_assignment,
+    encode_cooperative_user_data,
+    encode_sticky_user_data,
+    encode_subscription,
+)
+
+if TYPE_CHECKING:
+    from oracle import Oracle
 
 KAFKA = [ours_kafka.Range, ours_kafka.RoundRobin, ours_kafka.Sticky, ours_kafka.CooperativeSticky]
 AIOKAFKA = [ours_aiokafka.Range, ours_aiokafka.RoundRobin, ours_aiokafka.Sticky]
-TOPICS = (Topic("orders", 7), Topic("refunds", 4))
-SUBSCRIPTIONS = {
-    "same": [("orders", "refunds")] * 4,
-    "different": [("orders",), ("orders", "refunds"), ("refunds",), ("orders", "nowhere")],
-}
+PLUG_INS = [*((KafkaPython, one) for one in KAFKA), *((Aiokafka, one) for one in AIOKAFKA)]
+RACKS = ("a", "b", "c")
 
 
-class Cluster:
-    """Metadata of TOPICS, and of nothing else."""
+def drawn_topics(rng: random.Random) -> list[Topic]:
+    """Some with racks, a broker without one among them."""
+    topics = []
+    for name in ("orders", "refunds", "zones"):
+        count = rng.randint(1, 7)
+        replicas = [tuple(rng.sample((*RACKS, None), rng.randint(1, 3))) for _ in range(count)]
+        topics.append(Topic(name, count, tuple(replicas) if rng.random() < 0.7 else None))
+    return topics
 
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        counts = {topic.name: topic.partitions for topic in TOPICS}
-        return set(range(counts[topic])) if topic in counts else None
 
-
-def rounds(assignor: str, subscriptions: list[tuple[str, ...]], *, keeps: bool) -> list[GroupSpec]:
-    """Three rounds of a group by the core: what its leader is asked, a member more each time."""
-    members: list[Member] = []
-    groups = []
-    for generation, topics in enumerate(subscriptions[1:], 1):
-        first = len(members) or 2
-        members += [Member(f"m{n}", subscriptions[n]) for n in range(len(members), first)]
-        if len(members) > 2 or generation > 1:
-            members.append(Member(f"m{len(members)}", topics))
-        group = GroupSpec("g", TOPICS, tuple(members), assignor)
-        groups.append(group)
-        answer = kr.assign(group)
-        members = [
-            Member(
-                m.member_id,
-                m.topics,
-                owned_partitions=answer[m.member_id] if keeps else (),
-                generation_id=generation if keeps else None,
-            )
-            for m in members
+def drawn_members(rng: random.Random, topics: list[Topic], assignor: str) -> list[Joined]:
+    """What members of many clients send, contradictions included, in every version."""
+    members = []
+    for n in range(rng.randint(2, 5)):
+        wanted = rng.sample([*(topic.name for topic in topics), "nowhere"], rng.randint(1, 4))
+        claims = [
+            {"topic": topic.name, "partitions": [p for p in range(9) if rng.random() < 0.3]}
+            for topic in topics
+            if topic.name in wanted
         ]
-    return groups
-
-
-def by_topic(owned: tuple[TopicPartition, ...]) -> list[tuple[str, list[int]]]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in owned:
-        topics.setdefault(topic, []).append(partition)
-    return list(topics.items())
-
-
-def kafka_member(plug_in: Any, member: Member) -> Any:
-    """A member that was given what it owns, sends its metadata, and is read by the leader."""
-    own = plug_in()
-    if member.generation_id is not None:
-        given = ConsumerProtocolAssignment(0, by_topic(member.owned_partitions), b"")
-        own.on_assignment(given, member.generation_id)
-    sent = ConsumerProtocolSubscription.decode(own.metadata(set(member.topics)).encode())
-    return JoinGroupResponse.JoinGroupResponseMember(
-        member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=sent
-    )
-
-
-@pytest.mark.parametrize("subscriptions", SUBSCRIPTIONS)
-@pytest.mark.parametrize("plug_in", KAFKA)
-def test_kafka_python_answers_as_the_core_does(plug_in: Any, subscriptions: str) -> None:
-    keeps = "sticky" in plug_in.name
-    for group in rounds(plug_in.name, SUBSCRIPTIONS[subscriptions], keeps=keeps):
-        members = [kafka_member(plug_in, member) for member in group.members]
-        answer = plug_in().assign(Cluster(), members)
-        expected = kr.assign(group)
-        assert list(answer) == list(expected)
-        for member_id, assignment in answer.items():
-            read = ConsumerProtocolAssignment.decode(assignment.encode())
-            given = [
-                (topic, list(partitions)) for topic, partitions in by_topic(expected[member_id])
-            ]
-            assert [(t, list(ps)) for t, ps in read.assigned_partitions] == given
-
-
-@pytest.mark.parametrize("subscriptions", SUBSCRIPTIONS)
-@pytest.mark.parametrize("plug_in", AIOKAFKA)
-def test_aiokafka_answers_as_the_core_does(plug_in: Any, subscriptions: str) -> None:
-    keeps = plug_in.name == "sticky"
-    for group in rounds(plug_in.name, SUBSCRIPTIONS[subscriptions], keeps=keeps):
-        members = {}
-        for member in group.members:
-            mine: Any = type("Mine", (plug_in,), {})
-            if member.generation_id is not None:
-                given = ConsumerProtocolMemberAssignment(0, by_topic(member.owned_partitions), b"")
-                mine.on_assignment(given)
-            sent = mine.metadata(set(member.topics)).encode()
-            members[member.member_id] = ConsumerProtocolMemberMetadata.decode(sent)
-        answer = plug_in.assign(Cluster(), members)
-        expected = kr.assign(_without_generations(group))
-        for member_id, assignment in answer.items():
-            assert [tuple(tp) for tp in assignment.partitions()] == [
-                tuple(tp)
-                for topic, partitions in by_topic(expected[member_id])
-                for tp in [(topic, p) for p in partitions]
-            ]
-
-
-def _without_generations(group: GroupSpec) -> GroupSpec:
-    """aiokafka's assignors are never told the generation: histories carry -1."""
-    return group.edited(
-        members=tuple(
-            Member(
-                m.member_id,
-                m.topics,
-                owned_partitions=m.owned_partitions,
-                generation_id=None if m.generation_id is None else -1,
-            )
-            for m in group.members
+        members.append(
+            {
+                "member_id": f"m{rng.randrange(10**6)}-{n}",
+                "topics": wanted,
+                "owned_partitions": claims,
+                "generation_id": rng.choice((None, 3, 3, 4)),
+                "rack_id": rng.choice((None, *RACKS)),
+                "group_instance_id": f"i{9 - n}" if rng.random() < 0.3 else None,
+            }
         )
+    case = by_bytes({"assignor": assignor, "members": members}, rng)
+    return [
+        Joined(one["member_id"], one.get("group_instance_id"), bytes.fromhex(one["subscription"]))
+        for one in case["members"]
+    ]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("client", "plug_in"), PLUG_INS)
+def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle: Oracle) -> None:
+    """Drawn groups of members of every version, with racks and static members."""
+    rng = random.Random(f"{client.__name__} {plug_in.name}")
+    told = Counter[str]()
+    for _ in range(150):
+        topics = drawn_topics(rng)
+        joined = drawn_members(rng, topics, plug_in.name)
+        first = joined[0].member_id
+
+        def lead(topics: list[Topic], joined: list[Joined], first: str = first) -> dict[str, bytes]:
+            return client(first, [plug_in], ["orders"], topics).lead(5, joined, plug_in.name)
+
+        answer = lead(topics, joined)
+        try:
+            java = Java(first, Range(), ["orders"], topics, oracle)
+            assert answer == java.lead(5, joined, plug_in.name)
+        except KafkaThrows:
+            told["throws"] += 1
+            continue
+        told["equal"] += 1
+        told["racks"] += lead([Topic(one.name, one.partitions) for one in topics], joined) != answer
+        dynamic = [Joined(one.member_id, None, one.metadata) for one in joined]
+        told["instances"] += lead(topics, dynamic) != answer
+    # The draw has groups that racks and instance ids decide, where the assignor looks at them.
+    assert told["equal"] >= 140
+    assert (told["racks"] > 5) == (plug_in.name != "roundrobin")
+    assert (told["instances"] > 5) == (plug_in.name in ("range", "roundrobin"))
+
+
+def claiming(
+    member_id: str, assignor: str, partitions: list[int], version: int, generation: int
+) -> Joined:
+    """In version 3 the generation is in the field and in the user data, before in the latter."""
+    claims = tuple(TopicPartition("t", p) for p in partitions)
+    if assignor == "sticky":
+        sent = Subscription(("t",), encode_sticky_user_data(claims, generation), version=version)
+    else:
+        user_data = encode_cooperative_user_data(generation)
+        sent = Subscription(("t",), user_data, claims, version=version)
+    if version == 3:
+        sent = replace(sent, generation_id=generation)
+    return Joined(member_id, None, encode_subscription(sent))
+
+
+@pytest.mark.parametrize(
+    ("client", "plug_in"), [one for one in PLUG_INS if "sticky" in one[1].name]
+)
+def test_members_of_two_versions(client: Any, plug_in: Any) -> None:
+    """Whose generation is where decides: figures of Kafka's own answers."""
+
+    def lead(*joined: Joined) -> dict[str, list[int]]:
+        leader = client(joined[0].member_id, [plug_in], ["t"], [Topic("t", 4)])
+        answer = leader.lead(9, joined, plug_in.name)
+        return {
+            m: sorted(tp.partition for tp in decode_assignment(given).partitions)
+            for m, given in answer.items()
+        }
+
+    name = plug_in.name
+    both_old = lead(
+        claiming("a", name, [0, 1, 2, 3], 1, 7),
+        claiming("b", name, [0, 1], 1, 3),
     )
-
-
-def test_what_is_sent_has_owned_partitions_generation_and_rack() -> None:
-    own = ours_kafka.CooperativeSticky(rack_id="b")
-    own.on_assignment(ConsumerProtocolAssignment(0, [("u", [3, 1]), ("t", [0])], b""), 7)
-    sent = ConsumerProtocolSubscription.decode(own.metadata({"u", "t"}).encode())
-    assert (sent.topics, sent.generation_id, sent.rack_id) == (["t", "u"], 7, "b")
-    owned = [(entry.topic, list(entry.partitions)) for entry in sent.owned_partitions]
-    assert owned == [("t", [0]), ("u", [1, 3])]
-    assert sent.user_data == (7).to_bytes(4, "big")
-    # A member before its first assignment sends no generation.
-    assert ours_kafka.CooperativeSticky().metadata(["t"]).generation_id == -1
-
-
-def test_static_members_and_racks_reach_the_assignor() -> None:
-    first = kafka_member(ours_kafka.Range, Member("z", ("orders",), group_instance_id="a"))
-    second = kafka_member(ours_kafka.Range, Member("b", ("orders",)))
-    answer = ours_kafka.Range().assign(Cluster(), [second, first])
-    assert answer["z"].assigned_partitions == [("orders", [0, 1, 2, 3])]
+    assert both_old == {"a": [2, 3], "b": [0, 1]}
+    if name == "cooperative-sticky":
+        new_and_old = lead(
+            claiming("m0", name, [0, 2], 3, 4),
+            claiming("m1", name, [1, 2, 3], 1, 4),
+        )
+        assert new_and_old == {"m0": [0], "m1": [1, 3]}
 
 
 @pytest.mark.parametrize(
@@ -179,4 +168,5 @@ def test_parity_with_the_clients_base_class(plug_in: Any, base: Any) -> None:
             assert list(inspect.signature(getattr(plug_in, name)).parameters) == wanted
     protocols = plug_in().supported_protocols() if base.__module__.startswith("kafka.") else []
     modes = [protocol.name for protocol in protocols]
-    assert modes == (["COOPERATIVE"] if "cooperative" in plug_in.name else ["EAGER"] * len(modes))
+    cooperative = ["COOPERATIVE", "EAGER"] if "cooperative" in plug_in.name else ["EAGER"]
+    assert modes == (cooperative if protocols else [])

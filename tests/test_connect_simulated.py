@@ -281,7 +281,8 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
     keeper = replace(members[0], name="keeper", start_ms=0)
     connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
     # After a move the coordinator knows only one protocol of each member: see the test above.
-    kinds = [one for one in Kind if one not in (Kind.GROW, *(Kind.MOVE for _ in protocols[1:]))]
+    of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.AWAY)
+    kinds = [one for one in Kind if one not in (*of_topics, *(Kind.MOVE for _ in protocols[1:]))]
     happenings = []
     for _ in range(rng.randint(0, 8)):
         at = rng.randrange(120_000)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_rebalance.assignors.connect import run_script
+from kafka_rebalance.cli import main
 from kafka_rebalance.sources import ClusterError
 from kafka_rebalance.sources.connect import read_cluster
 
@@ -164,3 +165,52 @@ def test_a_worker_that_is_silent() -> None:
         with pytest.raises(ClusterError, match="not reached: timed out"):
             read_cluster(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.2)
         assert time.monotonic() - begun < 5
+
+
+# Each worker runs six connectors, and six tasks of connectors that run on the other one: those are
+# reported in the order in which they were taken up.
+S3_PAGES = {
+    EXPANDED: {
+        f"{letter}{n}": connector(f"{letter}{n}", 1, ("RUNNING", other), (0, "RUNNING", worker))
+        for letter, worker, other in (("d", A, B), ("e", B, A))
+        for n in range(1, 7)
+    },
+    "/connectors": [f"{letter}{n}" for letter in "de" for n in range(1, 7)],
+}
+
+
+def test_s3_the_command_tells_what_the_order_of_work_decides(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Real workers gave up d1 and d6 where d1 and d2 were foretold: REST tells no order."""
+    with connect(S3_PAGES) as url:
+        joins = ["connect", "--url", url, "--then", "worker 10.0.0.3:8083 joins"]
+        assert main(joins) == 0
+        shown = capsys.readouterr().out
+        assert main([*joins, "--json"]) == 0
+    assert "REST does not tell in which order a worker took up its work" in shown
+    told = json.loads(capsys.readouterr().out)
+    assert told["varies"]["draws"] == 64
+    stops = {
+        one["worker"]: one
+        for one in told["varies"]["varying"]
+        if one["does"] == "stops" and one["round"] == 2
+    }
+    assert stops.keys() == {A, B}
+    for worker, letter in ((A, "d"), (B, "e")):
+        tasks = [[f"{letter}{n}", 0] for n in range(1, 7)]
+        assert stops[worker]["maybe"] == {"connectors": [], "tasks": tasks}
+        assert len(stops[worker]["sure"]["connectors"]) == 2  # in the order of their hashes
+        # How many is sure, whatever the order.
+        assert stops[worker]["least"] == stops[worker]["most"] == 4
+        listed = ", ".join(f"{letter}{n}[0]" for n in range(1, 7))
+        assert f"and 2 of {listed}" in shown
+
+
+def test_s3_what_depends_on_no_order_is_said_to_be_sure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with connect(S3_PAGES) as url:
+        assert main(["connect", "--url", url, "--then", f"worker {B} leaves"]) == 0
+    shown = capsys.readouterr().out
+    assert "The rounds above do not depend on them: equal in 64 draws." in shown

@@ -234,11 +234,6 @@ MEANING: dict[str, tuple[Path, Any, str]] = {
         "m0",
         'members[1].member_id: "m0" is already the id of members[0]',
     ),
-    "an instance twice": (
-        ("members", 1, "group_instance_id"),
-        "i0",
-        'members[1].group_instance_id: "i0" is already that of members[0]',
-    ),
     "no members": (("members",), [], "members: empty; a leader is always a member itself"),
     "an unknown assignor": (
         ("assignor",),

@@ -37,6 +37,29 @@ def test_three_engines_one_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("oracle")
+def test_three_engines_one_answer_to_bytes_of_every_version(tmp_path: Path) -> None:
+    out = tmp_path / "differences.jsonl"
+    command = [sys.executable, "tools/differential.py", "--cases", "480", "--seed", "20261121"]
+    ran = subprocess.run(
+        [*command, "--by-bytes", "--out", str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    assert "480 mixed-version cases by bytes: oracle = reference = rust, 0 diff" in ran.stdout
+
+
+@pytest.mark.usefixtures("oracle")
+def test_java_plays_the_rounds_of_plans() -> None:
+    command = [sys.executable, "tools/differential_plans.py", "--plans", "60", "--seed", "20261121"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    assert "Java = reference = rust = in bulk, 0 differences" in ran.stdout
+
+
+@pytest.mark.usefixtures("oracle")
 def test_large_groups_of_the_grid_too() -> None:
     command = [sys.executable, "tools/differential_grid.py", "--cases", "16", "--seed", "3"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -198,7 +198,7 @@ EXAMPLES = dict(EXAMPLE.findall(README) + EXAMPLE.findall(SIMULATOR))
 
 def test_the_readme_has_the_examples_that_are_run_here() -> None:
     assert {"group.jsonl", "trace.txt", "python", "python output"} <= set(EXAMPLES)
-    assert len(COMMANDS) == 7
+    assert len(COMMANDS) == 9
 
 
 def test_the_readmes_python(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from kafka_rebalance.report.time_axis import TimeAxis
-from kafka_rebalance.simulator import Run, simulate, stops, totals
+from kafka_rebalance.simulator import Kind, Run, simulate, stops, totals
 from kafka_rebalance.simulator.files import read
 from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability, unheld
 from test_simulator_laws import drawn
@@ -35,12 +35,17 @@ def test_sums_of_drawn_runs() -> None:
         scenario = drawn(seed)
         run = simulate(scenario)
         _check(run, seed)
-        # Partitions are there from 0 on, or from when their topic grew.
-        grown = [one.at_ms for one in scenario.happenings if one.partitions]
-        partitions = sum(one.partitions for one in scenario.topics.values())
-        there = partitions * run.until_ms
-        if grown:
-            there += (9 - scenario.topics["t"].partitions) * (run.until_ms - min(grown))
+        # Partitions are there from 0 on, or from when their topic was created or grew.
+        since = dict.fromkeys(scenario.topics, 0)
+        there = 0
+        for one in scenario.happenings:
+            if one.kind is Kind.CREATE_TOPIC:
+                since[one.topic] = one.at_ms
+            elif one.kind is Kind.GROW:
+                more = one.partitions - scenario.topics[one.topic].partitions
+                there += more * (run.until_ms - one.at_ms)
+        for name, topic in scenario.topics.items():
+            there += topic.partitions * (run.until_ms - since[name])
         worked: dict[str, list[tuple[int, int]]] = {}
         for hold in run.holds:
             if not hold.is_stuck:

@@ -12,6 +12,7 @@ import pytest
 import kafka_rebalance as kr
 from generate import generate
 from generate_changes import changes as draw_changes
+from generate_changes import with_client_ids
 from kafka_rebalance import GroupError, GroupSpec, Member, RebalancePlan, Topic, TopicPartition
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.plans import migration, partition_from_text
@@ -31,7 +32,7 @@ def drawn(seed: int, count: int) -> Iterator[Drawn]:
 
     rng = random.Random(seed)
     for case in generate(seed, count, kr.assignor_names(), answer):
-        group = GroupSpec.from_dict(case)
+        group = GroupSpec.from_dict(with_client_ids(rng, case))
         changes = draw_changes(rng, group) if rng.random() < 0.95 else []
         try:
             yield group, changes, kr.plan(group, None, changes)
@@ -131,8 +132,10 @@ def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 def figures_or_error(plan: RebalancePlan | GroupError) -> dict[str, Any]:
     if isinstance(plan, GroupError):
         names = kr.Figures.__slots__
-        return {"assignor": None, **dict.fromkeys(names), "error": str(plan)}
-    return {"assignor": plan.assignor, **plan.figures().to_dict(), "error": None}
+        error = {"not_affected": None, "error": str(plan)}
+        return {"assignor": None, **dict.fromkeys(names), **error}
+    figures = plan.figures().to_dict()
+    return {"assignor": plan.assignor, **figures, "not_affected": None, "error": None}
 
 
 def test_rusts_figures_are_the_same_also_the_errors() -> None:
@@ -143,6 +146,8 @@ def test_rusts_figures_are_the_same_also_the_errors() -> None:
     assert kr.plan_batch(batch_of(rows)).to_pylist() == expected
     assert sum(row["error"] is None for row in expected) > 1500
     assert sum(row["error"] is not None for row in expected) > 300
+    assert sum(bool(row["waiting"]) for row in expected) > 100
+    assert sum(bool(row["leaderless"]) for row in expected) > 20
 
 
 def test_the_reference_plans_the_same() -> None:
@@ -254,7 +259,7 @@ def test_what_depends_on_ids_is_found() -> None:
     plan = kr.plan(group, None, [kr.AddMembers(1, like=like)])
     samples = kr.sample(plan, 40)
     assert samples.depends
-    assert all(sum(ends.values()) == 41 for ends in samples.ends.values())
+    assert all(sum(ends.values()) == 40 for ends in samples.ends.values())
     assert kr.sample(plan, 40) == samples
 
 

@@ -92,7 +92,24 @@ def test_a_file_says_what_it_says() -> None:
             'topics = ["v"]\n',
             r"member\[1\]\.topics: no topic 'v' in \[topics\]",
         ),
-        ('start_cost = "10ms"', "start_cost = -5", r"member\[0\]\.start_cost: -5 is no duration"),
+        (
+            'start_cost = "10ms"',
+            "start_cost = -5",
+            r"member\[0\]\.start_cost: -5 has no unit; write",
+        ),
+        (
+            'every = "1s"\n',
+            "every = 30\n",
+            r'happening\[0\]\.every: 30 has no unit; write "30ms", "30s"',
+        ),
+        ('until = "1m"\n', 'until = "60"\n', r"until: '60' has no unit; write"),
+        ('for = "2s"\n', "for = 2.5\n", r"happening\[0\]\.for: 2.5 has no unit"),
+        ('topics = ["u"]\n', 'pattern = "u("\n', r"member\[1\]\.pattern: 'u\(' is no pattern: "),
+        (
+            'topics = ["u"]\n',
+            'topics = ["u"]\npattern = "u"\n',
+            r"member\[1\]\.pattern: does not go with topics",
+        ),
         ('"range"]', '"nearest"]', r"member\[0\]\.partition_assignment_strategy: "),
         ('at = "30s"\n', 'at = "2m"\n', r"happening\[0\]\.at: reaches to 123000 ms, beyond the"),
         ('for = "2s"\n', "", r"happening\[0\]\.for: is missing; bounce needs it"),
@@ -178,7 +195,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_scenarios_in_the_docs_are_read() -> None:
     docs = Path(__file__).resolve().parent.parent / "docs" / "simulator.md"
     found = re.findall(r"```toml\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
-    assert [len(read(text).members) for text in found] == [6, 3]
+    assert [len(read(text).members) for text in found] == [6, 3, 3]
 
 
 STUCK = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_rebalance.coordinator import CoordinatorConfig
@@ -14,7 +16,9 @@ from kafka_rebalance.simulator import (
     Run,
     Scenario,
     TopicPlan,
+    Work,
     simulate,
+    stops,
 )
 from kafka_rebalance.simulator.journal import Entry, MemberEntry
 
@@ -112,7 +116,7 @@ def test_a_pause_longer_than_the_poll_interval_loses_everything() -> None:
     config = ConsumerConfig(partition_assignment_strategy=("range",), max_poll_interval_ms=20_000)
     pause = Happening(at_ms=50_000, kind=Kind.PAUSE, member="c1", for_ms=40_000)
     scenario = _scenario((0, 100), pause)
-    run = simulate(scenario._with_members(lambda _: config))
+    run = simulate(scenario._with_members(lambda *_: config))
     causes = [one.causes for one in run.rebalances if one.from_ms > 40_000]
     assert causes == [["c1 leaves"], ["c1 joins"]]
 
@@ -130,6 +134,59 @@ def test_a_coordinator_that_moves_disturbs_nobody_who_reads() -> None:
     move = Happening(at_ms=50_000, kind=Kind.MOVE, for_ms=2_000)
     run = simulate(_scenario((0, 100), move))
     assert [gap for gap in run.gaps if gap.from_ms > 40_000] == []
+
+
+WORKS = ConsumerConfig(
+    partition_assignment_strategy=("range",), heartbeat_interval_ms=1_000, session_timeout_ms=10_000
+)
+
+
+def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
+    """Two members that work for so long between two polls; a third one comes after 60 s."""
+    config = replace(WORKS, partition_assignment_strategy=(assignor,))
+    members = tuple(
+        MemberPlan(
+            name=f"c{n}",
+            config=config,
+            topics=("t",),
+            start_ms=at,
+            work=Work(process_ms=process_ms),
+        )
+        for n, at in enumerate((0, 100, 60_000))
+    )
+    topics = {"t": TopicPlan(partitions=6)}
+    return simulate(
+        Scenario(title="busy", topics=topics, members=members, until_ms=240_000, seed=seed)
+    )
+
+
+def test_s1_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> None:
+    """Real groups with 3 s between polls stopped for 265 to 2,629 ms; we had 3,039 to 5,953."""
+    runs = [_busy("range", 3_000, seed) for seed in range(1, 21)]
+    stopped = [
+        one.to_ms - one.from_ms for run in runs for one in stops(run) if one.from_ms > 30_000
+    ]
+    assert len(stopped) == 40
+    assert max(stopped) < 3_000
+    assert min(stopped) < 265
+
+
+def test_s1_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
+    """As a real one with records to work on: commit, join, read the answer, take; twice."""
+    (rebalance,) = [one for one in _busy("cooperative-sticky", 3_000).rebalances if one.number > 1]
+    assert rebalance.rounds == 2
+    assert rebalance.duration_ms is not None
+    assert 15_000 < rebalance.duration_ms < 18_500
+
+
+def test_s1_who_works_longer_than_its_session_is_out_when_it_reads_that_it_was_in() -> None:
+    """A member that joins sends no heartbeats before it has read the answer, in a poll."""
+    causes = [
+        cause for one in _busy("cooperative-sticky", 14_000).rebalances for cause in one.causes
+    ]
+    assert "c0's session ended" in causes
+    causes = [cause for one in _busy("range", 14_000).rebalances for cause in one.causes]
+    assert causes == ["c0 joins", "c2 joins"]
 
 
 def test_what_no_scenario_can_be() -> None:

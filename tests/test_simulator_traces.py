@@ -1,4 +1,4 @@
-"""E01 to E04 as runs that people can read: a scenario, and every message of it.
+"""E01 to E06 as runs that people can read: a scenario, and every message of it.
 
 REWRITE_TRACES=1 writes what comes out in place of what is there.
 """
@@ -32,4 +32,4 @@ def test_end_to_end(path: Path) -> None:
 
 
 def test_every_scenario_is_there() -> None:
-    assert [path.stem[:3] for path in TRACES] == ["e01", "e02", "e03", "e04"]
+    assert [path.stem[:3] for path in TRACES] == ["e01", "e02", "e03", "e04", "e05", "e06"]

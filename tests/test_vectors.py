@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
-# Connect's are scripts, not groups: test_connect.py. The JVM's orders and bytes: test_order.py and
-# test_wire.py.
-FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith("connect-")]
+# Read elsewhere: Connect's scripts (test_connect.py), members as bytes (test_sent_members.py), the
+# JVM's orders (test_order.py) and bytes (test_wire.py).
+ELSEWHERE = ("connect-", "sent")
+FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith(ELSEWHERE)]
 # A row of the README's table: file, number of cases, checksum.
 ROW = re.compile(r"^\| `([\w.-]+)` \| ([\d,]+) \| `([0-9a-f]{64})` \|$", re.MULTILINE)
 

@@ -108,7 +108,7 @@ def _encode_cooperative(request: Request) -> Answer:
 
 def _decode_cooperative(request: Request) -> Answer:
     generation_id = wire.decode_cooperative_user_data(bytes.fromhex(request["bytes"]))
-    return {"owned_partitions": [], "generation_id": -1 if generation_id is None else generation_id}
+    return {"owned_partitions": [], "generation_id": generation_id}
 
 
 ANSWERS = {

@@ -3,9 +3,10 @@
     python tools/differential_coordinator.py --sequences 20000 --seed 1
 
 Every answer is compared: responses and their times, states, generations, members, timers, records
-and their bytes. Member ids are drawn by each side, so they are compared by the command that they
-were given to. What is arbitrary in Kafka, or wrong there and better here, is accepted in
-`_accepted` and nowhere else, and counted. A difference is shrunk to the commands that it takes.
+and their bytes. Kafka draws the ids of members and ours are the same, so that bytes can be
+compared; a run names an id by the command that brought it, and can be played again. What is
+arbitrary in Kafka, or wrong there and better here, is accepted in `Accepted` and nowhere else, and
+counted. A difference is shrunk to the commands that it takes.
 Exit codes: 0 equal, 1 different, 2 not run.
 """
 
@@ -17,23 +18,34 @@ import random
 import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from coordinator_oracle import CoordinatorOracle  # noqa: E402
-from generate_commands import METADATA_MAX, Command, Commands, settings  # noqa: E402
+from generate_commands import GROUPS, Command, Commands, settings  # noqa: E402
 from kafka_rebalance.coordinator.driver import Driver  # noqa: E402
+from kafka_rebalance.wire.group_records import (  # noqa: E402
+    GroupMetadataValue,
+    decode_key,
+    decode_value,
+    encode_value,
+)
 from oracle import OracleError  # noqa: E402
 
-GROUPS = ("g", "h", "s")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 BLOCK = 500
 REPLAYS = 20
 SYMBOL = re.compile(r"@\d+x*")
-MEMBER_ID = re.compile(r"\w+-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 class Coordinator(Protocol):
@@ -44,49 +56,86 @@ class Coordinator(Protocol):
         ...
 
 
+class Ids:
+    """Member ids that Kafka has drawn, for our side to draw; and their symbols.
+
+    `@7` is the id that came up first at command 7, whatever it is.
+    """
+
+    def __init__(self) -> None:
+        self._drawn: deque[str] = deque()
+        self._own = count(1)
+        self._ids: dict[str, str] = {}
+        self._symbols: dict[str, str] = {}
+
+    def draw(self) -> str:
+        """The id that Kafka drew for this command; one of our own where nobody has seen Kafka's."""
+        return self._drawn.popleft() if self._drawn else str(UUID(int=next(self._own)))
+
+    def clear(self) -> None:
+        """Forgets what was seen: a run begins."""
+        self._drawn.clear()
+        self._ids.clear()
+        self._symbols.clear()
+
+    def seen(self, number: int, answer: Any) -> None:
+        """What Kafka answered to the command with this number."""
+        self._drawn.clear()
+        for found in MEMBER_ID.finditer(json.dumps(answer)):
+            if found[0] in self._symbols:
+                continue
+            symbol = f"@{number}"
+            while symbol in self._ids:
+                symbol += "x"
+            self._symbols[found[0]] = symbol
+            self._ids[symbol] = found[0]
+            self._drawn.append(found[1])
+
+    def concrete(self, command: Command) -> Command:
+        """The command with ids in place of symbols."""
+        text = SYMBOL.sub(
+            lambda found: self._ids.get(found[0], f"gone{found[0][1:]}"), json.dumps(command)
+        )
+        return dict(json.loads(text))
+
+    def shown(self, answer: Any) -> Any:
+        """An answer with symbols in place of ids."""
+        named = MEMBER_ID.sub(
+            lambda found: self._symbols.get(found[0], found[0]), json.dumps(answer)
+        )
+        return json.loads(named)
+
+
 class Side:
-    """One coordinator. Takes and gives symbols for member ids: `@7` was seen first at command 7."""
+    """One coordinator, asked by the numbers of a run's commands."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
-        self._ids: dict[str, str] = {}
-        self._symbols: dict[str, str] = {}
         self._numbers: dict[int, int] = {}
 
     def play(self, number: int, command: Command) -> tuple[Command, list[Command]]:
         """One command of a run: its answer, and the state of every group after it."""
-        if command["op"] == "init":
-            self._ids.clear()
-            self._symbols.clear()
-        concrete = SYMBOL.sub(
-            lambda found: self._ids.get(found[0], f"gone{found[0][1:]}"), json.dumps(command)
-        )
-        answer = self._coordinator.command(json.loads(concrete))
+        answer = self._coordinator.command(command)
         if "id" in answer:
             self._numbers[answer.pop("id")] = number
         for event in answer.get("events", ()):
             if "id" in event:
                 event["id"] = self._numbers[event["id"]]
             if event.get("members") and "vb" in event:
-                del event["vb"]  # ids in it; its fields are compared
+                event["vb"] = _with_members_sorted(event)
         states = [
             self._coordinator.command({"op": "state", "g": group})["state"] for group in GROUPS
         ]
-        shown = MEMBER_ID.sub(
-            lambda found: self._symbol(number, found[0]), json.dumps([answer, states])
-        )
-        answer, states = json.loads(shown)
         return _sorted(answer), [_sorted(state) for state in states]
 
-    def _symbol(self, number: int, member_id: str) -> str:
-        symbol = self._symbols.get(member_id)
-        if symbol is None:
-            symbol = f"@{number}"
-            while symbol in self._ids:
-                symbol += "x"
-            self._symbols[member_id] = symbol
-            self._ids[symbol] = member_id
-        return symbol
+
+def _with_members_sorted(event: Command) -> str:
+    """A group record's bytes in hex; the order of its members is a hash map's in Kafka."""
+    data = bytes.fromhex(event["vb"])
+    value = decode_value(decode_key(bytes.fromhex(event["kb"])), data)
+    if not isinstance(value, GroupMetadataValue) or encode_value(value) != data:
+        raise ValueError(f"{event['vb']} is not written again as it was read")
+    return encode_value(replace(value, members=tuple(sorted(value.members, key=str)))).hex()
 
 
 def _sorted(answer: Command) -> Command:
@@ -125,15 +174,12 @@ class Accepted:
        all when the coordinator moves away while an append is under way. Ours is answered, or gone.
     3. The join timer of a group whose first record failed goes on in Kafka: in the next group of
        that name it counts a generation that never is. Ours does nothing then.
-    4. A commit of which nothing is stored leaves an empty group behind, without a record; Kafka
-       describes it from its next append on, we at once.
-    5. DeleteGroups first asks Kafka's share groups, which waits for appends that are under way;
+    4. DeleteGroups first asks Kafka's share groups, which waits for appends that are under way;
        ours deletes at once. Its answer is the same; runs end there.
     """
 
     def __init__(self) -> None:
         self._settled: set[int] = set()
-        self._left_behind: set[str] = set()
         self.holding = False
         self._newest: dict[tuple[str, str], int] = {}
 
@@ -142,12 +188,6 @@ class Accepted:
         names = []
         if command["op"] in ("hold", "release"):
             self.holding = command["op"] == "hold"
-        if len(command.get("md", "")) > METADATA_MAX:
-            self._left_behind.add(command["g"])
-        if command.get("g") in self._left_behind and theirs.get("state") == "Dead":
-            for name in ("state", "ptype", "members"):
-                ours[name] = theirs[name]
-            names.append("4. a group without a record described")
         if command["op"] == "sync":
             whose = (command["g"], command["m"])
             if whose in self._newest:
@@ -189,10 +229,13 @@ def _leaders(answer: Command, states: list[Command]) -> list[str]:
 
 
 class Pair:
-    """Both sides, in lock step."""
+    """Both sides, in lock step; `wrap` puts something around our coordinator."""
 
-    def __init__(self, ours: Coordinator, theirs: Coordinator) -> None:
-        self.ours, self.theirs = Side(ours), Side(theirs)
+    def __init__(
+        self, theirs: Coordinator, wrap: Callable[[Coordinator], Coordinator] = lambda ours: ours
+    ) -> None:
+        self.ids = Ids()
+        self.ours, self.theirs = Side(wrap(Driver(self.ids.draw))), Side(theirs)
         self.accepted = Accepted()
         self.met: Counter[str] = Counter()
 
@@ -210,7 +253,7 @@ class Pair:
             self.met["commands"] += 1
             if ours != theirs:
                 return None if self._is_arbitrary(commands) else commands
-            drawn.told(len(commands), ours[0])
+            drawn.told(len(commands), self.ids.shown(ours[0]))
             commands.append(drawn.draw(len(commands) + 1))
         return None
 
@@ -238,15 +281,18 @@ class Pair:
         """Both answers; None where the run has come to something arbitrary."""
         if number == 1:
             self.accepted = Accepted()
-        ours, our_states = self.ours.play(number, command)
+            self.ids.clear()
+        command = self.ids.concrete(command)
         theirs, their_states = self.theirs.play(number, command)
+        self.ids.seen(number, [theirs, their_states])
+        ours, our_states = self.ours.play(number, command)
         ours, theirs = _refused(ours), _refused(theirs)
         self.met.update(self.accepted.without(number, command, ours, theirs))
         if _counts_what_never_is(our_states, their_states, theirs):
             self.met["3. a generation that never is"] += 1
             return None
         if command["op"] == "delete_group" and self.accepted.holding and ours != theirs:
-            self.met["5. groups deleted later"] += 1
+            self.met["4. groups deleted later"] += 1
             return None
         if _leaders(ours, our_states) != _leaders(theirs, their_states):
             # Who leads after a leader's loss is the order of a hash map of random ids.
@@ -258,12 +304,16 @@ class Pair:
 
 
 def shrink(pair: Pair, commands: list[Command]) -> list[Command]:
-    """As few of the commands as still end in a difference; numbers stay, so symbols do."""
+    """As few of the commands as still end in a difference; numbers stay, so symbols do.
+
+    A raw record has to be followed by a reload: the reload stays as long as it does.
+    """
     kept = list(commands)
     nothing = {"op": "advance", "ms": 0}
-    for place in range(len(kept) - 1, 0, -1):
+    for place in (*range(len(kept) - 1, 0, -1), *range(len(kept) - 1, 0, -1)):
         tried = [*kept[:place], nothing, *kept[place + 1 :]]
-        if kept[place] != nothing and all(pair.differ(tried) is not None for _ in range(3)):
+        reads = kept[place]["op"] == "reload" and kept[place - 1]["op"] in ("raw", "rawend")
+        if not reads and tried != kept and all(pair.differ(tried) is not None for _ in range(3)):
             kept = tried
     return kept
 
@@ -279,7 +329,7 @@ def report(pair: Pair, seed: int, commands: list[Command]) -> None:
         print("  does not happen again")
         return
     number, ours, theirs = found
-    for path, one, other in _differences("", list(ours), list(theirs)):
+    for path, one, other in _differences("", *pair.ids.shown([ours, theirs])):
         print(f"  at {number}{path}: ours {json.dumps(one)}, Kafka's {json.dumps(other)}")
 
 
@@ -307,7 +357,7 @@ def main() -> int:
         for first in range(0, args.sequences, BLOCK):
             # A new process now and then: Kafka keeps something of every coordinator that it made.
             with CoordinatorOracle() as oracle:
-                pair = Pair(Driver(), oracle)
+                pair = Pair(oracle)
                 for number in range(first, min(first + BLOCK, args.sequences)):
                     seed = args.seed * 1_000_000 + number
                     commands = pair.run(seed)

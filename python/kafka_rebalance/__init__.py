@@ -12,6 +12,8 @@ from kafka_rebalance.errors import (
     GroupError,
     KafkaRebalanceError,
     MissingExtra,
+    NeverEnds,
+    NotAffected,
     WireError,
 )
 from kafka_rebalance.model import MAX_PARTITIONS, GroupSpec, Member, Topic, TopicPartition
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.plans.compare import Candidate, Comparison, compare
     from kafka_rebalance.plans.explain import explain
     from kafka_rebalance.plans.figures import Figures
+    from kafka_rebalance.plans.never_ends import Endless, WayOut, endless
     from kafka_rebalance.plans.plan import RebalancePlan, Step, plan
     from kafka_rebalance.plans.rounds import Round
     from kafka_rebalance.plans.samples import Samples, sample
@@ -70,12 +73,15 @@ _LATER = {
     "change_from_text": "changes",
     "Candidate": "plans",
     "Comparison": "plans",
+    "Endless": "plans",
     "Figures": "plans",
     "RebalancePlan": "plans",
     "Round": "plans",
     "Samples": "plans",
     "Step": "plans",
+    "WayOut": "plans",
     "compare": "plans",
+    "endless": "plans",
     "explain": "plans",
     "plan": "plans",
     "sample": "plans",
@@ -114,6 +120,7 @@ __all__ = [
     "Comparison",
     "CooperativeSticky",
     "Delta",
+    "Endless",
     "Figures",
     "GroupError",
     "GroupSpec",
@@ -121,6 +128,8 @@ __all__ = [
     "Level",
     "Member",
     "MissingExtra",
+    "NeverEnds",
+    "NotAffected",
     "Possible",
     "Range",
     "RebalancePlan",
@@ -136,6 +145,7 @@ __all__ = [
     "SwitchAssignor",
     "Topic",
     "TopicPartition",
+    "WayOut",
     "WireError",
     "apply",
     "assign",
@@ -144,6 +154,7 @@ __all__ = [
     "best_possible",
     "change_from_text",
     "compare",
+    "endless",
     "explain",
     "plan",
     "plan_batch",

@@ -103,7 +103,16 @@ def from_dict(value: Any, *, max_partitions: int) -> GroupSpec:
     assignor = optional_string(fields, "assignor", "")
     topics = each(fields, "topics", "", _topic)
     members = each(fields, "members", "", _member)
-    return GroupSpec(group_id, topics, members, assignor, generation_id, max_partitions)
+    leader_library = optional_string(fields, "leader_library", "")
+    return GroupSpec(
+        group_id,
+        topics,
+        members,
+        assignor,
+        generation_id,
+        max_partitions,
+        leader_library=leader_library,
+    )
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
@@ -208,6 +217,8 @@ def to_dict(group: GroupSpec) -> dict[str, Any]:
         line["generation_id"] = group.generation_id
     if group.assignor is not None:
         line["assignor"] = group.assignor
+    if group.leader_library is not None:
+        line["leader_library"] = group.leader_library
     line["topics"] = [_topic_to_dict(topic) for topic in group.topics]
     line["members"] = [_member_to_dict(member) for member in group.members]
     return line

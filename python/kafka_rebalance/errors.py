@@ -32,13 +32,28 @@ class AssignorThrows(GroupError):
     def of(cls, assignor: str, exception: str, reason: str) -> "AssignorThrows":
         return cls("assignor", f"Kafka's {assignor} assignor throws {exception} here: {reason}")
 
+
+class NeverEnds(AssignorThrows):
+    """Kafka's class computes for ever: a live leader hangs, and its group with it.
+
+    See docs/never-ends.md; `plans/never_ends.py` looks for a way out.
+    """
+
     @classmethod
-    def never_ends(cls, assignor: str) -> "AssignorThrows":
+    def here(cls, assignor: str) -> "NeverEnds":
         return cls(
             "assignor",
             f"Kafka's {assignor} assignor never ends here: it moves the same partitions round for "
-            "ever, and the rebalance with it",
+            "ever, and no member reads on; range, roundrobin and equal subscriptions always end",
         )
+
+
+class NotAffected(GroupError):
+    """A change names a topic, member, client or rack that this group does not have.
+
+    Where many groups are asked what one change would do to them, such a group is none of its
+    business; where one group is asked, the name is wrong.
+    """
 
 
 class WireError(KafkaRebalanceError, ValueError):

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+DEFAULT_SLOTS = 16
+"""How many a table begins with, unless set otherwise."""
+
 _TREEIFY_AT = 8  # nodes that a chain may have; one more makes it a tree
 _UNTREEIFY_AT = 6  # nodes of a split half that becomes a chain again
 _MIN_TREE_TABLE = 64
-_DEFAULT_TABLE = 16
 
 K = TypeVar("K")
 
@@ -45,7 +47,7 @@ def _node(key: K, key_hash: int, tie: Any) -> _Node[K]:
 class HashTable(Generic[K]):
     """A HashMap or HashSet, as far as the order of its keys goes; `slots` is a power of two."""
 
-    def __init__(self, slots: int = _DEFAULT_TABLE) -> None:
+    def __init__(self, slots: int = DEFAULT_SLOTS) -> None:
         self._slots: list[_Slot[K]] = [_Slot([]) for _ in range(slots)]
         self._nodes: dict[K, _Node[K]] = {}
 
@@ -98,6 +100,20 @@ class HashTable(Generic[K]):
     def slots(self) -> int:
         """How large the table is."""
         return len(self._slots)
+
+    def state(self) -> object:
+        """Everything that later orders depend on, to compare: its size, chains, and trees.
+
+        A chain is its keys. Two trees of one order may still differ in shape, and then the next key
+        takes another place in each.
+        """
+        return len(self._slots), [
+            [(node.key, node.red, _key(node.left), _key(node.right)) for node in slot.nodes]
+            if slot.root is not None
+            else [node.key for node in slot.nodes]
+            for slot in self._slots
+            if slot.nodes
+        ]
 
     def _slot_of(self, node: _Node[K]) -> "_Slot[K]":
         return self._slots[node.hash & (len(self._slots) - 1)]
@@ -171,6 +187,10 @@ class _Slot(Generic[K]):
         self.root = root
         self.nodes.remove(root)
         self.nodes.insert(0, root)
+
+
+def _key(node: _Node[K] | None) -> K | None:
+    return None if node is None else node.key
 
 
 # The red-black tree. Each step gives the root, which may have changed.

@@ -7,8 +7,8 @@ in from JSON (`GroupSpec.from_json`), or in Rust for whole batches. Nothing belo
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance import _core
@@ -93,6 +93,10 @@ class Member:
 class GroupSpec:
     """A group: topics (any order) and members in join order, which matters.
 
+    `leader_library` is the library whose assignor led the last rebalance, as far as its bytes tell:
+    "java" for Kafka's own answers, also by a plug-in; "librdkafka"; "python" for the assignors of
+    kafka-python and aiokafka. None is unknown.
+
     Errors   GroupError with the field's path: duplicate names or ids, counts out of range, `racks`
              of another length than the topic, no members, more than `max_partitions` partitions
              in all (the memory guard).
@@ -104,6 +108,7 @@ class GroupSpec:
     assignor: str | None = None
     generation_id: int | None = None
     max_partitions: InitVar[int] = MAX_PARTITIONS
+    leader_library: str | None = None
     _interned: "_core.Interned | None" = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, max_partitions: int) -> None:
@@ -134,7 +139,7 @@ class GroupSpec:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)
-        return GroupSpec, (*fields, self.limit)
+        return GroupSpec, (*fields, self.limit, self.leader_library)
 
     def to_dict(self) -> dict[str, Any]:
         """The contract line, absent fields left out."""
@@ -164,7 +169,37 @@ class GroupSpec:
             self.assignor if assignor is None else assignor,
             self.generation_id if generation_id is None else generation_id,
             max_partitions=self.limit,
+            leader_library=self.leader_library,
         )
+
+    def owning(
+        self,
+        assignment: Mapping[str, Sequence[tuple[str, int]]],
+        *,
+        generation_id: int | None = None,
+    ) -> "GroupSpec":
+        """The group whose members hold this assignment: the present state for `plan` and `assign`.
+
+        They hold it since `generation_id`, or the group's own, or 1. Members without an entry hold
+        nothing. Errors: GroupError for a member that the group does not have.
+        """
+        members = {member.member_id for member in self.members}
+        for member_id in assignment:
+            if member_id not in members:
+                raise GroupError("assignment", f"there is no member {quoted(member_id)}")
+        since = self.generation_id if generation_id is None else generation_id
+        since = 1 if since is None else since
+        owning = tuple(
+            replace(
+                member,
+                owned_partitions=tuple(
+                    TopicPartition(*tp) for tp in assignment.get(member.member_id, ())
+                ),
+                generation_id=since,
+            )
+            for member in self.members
+        )
+        return self.edited(members=owning, generation_id=since)
 
     @property
     def limit(self) -> int:
@@ -233,14 +268,9 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
     if not group.members:
         raise GroupError("members", "empty; a leader is always a member itself")
     ids: dict[str, int] = {}
-    instances: dict[str, int] = {}
     for i, member in enumerate(group.members):
         at = f"members[{i}]"
         if (first := ids.setdefault(member.member_id, i)) != i:
             problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
             raise GroupError(f"{at}.member_id", problem)
         _validate_member(member, at)
-        instance = member.group_instance_id
-        if instance is not None and (first := instances.setdefault(instance, i)) != i:
-            problem = f"{quoted(instance)} is already that of members[{first}]"
-            raise GroupError(f"{at}.group_instance_id", problem)

@@ -36,6 +36,9 @@ def by_name(names: Iterable[str]) -> list[str]:
 def static_first(members: Iterable["Member"]) -> list["Member"]:
     """Static members by `group_instance_id`, then dynamic ones by `member_id`.
 
+    Members of one instance id stay in the order given, which is that of the leader's map. (No
+    broker lets it come to that.)
+
     Source   AbstractPartitionAssignor.MemberInfo.compareTo.
     """
     return sorted(members, key=_static_key)

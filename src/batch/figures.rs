@@ -65,7 +65,7 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
                 .collect::<BooleanArray>(),
         )
     };
-    let columns: [(&str, ArrayRef); 15] = [
+    let columns: [(&str, ArrayRef); 19] = [
         ("group_id", texts(&|row| row.0.map(Into::into))),
         (
             "assignor",
@@ -79,6 +79,8 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
             "unavailable_rounds",
             numbers(&|one| one.unavailable_rounds as i64),
         ),
+        ("waiting", numbers(&|one| one.waiting as i64)),
+        ("leaderless", numbers(&|one| one.leaderless as i64)),
         ("balance_before", balances(&|one| &one.balance_before)),
         ("balance_after", balances(&|one| &one.balance_after)),
         ("balance_possible", balances(&|one| &one.balance_possible)),
@@ -86,6 +88,11 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
         ("rack_share_after", shares(&|one| one.rack_share_after)),
         ("settled", flags(&|one| one.settled)),
         ("depends_on_ids", flags(&|one| one.depends_on_ids)),
+        ("owns_nothing", flags(&|one| one.owns_nothing)),
+        (
+            "not_affected",
+            texts(&|row| row.1.as_ref().ok().and_then(|one| one.2.clone())),
+        ),
         (
             "error",
             texts(&|row| row.1.as_ref().err().map(ToString::to_string)),
@@ -100,5 +107,5 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
 }
 
 fn planned<'a>(rows: &'a [PlanRow]) -> impl Iterator<Item = Option<&'a Figures>> {
-    rows.iter().map(|row| row.1.as_ref().ok().map(|one| &one.1))
+    rows.iter().map(|row| row.1.as_ref().ok()?.1.as_ref())
 }

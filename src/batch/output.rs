@@ -14,7 +14,6 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
 
 use super::{Answer, Row};
-use crate::group::TopicPartition;
 
 const ELEMENT: &str = "element";
 
@@ -143,20 +142,21 @@ pub fn write(rows: &[Row]) -> RecordBatch {
 
 impl Columns {
     fn answer(&mut self, answer: &Answer) {
-        let topics = &answer.group.topics;
-        let mut runs: Vec<(u32, Vec<u32>)> = Vec::new();
-        let mut place = vec![usize::MAX; topics.len()];
         for (m, member) in answer.group.members.iter().enumerate() {
             self.member_id.append_value(member.member_id);
-            group_by_topic(answer.assignment.of(m as u32), &mut runs, &mut place);
-            self.runs.push(runs.len());
-            for (topic, partitions) in &runs {
-                self.topic.append_value(topics[*topic as usize].name);
-                self.partitions.push(partitions.len());
-                for &partition in partitions {
-                    self.partition.append_value(partition as i32);
+            // An entry a run, so that the order is kept: a topic may come back.
+            let partitions = answer.assignment.of(m as u32);
+            let mut runs = 0;
+            for run in partitions.chunk_by(|a, b| a.topic == b.topic) {
+                let topic = &answer.group.topics[run[0].topic as usize];
+                self.topic.append_value(topic.name);
+                self.partitions.push(run.len());
+                for tp in run {
+                    self.partition.append_value(tp.partition as i32);
                 }
+                runs += 1;
             }
+            self.runs.push(runs);
         }
         self.members.push(answer.group.members.len());
     }
@@ -220,24 +220,4 @@ impl Columns {
 
 fn structs<const N: usize>(fields: Fields, columns: [ArrayRef; N]) -> ArrayRef {
     Arc::new(StructArray::new(fields, columns.to_vec(), None))
-}
-
-/// Topics in order of first appearance. `place` is all `usize::MAX` before and after.
-fn group_by_topic(
-    partitions: &[TopicPartition],
-    runs: &mut Vec<(u32, Vec<u32>)>,
-    place: &mut [usize],
-) {
-    runs.clear();
-    for tp in partitions {
-        let at = &mut place[tp.topic as usize];
-        if *at == usize::MAX {
-            *at = runs.len();
-            runs.push((tp.topic, Vec::new()));
-        }
-        runs[*at].1.push(tp.partition);
-    }
-    for (topic, _) in runs {
-        place[*topic as usize] = usize::MAX;
-    }
 }

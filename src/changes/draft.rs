@@ -21,7 +21,7 @@ pub struct DraftTopic<'a> {
 pub struct DraftMember<'a> {
     pub member_id: Cow<'a, str>,
     pub group_instance_id: Option<Cow<'a, str>>,
-    pub client_id: Option<&'a str>,
+    pub client_id: Option<Cow<'a, str>>,
     pub rack: Option<RackId>,
     pub generation_id: Option<i32>,
     pub as_sent: AsSent,
@@ -40,6 +40,10 @@ pub struct Draft<'a> {
     pub rack_names: Vec<Cow<'a, str>>,
     replica_racks: Vec<u32>,
     rack_ids: Vec<RackId>,
+    /// Held by a member that was down without a rebalance.
+    pub waiting: FxHashSet<TopicPartition>,
+    /// Lost the last of its replicas.
+    pub leaderless: FxHashSet<TopicPartition>,
 }
 
 impl<'a> Draft<'a> {
@@ -61,7 +65,7 @@ impl<'a> Draft<'a> {
                 .map(|(member, m)| DraftMember {
                     member_id: Cow::Borrowed(member.member_id),
                     group_instance_id: member.group_instance_id.map(Cow::Borrowed),
-                    client_id: member.client_id,
+                    client_id: member.client_id.map(Cow::Borrowed),
                     rack: member.rack,
                     generation_id: member.generation_id,
                     as_sent: member.as_sent,
@@ -73,6 +77,8 @@ impl<'a> Draft<'a> {
             rack_names: group.rack_names.iter().map(|&name| name.into()).collect(),
             replica_racks: group.replica_racks.clone(),
             rack_ids: group.rack_ids.clone(),
+            waiting: FxHashSet::default(),
+            leaderless: FxHashSet::default(),
         }
     }
 
@@ -88,7 +94,7 @@ impl<'a> Draft<'a> {
             Member {
                 member_id: &member.member_id,
                 group_instance_id: member.group_instance_id.as_deref(),
-                client_id: member.client_id,
+                client_id: member.client_id.as_deref(),
                 rack: member.rack,
                 generation_id: member.generation_id,
                 as_sent: member.as_sent,
@@ -173,6 +179,59 @@ impl<'a> Draft<'a> {
         gone.partitions = 0;
         gone.declared = false;
         gone.racks = None;
+    }
+
+    /// Partitions that a member holds while it is down; those that do not exist do not count.
+    pub fn wait_for(&mut self, held: Vec<TopicPartition>) {
+        let exists = |tp: &TopicPartition| tp.partition < self.topics[tp.topic as usize].partitions;
+        self.waiting.extend(held.into_iter().filter(exists));
+    }
+
+    pub fn has_replica(&self, rack: RackId) -> bool {
+        let mut topics = self.topics.iter();
+        topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
+    }
+
+    /// Replicas in a rack are gone; `leaderless` gets what had no others, and is read.
+    pub fn lose_replicas(&mut self, rack: RackId) {
+        let mut is_read = vec![false; self.topics.len()];
+        for &topic in self.members.iter().flat_map(|member| &member.topics) {
+            is_read[topic as usize] = true;
+        }
+        let mut replica_racks = vec![0];
+        let mut rack_ids = Vec::new();
+        let mut starts = Vec::with_capacity(self.topics.len());
+        let mut leaderless = Vec::new();
+        for (t, topic) in (0..).zip(&self.topics) {
+            starts.push(topic.racks.map(|_| replica_racks.len() as u32 - 1));
+            for (partition, racks) in (0..).zip(self.replicas(topic)) {
+                let left = racks.iter().filter(|&&one| one != rack);
+                let before = rack_ids.len();
+                rack_ids.extend(left);
+                if rack_ids.len() == before && !racks.is_empty() && is_read[t as usize] {
+                    let topic = t;
+                    leaderless.push(TopicPartition { topic, partition });
+                }
+                replica_racks.push(rack_ids.len() as u32);
+            }
+        }
+        for (topic, start) in self.topics.iter_mut().zip(starts) {
+            topic.racks = start;
+        }
+        self.leaderless.extend(leaderless);
+        self.replica_racks = replica_racks;
+        self.rack_ids = rack_ids;
+    }
+
+    /// The known racks of each partition's replicas; nothing where a topic's are unknown.
+    fn replicas(&self, topic: &DraftTopic) -> impl Iterator<Item = &[RackId]> {
+        let places = topic.racks.map_or(0..0, |start| {
+            start as usize..(start + topic.partitions) as usize
+        });
+        places.map(|p| {
+            let (from, to) = (self.replica_racks[p], self.replica_racks[p + 1]);
+            &self.rack_ids[from as usize..to as usize]
+        })
     }
 
     /// None for "no rack", which an empty name is (KIP-881).

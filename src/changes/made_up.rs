@@ -1,4 +1,4 @@
-//! Mirror of `changes/made_up.py`: ids of members that do not exist yet.
+//! Mirror of `changes/made_up.py`, without draws: names and ids of members that do not exist yet.
 
 use rustc_hash::FxHashSet;
 use uuid::{Builder, Uuid};
@@ -63,18 +63,89 @@ fn without_uuid(member_id: &str) -> &str {
     }
 }
 
-/// The next free instance id in its own count: payments-3 gives payments-4; else name-2.
-pub fn next_instance_id(group_instance_id: &str, taken: &FxHashSet<String>) -> String {
-    let digits = group_instance_id.bytes().rev().take(9);
-    let digits = digits.take_while(u8::is_ascii_digit).count();
-    let (stem, number) = group_instance_id.split_at(group_instance_id.len() - digits);
-    let dash = if digits == 0 { "-" } else { "" };
-    let mut n = number.parse::<u64>().unwrap_or(1) + 1;
-    loop {
-        let instance_id = format!("{stem}{dash}{n}");
-        if !taken.contains(&instance_id) {
-            return instance_id;
+/// Names of newcomers, one after another.
+pub struct Names {
+    first: Option<String>,
+    rest: Rest,
+}
+
+enum Rest {
+    Shared(String),
+    Counted {
+        stem: String,
+        width: usize,
+        n: u64,
+        taken: FxHashSet<String>,
+    },
+}
+
+impl Names {
+    pub fn following(&mut self) -> String {
+        if let Some(first) = self.first.take() {
+            return first;
         }
-        n += 1;
+        match &mut self.rest {
+            Rest::Shared(name) => name.clone(),
+            Rest::Counted {
+                stem,
+                width,
+                n,
+                taken,
+            } => loop {
+                *n += 1;
+                let following = format!("{stem}{n:0width$}", width = *width);
+                if !taken.contains(&following) {
+                    return following;
+                }
+            },
+        }
     }
+}
+
+/// Client ids of members like the one called `model`; `names` are those of all members.
+pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> Names {
+    let taken = || names.iter().cloned().collect();
+    if let Some(given) = given {
+        return Names {
+            first: Some(given.to_owned()),
+            rest: match digits(given) {
+                0 => Rest::Shared(given.to_owned()),
+                _ => count_on(given, taken()),
+            },
+        };
+    }
+    let same = names.iter().filter(|name| *name == model).count();
+    let rest = if same == 1 && digits(model) > 0 {
+        count_on(model, taken())
+    } else {
+        Rest::Shared(model.to_owned())
+    };
+    Names { first: None, rest }
+}
+
+/// Instance ids, never one twice; `taken` are those of all static members.
+pub fn instance_names(model: &str, taken: FxHashSet<String>, given: Option<&str>) -> Names {
+    Names {
+        first: given.map(ToOwned::to_owned),
+        rest: count_on(given.unwrap_or(model), taken),
+    }
+}
+
+/// The free names that follow in a name's own count: payments-3, payments-4; else name-2.
+fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
+    let width = digits(name);
+    let (stem, number) = name.split_at(name.len() - width);
+    let dash = if width == 0 { "-" } else { "" };
+    Rest::Counted {
+        stem: format!("{stem}{dash}"),
+        width,
+        n: number.parse().unwrap_or(1),
+        taken,
+    }
+}
+
+/// How many digits, of at most nine, a name ends with.
+fn digits(name: &str) -> usize {
+    let last = name.bytes().rev().take(9);
+    last.take_while(u8::is_ascii_digit).count()
 }

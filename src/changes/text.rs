@@ -1,6 +1,6 @@
 //! Mirror of `changes/text.py`: changes as short texts.
 
-use super::{Change, error};
+use super::{AddMembers, Change, error};
 use crate::error::GroupError;
 use crate::group::quoted;
 
@@ -64,20 +64,39 @@ impl Change {
 }
 
 fn add_members(value: &str) -> Result<Change, GroupError> {
-    let (rest, like) = split(value, ",like=");
-    let (number, rack) = split(rest, ",rack=");
-    Ok(Change::AddMembers {
-        count: count(number, "members")?,
-        like,
-        rack,
-    })
-}
-
-fn split<'a>(value: &'a str, separator: &str) -> (&'a str, Option<String>) {
-    match value.split_once(separator) {
+    let (mut rest, like) = match value.split_once(",like=") {
         Some((before, after)) => (before, Some(after.to_owned())),
         None => (value, None),
+    };
+    let mut options: [(&str, Option<String>); 3] =
+        [("rack", None), ("client-id", None), ("instance-id", None)];
+    let mut number = None;
+    // Which option the text before the next one is the value of; before the first it is the count.
+    let mut open: Option<usize> = None;
+    loop {
+        let found = (0..options.len()).filter_map(|o| {
+            let at = rest.find(&format!(",{}=", options[o].0))?;
+            Some((at, o))
+        });
+        let next = found.min();
+        let said = &rest[..next.map_or(rest.len(), |(at, _)| at)];
+        match open {
+            None => number = Some(said),
+            Some(o) if options[o].1.is_none() => options[o].1 = Some(said.to_owned()),
+            Some(o) => return Err(error(format!("{}= is there twice", options[o].0))),
+        }
+        let Some((at, o)) = next else { break };
+        rest = &rest[at + options[o].0.len() + 2..];
+        open = Some(o);
     }
+    let [(_, rack), (_, client_id), (_, instance_id)] = options;
+    Ok(Change::AddMembers(AddMembers {
+        count: count(number.unwrap_or(""), "members")?,
+        like,
+        rack,
+        client_id,
+        instance_id,
+    }))
 }
 
 fn topic_count(value: &str) -> Result<(String, u32), GroupError> {

@@ -31,6 +31,8 @@ pub struct Figures {
     pub least_moves: i64,
     pub unavailable: u64,
     pub unavailable_rounds: u64,
+    pub waiting: u64,
+    pub leaderless: u64,
     pub balance_before: Balance,
     pub balance_after: Balance,
     pub balance_possible: Balance,
@@ -38,6 +40,7 @@ pub struct Figures {
     pub rack_share_after: Option<f64>,
     pub settled: bool,
     pub depends_on_ids: bool,
+    pub owns_nothing: bool,
 }
 
 pub fn balance(group: &GroupSpec) -> Balance {

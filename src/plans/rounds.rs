@@ -32,20 +32,23 @@ impl Tally {
             let held = group.spec();
             let sent = if starts_over {
                 forgetful(group.spec())
-            } else {
+            } else if eager {
                 group.spec()
+            } else {
+                still_subscribed(group.spec())
             };
             // 2.
             let answer = group.assignor.assign(&sent)?;
             // 3.
-            let (gained, revoked) = difference(&held, &answer);
+            let (gained, _) = difference(&held, &answer);
             self.rounds += 1;
             self.moves += gained;
             // 4.
-            self.without_reader(&held, eager);
+            self.without_reader(&sent, eager);
             // 5.
+            let (_, loses) = difference(&sent, &answer);
             in_new_generation(group, &answer);
-            if eager || revoked == 0 {
+            if eager || loses == 0 {
                 return Ok(());
             }
             // Two rounds are the rule; only the state after a second can be one that came before.
@@ -97,7 +100,25 @@ fn forgetful(mut group: GroupSpec) -> GroupSpec {
     for member in &mut group.members {
         member.owned = (0, 0);
         member.generation_id = None;
+        member.as_sent.user_data_generation_id = None;
     }
+    group
+}
+
+fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
+    let mut owned = Vec::with_capacity(group.owned.len());
+    // Which member was last seen to list a topic: a set that needs no clearing.
+    let mut listed_by = vec![u32::MAX; group.topics.len()];
+    for m in 0..group.members.len() as u32 {
+        for &topic in group.subscription(m) {
+            listed_by[topic as usize] = m;
+        }
+        let first = owned.len() as u32;
+        let claims = group.owned(m).iter();
+        owned.extend(claims.filter(|tp| listed_by[tp.topic as usize] == m));
+        group.members[m as usize].owned = (first, owned.len() as u32);
+    }
+    group.owned = owned;
     group
 }
 
@@ -130,6 +151,7 @@ fn in_new_generation(group: &mut Draft, answer: &Assignment) {
     let generation_id = known.max().unwrap_or(0).max(0).saturating_add(1);
     for (m, member) in group.members.iter_mut().enumerate() {
         member.generation_id = Some(generation_id);
+        member.as_sent.user_data_generation_id = None;
         member.owned.clear();
         member.owned.extend_from_slice(answer.of(m as u32));
     }

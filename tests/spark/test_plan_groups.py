@@ -10,6 +10,7 @@ import pytest
 import kafka_rebalance as kr
 from generate import generate
 from generate_changes import changes as draw_changes
+from generate_changes import with_client_ids
 from kafka_rebalance.spark import INPUT_SCHEMA, PLAN_SCHEMA, SchemaError, plan_groups
 
 
@@ -21,10 +22,9 @@ def cases(count: int) -> list[tuple[dict[str, Any], list[str]]]:
             return {"error": str(error)}
 
     rng = random.Random(21)
-    return [
-        (case, draw_changes(rng, kr.GroupSpec.from_dict(case)))
-        for case in generate(21, count, kr.assignor_names(), answer)
-    ]
+    drawn = generate(21, count, kr.assignor_names(), answer)
+    named = [with_client_ids(rng, case) for case in drawn]
+    return [(case, draw_changes(rng, kr.GroupSpec.from_dict(case))) for case in named]
 
 
 def expected(case: dict[str, Any], changes: list[str], assignor: str | None = None) -> Any:

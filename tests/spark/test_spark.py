@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +41,18 @@ def frozen(name: str) -> list[dict[str, Any]]:
 
 
 def expected(case: dict[str, Any], assignor: str | None = None) -> Any:
-    """Grouped by topic in order of first appearance, as columns have it."""
+    """As columns have it: an entry a run of one topic, in Kafka's order."""
     try:
         answer = kr.assign(kr.GroupSpec.from_dict(case), assignor)
     except kr.GroupError as error:
         return str(error)
-    grouped = {}
-    for member_id, partitions in answer.items():
-        topics: dict[str, list[int]] = {}
-        for topic, partition in partitions:
-            topics.setdefault(topic, []).append(partition)
-        grouped[member_id] = list(topics.items())
-    return grouped
+    return {
+        member_id: [
+            (topic, [partition for _, partition in run])
+            for topic, run in groupby(partitions, key=lambda tp: tp.topic)
+        ]
+        for member_id, partitions in answer.items()
+    }
 
 
 def got(row: Any) -> Any:

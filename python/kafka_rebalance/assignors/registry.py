@@ -36,6 +36,14 @@ BUILT_IN = {
     "cooperative-sticky": BuiltIn(cooperative_sticky.assign, withholds=True),
 }
 
+FOREIGN = {
+    "stream": "Kafka Streams' own assignor, which no setting replaces",
+    "RoundRobinAssigner": "KafkaJS's own assignor, which is not one of Kafka's",
+    "rack-affinity": "kafka-go's own assignor, which is not one of Kafka's",
+    "uniform": "an assignor of the new consumer protocol (KIP-848), whose broker assigns",
+}
+"""Names that live groups have, of assignors that are not Kafka's classic ones: whose they are."""
+
 _custom: "dict[str, Assignor]" = {}
 
 
@@ -68,7 +76,10 @@ def custom(name: str) -> "Assignor":
 
 def unknown(name: str) -> str:
     """What is wrong with a name that nothing is known by."""
-    return f"{quoted(name)} is not known; known are {', '.join(assignor_names())}"
+    known = f"known are {', '.join(assignor_names())}"
+    if name in FOREIGN:
+        return f"{quoted(name)} is {FOREIGN[name]}; {known}"
+    return f"{quoted(name)} is not known; {known}"
 
 
 def has_custom() -> bool:

@@ -1,18 +1,9 @@
 """What can happen to a group: changes, as objects and as short texts."""
 
-from .kinds import (
-    AddMembers,
-    AddPartitions,
-    AddTopics,
-    BounceMembers,
-    Change,
-    RemoveMembers,
-    RemoveTopics,
-    Resubscribe,
-    SwitchAssignor,
-    apply,
-)
+from .kinds import Change, SwitchAssignor, apply
+from .members import AddMembers, BounceMembers, RemoveMembers
 from .text import change_from_text
+from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
 
 __all__ = [
     "AddMembers",

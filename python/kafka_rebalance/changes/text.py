@@ -13,20 +13,13 @@ from collections.abc import Callable
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import quoted
 
-from .kinds import (
-    AddMembers,
-    AddPartitions,
-    AddTopics,
-    BounceMembers,
-    Change,
-    RemoveMembers,
-    RemoveTopics,
-    Resubscribe,
-    SwitchAssignor,
-)
+from .kinds import Change, SwitchAssignor
+from .members import AddMembers, BounceMembers, RemoveMembers
+from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
 
 _TEXT = re.compile(r"([a-z-]+)(?:[= ](.*))?", re.DOTALL)
 _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
+_OPTION = re.compile(r",(rack|client-id|instance-id)=")
 
 
 def change_from_text(text: str) -> Change:
@@ -49,9 +42,18 @@ class Verb:
 
 def _add_members(value: str) -> Change:
     rest, like_found, like = value.partition(",like=")
-    count, rack_found, rack = rest.partition(",rack=")
+    count, *said = _OPTION.split(rest)
+    options: dict[str, str] = {}
+    for name, value_of in zip(said[::2], said[1::2], strict=True):
+        if name in options:
+            raise _error(f"{name}= is there twice")
+        options[name] = value_of
     return AddMembers(
-        _count(count, "members"), like if like_found else None, rack if rack_found else None
+        _count(count, "members"),
+        like if like_found else None,
+        options.get("rack"),
+        options.get("client-id"),
+        options.get("instance-id"),
     )
 
 
@@ -92,7 +94,9 @@ def _some(value: str) -> str:
 
 VERBS = {
     "add-members": Verb(
-        "N[,rack=RACK][,like=MEMBER]", "new members, like the last one if not said", _add_members
+        "N[,rack=RACK][,client-id=ID][,instance-id=ID][,like=MEMBER]",
+        "new members, like the last one and called as the next one if not said",
+        _add_members,
     ),
     "remove-members": Verb(
         "N", "the N that joined last leave", lambda v: RemoveMembers(_count(v, "members"))
@@ -100,7 +104,9 @@ VERBS = {
     "remove-member": Verb(
         "MEMBER", "one leaves, by member or instance id", lambda v: RemoveMembers(member=_some(v))
     ),
-    "remove-rack": Verb("RACK", "a rack is lost", lambda v: RemoveMembers(rack=_some(v))),
+    "remove-rack": Verb(
+        "RACK", "a rack is lost: members and replicas", lambda v: RemoveMembers(rack=_some(v))
+    ),
     "remove-client": Verb(
         "CLIENT_ID", "a client's members leave", lambda v: RemoveMembers(client_id=_some(v))
     ),

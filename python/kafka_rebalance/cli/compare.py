@@ -1,10 +1,15 @@
 """`kafka-rebalance compare`: every assignor side by side."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from kafka_rebalance import contract
-from kafka_rebalance.plans import Comparison, compare
+from kafka_rebalance.changes import Change
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.plans import Comparison, Endless, compare, endless
+from kafka_rebalance.simulator.timing import Timed, assumed, timed
 
 from .groups import Tally, add_arguments, answers
 
@@ -25,23 +30,59 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     tally = Tally()
     compared: list[Comparison] = []
-    for one in answers(args, tally, lambda g: compare(g, args.changes, engine=args.engine)):
+
+    def make(group: GroupSpec, changes: Sequence[Change]) -> Comparison:
+        return compare(group, changes, engine=args.engine)
+
+    for one, not_affected in answers(args, tally, make):
         if args.json:
-            print(contract.dumps(one.to_dict()), flush=True)
+            line = one.to_dict()
+            line["never_ends"] = [each.to_dict() for each in _endless(one, args)]
+            if args.group is not None:
+                times, assumptions = _times(one, args.changes)
+                line["times"] = {name: each.to_dict() for name, each in times.items()}
+                line["times_assumed"] = assumptions
+            if not_affected:
+                line["not_affected"] = not_affected
+            print(contract.dumps(line), flush=True)
         else:
             compared.append(one)
-    _show(compared)
+    _show(compared, args)
+    if not args.json:
+        print("".join(f"{line}\n" for line in tally.lines()), end="")
     return tally.exit_code()
 
 
-def _show(compared: list[Comparison]) -> None:
+def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
+    """Whether what the group runs, and what is recommended, can hang its leader."""
+    names = dict.fromkeys([compared.group.assignor, compared.recommended])
+    each = (endless(compared.group, n, args.changes, engine=args.engine) for n in names if n)
+    return [found for found in each if found is not None]
+
+
+def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     if not compared:
         return
     from kafka_rebalance.report.compare import print_comparison, print_comparisons
+    from kafka_rebalance.report.never_ends import print_endless
 
     if len(compared) == 1:
-        print_comparison(compared[0])
+        print_comparison(compared[0], *_times(compared[0], args.changes))
+        for found in _endless(compared[0], args):
+            print_endless(found)
     else:
         print_comparisons(compared)
         print("In the last two columns: by the group's own assignor -> by the recommended one.")
         print("--group G shows one of them in detail.")
+
+
+def _times(one: Comparison, changes: Sequence[Change]) -> tuple[dict[str, Timed], str]:
+    """Each assignor in seconds, and what they go by; none where it cannot be played, and why."""
+    times: dict[str, Timed] = {}
+    names = [each.assignor for each in one.candidates if each.figures is not None]
+    try:
+        for name in names:
+            times[name] = timed(one.group, changes, name)
+        return times, assumed(one.group, changes, names[0]) if names else ""
+    except GroupError as error:
+        return {}, str(error)

@@ -12,7 +12,8 @@ from kafka_rebalance.assignors.connect.script import DEFAULT_MAX_DELAY_MS, to_di
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.fields import object_
 from kafka_rebalance.lines import error_line, group_id_of
-from kafka_rebalance.report.connect import round_text
+from kafka_rebalance.report.connect import round_text, variation_text
+from kafka_rebalance.sources.connect_draws import Item, Variation, vary
 
 from .lines import MAX_LINE_BYTES, open_input, read_lines
 from .numbers import whole
@@ -95,12 +96,43 @@ def _run_url(args: argparse.Namespace) -> int:
     rounds = play_events(
         running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine
     )
-    if args.json:
-        answers = [{"cause": cause, **to_dict(answer)} for cause, answer in rounds]
-        print(contract.dumps({"id": args.url, "rounds": answers}))
-    else:
+    answers = [{"cause": cause, **to_dict(answer)} for cause, answer in rounds] if args.json else []
+    if not args.json:
         _print(args.url, rounds)
+    found = vary(running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine)
+    if args.json:
+        varies = _variation_json(found)
+        print(contract.dumps({"id": args.url, "rounds": answers, "varies": varies}))
+    else:
+        print()
+        print(variation_text(found))
     return 0
+
+
+def _variation_json(found: Variation) -> dict[str, Any]:
+    """What of the rounds depends on orders and ids that REST does not tell."""
+    return {
+        "draws": found.draws,
+        "rounds": list(found.rounds),
+        "varying": [
+            {
+                "round": one.round,
+                "worker": one.worker,
+                "does": one.does,
+                "least": one.least,
+                "most": one.most,
+                "sure": _items_json(one.sure),
+                "maybe": _items_json(one.maybe),
+            }
+            for one in found.varying
+        ],
+    }
+
+
+def _items_json(items: frozenset[Item]) -> dict[str, Any]:
+    connectors = sorted(one for one in items if isinstance(one, str))
+    tasks = sorted(list(one) for one in items if not isinstance(one, str))
+    return {"connectors": connectors, "tasks": tasks}
 
 
 def _print(title: str, rounds: Iterable[tuple[str, RoundAnswer]]) -> None:

@@ -81,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
         summary = {
             "groups": done.groups,
             "errors": done.errors,
+            "never_end": done.never_end,
             "with_anomalies": done.with_anomalies,
             "seconds": round(done.seconds, 3),
             "output": str(args.output),
@@ -89,6 +90,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"{done.groups:,} groups in {done.seconds:.1f} s ({rate:,.0f} a second)")
         print(f"{done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
+        if done.never_end:
+            print(
+                f"{done.never_end:,} of the errors: the assignor never ends, and the leader hangs "
+                "(kafka-rebalance plan INPUT --group G shows a way out)"
+            )
         print(f"written to {args.output}")
     return 3 if done.errors else 0
 

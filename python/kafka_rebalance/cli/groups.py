@@ -3,15 +3,19 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafka_rebalance import contract
+from kafka_rebalance.changes import Change
 from kafka_rebalance.changes.text import VERBS, change_from_text
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.lines import error_line, group_id_of
 from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.plans import Endless, as_far_as_affected, endless
+from kafka_rebalance.report.names import counted
 
 from .lines import MAX_LINE_BYTES, open_input, read_lines
 
@@ -23,6 +27,11 @@ class BadGroup(NamedTuple):
 
     group_id: str | None
     error: str
+    never_ends: Endless | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {} if self.never_ends is None else {"never_ends": self.never_ends.to_dict()}
+        return {"group_id": self.group_id, "error": self.error, **found}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,12 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bootstrap-server", metavar="H:P", help="read a live cluster's groups, in place of FILE"
     )
     parser.add_argument("--group", metavar="G", help="only this group, in detail")
+    add_changes(parser, VERBS)
+    parser.add_argument("--json", action="store_true", help="one answer a line, for programs")
+    parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
+
+
+def add_changes(parser: argparse.ArgumentParser, verbs: Iterable[str]) -> None:
+    """Options for changes, kept in their order at `changes`."""
     changes = parser.add_argument_group(
         "changes",
         "What happens, in the order given; each settles before the next. MEMBER is a member_id or "
         'a group_instance_id. The same as a text: --change "partitions orders=24".',
     )
-    for name, verb in VERBS.items():
+    for name in verbs:
+        verb = VERBS[name]
         option = changes.add_argument(
             f"--{name}", action=_Append, dest="changes", metavar=verb.metavar, help=verb.help
         )
@@ -46,8 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             option.nargs, option.const = "?", "*"
     changes.add_argument("--change", action=_Append, dest="changes", metavar="TEXT", help="any")
     parser.set_defaults(changes=[])
-    parser.add_argument("--json", action="store_true", help="one answer a line, for programs")
-    parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
 
 
 class _Append(argparse.Action):
@@ -111,48 +126,107 @@ def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
 
 @dataclass(slots=True)
 class Tally:
-    """How many groups there were, and how many of them had errors."""
+    """How many groups there were, how many of them had errors, and what did not concern them.
+
+    `not_affected` counts, for each change that names what a group does not have, such groups, with
+    the problem of the first; `unaffected` are groups that none of the changes concerns.
+    """
 
     groups: int = 0
     bad: int = 0
+    unaffected: int = 0
+    not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
+        """Counts what does not concern a group, one line a change: `CHANGE: problem`."""
+        self.unaffected += all_of_them
+        for line in lines:
+            change = line.partition(": ")[0]
+            count, first = self.not_affected.get(change, (0, line))
+            self.not_affected[change] = (count + 1, first)
+
+    def lines(self) -> list[str]:
+        """For people: `Not affected by partitions orders=24: 19 groups.`"""
+        return [
+            f"Not affected by {change}: {counted(count, 'group')}."
+            for change, (count, _) in self.not_affected.items()
+        ]
 
     def exit_code(self) -> int:
-        """Says on standard error how many were bad, if any."""
+        """Reports on standard error how many groups were bad, or that none was concerned."""
         if self.bad:
-            problem = f"{self.bad} of {self.groups} groups had errors"
+            problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
+        if self.unaffected and self.unaffected + self.bad == self.groups:
+            problem = "; ".join(first for _, first in self.not_affected.values())
+            print(f"kafka-rebalance: no group is affected: {problem}", file=sys.stderr)
+            return 3
         return 3 if self.bad else 0
 
 
+class Answered(NamedTuple, Generic[Answer]):
+    """An answer, and the changes that do not concern the group, with the reason."""
+
+    answer: Answer
+    not_affected: list[str]
+
+
 def answers(
-    args: argparse.Namespace, tally: Tally, work: Callable[[GroupSpec], Answer]
-) -> Iterator[Answer]:
-    """What `work` makes of each group; the errors of bad ones are told at once."""
-    for group in read_groups(args):
+    args: argparse.Namespace,
+    tally: Tally,
+    work: Callable[[GroupSpec, Sequence[Change]], Answer],
+) -> Iterator[Answered[Answer]]:
+    """What `work` makes of each group and the changes; the errors of bad ones are told at once.
+
+    Where more than one group is asked, a change that names what a group does not have is left out
+    for that group; where one is asked, that is an error.
+    """
+    groups = read_groups(args)
+    first = list(islice(groups, 2))
+    for group in chain(first, groups):
         tally.groups += 1
-        answer = _answer(group, args, work)
-        if not isinstance(answer, BadGroup):
-            yield answer
+        found = _answer(group, args, work, alone=len(first) < 2)
+        if isinstance(found, BadGroup):
+            tally.bad += 1
+            if args.json:
+                print(contract.dumps(found.to_dict()), flush=True)
+            else:
+                print(f"{found.group_id}: {found.error}", file=sys.stderr)
+            if found.never_ends is not None and not args.json:
+                from kafka_rebalance.report.never_ends import endless_lines
+
+                print("\n".join(endless_lines(found.never_ends)), file=sys.stderr)
             continue
-        tally.bad += 1
-        if args.json:
-            print(contract.dumps(answer._asdict()), flush=True)
-        else:
-            print(f"{answer.group_id}: {answer.error}", file=sys.stderr)
+        answer, left_out = found
+        tally.leave_out(left_out, all_of_them=answer is None)
+        if answer is not None:
+            yield Answered(answer, left_out)
+        elif args.json:
+            line = {"group_id": group.group_id, "not_affected": left_out}
+            print(contract.dumps(line), flush=True)
 
 
 def _answer(
-    group: GroupSpec | BadGroup, args: argparse.Namespace, work: Callable[[GroupSpec], Answer]
-) -> Answer | BadGroup:
+    group: GroupSpec | BadGroup,
+    args: argparse.Namespace,
+    work: Callable[[GroupSpec, Sequence[Change]], Answer],
+    *,
+    alone: bool,
+) -> tuple[Answer | None, list[str]] | BadGroup:
     if isinstance(group, BadGroup):
         return group
     try:
-        return work(group)
+        if alone:
+            return work(group, args.changes), []
+        return as_far_as_affected(lambda changes: work(group, changes), args.changes)
+    except NeverEnds as error:
+        found = endless(group, vars(args).get("assignor"), args.changes, engine=args.engine)
+        return BadGroup(group.group_id, told(error, args.changes), found)
     except GroupError as error:
-        return BadGroup(group.group_id, _told(error, args.changes))
+        return BadGroup(group.group_id, told(error, args.changes))
 
 
-def _told(error: GroupError, changes: Sequence[object]) -> str:
+def told(error: GroupError, changes: Sequence[object]) -> str:
     """An error of a change, with the change in place of its number."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":

@@ -2,15 +2,20 @@
 
 import argparse
 import sys
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kafka_rebalance import contract
 from kafka_rebalance.assignors.registry import assignor_names
+from kafka_rebalance.changes import Change
+from kafka_rebalance.model import GroupSpec
 from kafka_rebalance.plans import (
+    Endless,
     Figures,
     RebalancePlan,
+    endless,
+    enough_draws,
     explain,
     partition_from_text,
     plan,
@@ -19,8 +24,6 @@ from kafka_rebalance.plans import (
 
 from .groups import Tally, add_arguments, answers
 from .numbers import whole
-
-_DRAWS = 8
 
 
 def add_parser(commands: Any) -> None:
@@ -42,7 +45,7 @@ def add_parser(commands: Any) -> None:
         type=whole(0),
         metavar="N",
         help="play again with N draws of ids for new members "
-        f"(default: {_DRAWS} in the table of one group, else 0)",
+        "(default: 8 to 32 in the table of one group, else 0)",
     )
     parser.add_argument("--explain", metavar="PARTITION", help="why it goes where: payments-3")
     parser.add_argument("--all", action="store_true", help="every member and round, unfolded")
@@ -61,17 +64,20 @@ def run(args: argparse.Namespace) -> int:
     tally = Tally()
     first: RebalancePlan | None = None
     rows: list[tuple[str, str, Figures]] = []
-    make = partial(plan, assignor=args.assignor, changes=args.changes, engine=args.engine)
-    for planned in answers(args, tally, make):
+
+    def make(group: GroupSpec, changes: Sequence[Change]) -> RebalancePlan:
+        return plan(group, args.assignor, changes, engine=args.engine)
+
+    for planned, not_affected in answers(args, tally, make):
         if alone and first is not None:
             args.parser.error("--explain and --output need one group: name it with --group")
         first = first or planned
         if args.json and not alone:
-            print(contract.dumps(_json(planned, args)), flush=True)
+            print(contract.dumps(_json(planned, args, not_affected)), flush=True)
         elif not alone:
             rows.append((planned.group.group_id, planned.assignor, planned.figures()))
     if first is not None and alone and args.json:
-        print(contract.dumps(_json(first, args)))
+        print(contract.dumps(_json(first, args, [])))
     elif first is not None and (alone or len(rows) == 1):
         _show(first, args)
     elif rows:
@@ -79,11 +85,19 @@ def run(args: argparse.Namespace) -> int:
 
         print_plans(rows)
         print("--group G shows one of them in detail.")
+    if not args.json:
+        print("".join(f"{line}\n" for line in tally.lines()), end="")
     return tally.exit_code()
 
 
-def _json(planned: RebalancePlan, args: argparse.Namespace) -> dict[str, Any]:
+def _json(
+    planned: RebalancePlan, args: argparse.Namespace, not_affected: list[str]
+) -> dict[str, Any]:
     answer = planned.to_dict()
+    found = _endless(planned)
+    answer["never_ends"] = None if found is None else found.to_dict()
+    if not_affected:
+        answer["not_affected"] = not_affected
     if args.samples and planned.made_up:
         answer["samples"] = sample(planned, args.samples).to_dict()
     if args.explain is not None:
@@ -98,12 +112,18 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
 
         print_explanation(planned, partition_from_text(args.explain))
     else:
+        from kafka_rebalance.report.never_ends import print_endless
         from kafka_rebalance.report.plan import print_plan
 
-        draws = _DRAWS if args.samples is None else args.samples
+        draws = enough_draws(planned) if args.samples is None else args.samples
         samples = sample(planned, draws) if draws and planned.made_up else None
         print_plan(planned, samples, everything=args.all)
+        print_endless(_endless(planned))
     _draw(planned, args)
+
+
+def _endless(planned: RebalancePlan) -> Endless | None:
+    return endless(planned.group, planned.assignor, planned.changes, engine=planned.engine)
 
 
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:

@@ -5,14 +5,28 @@ import dataclasses
 import gc
 import json
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.simulator import Run, Scenario, settlings, simulate, totals
-from kafka_rebalance.simulator.files import load, ready
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.simulator import (
+    Run,
+    Scenario,
+    scenario_from_group,
+    settlings,
+    simulate,
+    totals,
+)
+from kafka_rebalance.simulator.files import load, member_settings, ready
+from kafka_rebalance.simulator.from_group import PLAYABLE
 from kafka_rebalance.simulator.journal import Entry, lines
 from kafka_rebalance.simulator.measure import stops_of
+from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 from kafka_rebalance.traces import milliseconds
+
+from .groups import BadGroup, add_changes, read_groups, told
+from .numbers import whole
 
 _VARIANTS = ("eager", "cooperative", "static")
 _FORMATS = (".html", ".png", ".parquet")
@@ -29,15 +43,39 @@ def add_parser(commands: Any) -> None:
         "scenario", nargs="?", help="a file, a ready one's name, or - for standard input"
     )
     parser.add_argument("--list", action="store_true", help="the ready scenarios")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help="a scenario from a group of FILE (contract lines, as `snapshot` writes them; - for "
+        "standard input): its topics, members, assignor and racks, with the changes below",
+    )
+    parser.add_argument("--group", metavar="G", help="with --from: which group")
+    parser.add_argument(
+        "--member",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE",
+        help="with --from: what a group does not tell of its members, as session_timeout=10s or "
+        "process=500ms; repeatable",
+    )
+    add_changes(parser, PLAYABLE)
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object a run")
     parser.add_argument(
         "--trace", action="store_true", help="every message, callback and change of state"
     )
     parser.add_argument("--seed", type=int, help="in place of the scenario's own")
     parser.add_argument(
+        "--seeds",
+        type=whole(1),
+        metavar="N",
+        help="play N seeds, from the scenario's own on: every figure as a range",
+    )
+    parser.add_argument(
         "--compare",
         metavar="A,B,…",
-        help=f"the same with other members, side by side: {', '.join(_VARIANTS)}",
+        help=f"the same with other members, side by side: {', '.join(_VARIANTS)}; the first two "
+        "are dynamic, also where the scenario's are static, and static ones are cooperative",
     )
     parser.add_argument(
         "--costs",
@@ -59,10 +97,12 @@ def run(args: argparse.Namespace) -> int:
         for name in ready():
             print(f"{name:24}{load(name).title}")
         return 0
-    if args.scenario is None:
-        args.parser.error("a scenario is needed; --list has the ready ones")
+    if (args.scenario is None) == (args.source is None):
+        args.parser.error("give either a scenario (--list has the ready ones) or --from FILE")
+    if args.source is None and (args.group or args.member or args.changes):
+        args.parser.error("--group, --member and changes go with --from; a scenario has its own")
     _check(args)
-    scenario = load(args.scenario)
+    scenario = load(args.scenario) if args.source is None else _from_group(args)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:
@@ -72,6 +112,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     # Plain events and states, hardly a cycle among them: looking for any takes a third of the time
     gc.set_threshold(200_000)
+    if args.seeds is not None:
+        _run_seeds(args, _scenarios(args, scenario))
+        return 0
     runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
     if args.json:
         for name, one in runs.items():
@@ -89,8 +132,60 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _from_group(args: argparse.Namespace) -> Scenario:
+    """The scenario of one group of a file."""
+    args.file, args.bootstrap_server = args.source, None
+    groups = list(islice(read_groups(args), 2))
+    if len(groups) != 1:
+        args.parser.error("--from: name one of the groups with --group")
+    group = groups[0]
+    if isinstance(group, BadGroup):
+        raise GroupError("--from", group.error)
+    config, work = member_settings("--member", _settings(args))
+    try:
+        return scenario_from_group(group, args.changes, config=config, work=work)
+    except GroupError as error:
+        raise GroupError("--from", f"{group.group_id}: {told(error, args.changes)}") from None
+
+
+def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
+    """`process=500ms` as a scenario's file has it."""
+    found: dict[str, str | bool] = {}
+    for said in args.member:
+        key, separator, value = said.partition("=")
+        if not separator:
+            args.parser.error(f"--member: {said!r} is not SETTING=VALUE, as session_timeout=10s is")
+        found[key] = {"true": True, "false": False}.get(value, value)
+    return found
+
+
+def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None:
+    """Every variant under the same seeds."""
+    runs = {name: _play_seeds(name, one, args.seeds) for name, one in scenarios.items()}
+    if args.json:
+        for name, each in runs.items():
+            print(json.dumps(_seeds_json(name, each)))
+        return
+    from kafka_rebalance.report.simulate_seeds import print_seeds
+
+    print_seeds(runs)
+
+
+def _play_seeds(name: str, scenario: Scenario, count: int) -> SeedRuns:
+    from kafka_rebalance.report.progress import time_progress
+
+    with time_progress(name or "simulating", scenario.until_ms * count) as update:
+        return simulate_seeds(
+            scenario,
+            range(scenario.seed, scenario.seed + count),
+            progress=lambda before, now_ms: update(before * scenario.until_ms + now_ms),
+        )
+
+
 def _check(args: argparse.Namespace) -> None:
     """Wrong usage is told before anything is played."""
+    if args.seeds is not None and (args.trace or args.output):
+        args.parser.error("--seeds: goes with tables and --json; --trace and --output show one run")
     if args.trace and (args.json or args.output or args.compare or args.costs):
         args.parser.error("--trace: stands alone; leave out the other options")
     if args.output is None:
@@ -111,7 +206,8 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
     for cost in _listed(args.costs):
         start, _, stop = cost.partition("/")
         costs = (milliseconds(start), milliseconds(stop))
-        if args.costs is not None and None in costs:
+        no_unit = any(each.strip(".0123456789") == "" for each in (start, stop))
+        if args.costs is not None and (None in costs or no_unit):
             args.parser.error(f"--costs: {cost!r} is not two durations, as 50ms/20ms is")
         for name in variants:
             changed = _variant(scenario, name)
@@ -127,11 +223,13 @@ def _listed(said: str | None) -> list[str]:
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Eager, cooperative, or cooperative with instance ids; as it is where there is no name."""
+    """Eager or cooperative without instance ids, cooperative with; no name leaves it as it is."""
     if not name:
         return scenario
     scenario = scenario.with_protocol(eager=name == "eager")
-    return scenario.with_static_members() if name == "static" else scenario
+    if name == "static":
+        return scenario.with_static_members()
+    return scenario.with_dynamic_members()
 
 
 def _play(name: str, scenario: Scenario) -> Run:
@@ -157,6 +255,34 @@ def _write(runs: dict[str, Run], path: Path) -> None:
             draw_runs(runs, path)
         else:
             draw_run(next(iter(runs.values())), path)
+
+
+def _seeds_json(name: str, runs: SeedRuns) -> dict[str, Any]:
+    return {
+        "title": runs.title,
+        "assumed": runs.assumed,
+        "run": name or None,
+        "seeds": list(runs.seeds),
+        "totals": {field: dataclasses.asdict(one) for field, one in runs.spreads().items()},
+        "happenings": [
+            {
+                field: dataclasses.asdict(one) if isinstance(one, Spread) else one
+                for field, one in each._asdict().items()
+            }
+            for each in runs.part_spreads()
+        ],
+        "by_seed": [
+            {
+                "seed": seed,
+                "totals": dataclasses.asdict(sums),
+                "happenings": [each._asdict() for each in parts],
+                "crashed": crashed,
+            }
+            for seed, sums, parts, crashed in zip(
+                runs.seeds, runs.totals, runs.parts, runs.crashed, strict=True
+            )
+        ],
+    }
 
 
 def _json(name: str, run: Run) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import sys
 from typing import Any
 
 from kafka_rebalance import contract
+from kafka_rebalance.assignors.registry import FOREIGN
+from kafka_rebalance.report.names import counted
 from kafka_rebalance.sources import snapshot
 
 
@@ -54,8 +56,16 @@ def run(args: argparse.Namespace) -> int:
         print(contract.dumps(line), flush=True)
         groups += 1
         bad += "error" in line
+        if line.get("assignor") in FOREIGN:
+            whose = FOREIGN[line["assignor"]]
+            print(
+                f"kafka-rebalance: {line['group_id']}: {line['assignor']} is {whose}; plan and "
+                "compare refuse the group",
+                file=sys.stderr,
+            )
     print(
-        f"kafka-rebalance: {groups} groups, {bad} with errors, {left_out} left out", file=sys.stderr
+        f"kafka-rebalance: {counted(groups, 'group')}, {bad} with errors, {left_out} left out",
+        file=sys.stderr,
     )
     return 3 if bad else 0
 

@@ -7,4 +7,5 @@
     AIOKafkaConsumer(..., partition_assignment_strategy=[Sticky])
 
 A leader that has them answers as a Java leader would: Java and Python members can share a group.
+docs/clients.md says what they send, and where a leader sends another answer than Kafka's.
 """

@@ -1,18 +1,28 @@
-"""Kafka's eager assignors for aiokafka: classes for `partition_assignment_strategy`.
+"""Kafka's eager assignors for aiokafka: for `partition_assignment_strategy`.
 
-aiokafka calls classes, not instances, and keeps one assignment a class, so that consumers of one
-process share it: take a class of your own for each (`class Mine(Sticky): pass`) where that matters.
-It tells no generation and no instance ids, and has no cooperative rebalancing.
+aiokafka's assignors are classes; these can be instances as well, which is how a rack is given
+(KIP-881): `partition_assignment_strategy=[Range(rack_id="b")]`. aiokafka keeps its own
+`client_rack` from assignors. Each consumer has a memory of its own, whether consumers share a class
+or an instance. aiokafka has no cooperative rebalancing.
+
+Differs  from aiokafka's own sticky assignor in the generation, which that one never sends.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from types import MethodType
 from typing import Any, ClassVar
 
-from kafka_rebalance.errors import MissingExtra
-from kafka_rebalance.model import Member, TopicPartition
-from kafka_rebalance.wire import encode_sticky_user_data
+from kafka_rebalance.errors import MissingExtra, WireError
+from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.wire import (
+    Subscription,
+    decode_subscription,
+    encode_sticky_user_data,
+    sent_member,
+)
 
-from .leader import Cluster, answer, sticky_history
+from .caller import NO_GENERATION, Client, Memory, calling, log, memory
+from .leader import Cluster, answer
 
 try:
     from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -20,47 +30,108 @@ try:
         ConsumerProtocolMemberAssignment,
         ConsumerProtocolMemberMetadata,
     )
+    from aiokafka.protocol.types import Array, Int32, Schema, String
 except ImportError:
     raise MissingExtra("kafka_rebalance.clients.aiokafka", "aiokafka") from None
 
-_VERSION = 0
-_NO_GENERATION = -1
+CLIENT = Client("aiokafka.consumer.group_coordinator", "nodeId", "replicas")
+
+_VERSION = 3
+
+
+class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
+    """Version 3 of what aiokafka knows in version 0."""
+
+    _BASE = ConsumerProtocolMemberMetadata.SCHEMA
+    SCHEMA = Schema(
+        *zip(_BASE.names, _BASE.fields, strict=True),
+        ("owned_partitions", Array(("topic", String()), ("partitions", Array(Int32)))),
+        ("generation_id", Int32),
+        ("rack_id", String()),
+    )
+
+
+class _OfBoth:
+    """A method of the class and of its instances: aiokafka's interface has only class methods."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: object, owner: type) -> MethodType:
+        return MethodType(self._function, owner if instance is None else instance)
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    name: ClassVar[str]
+    """What a consumer sends, what it was given, and the answer when it leads."""
 
-    @classmethod
-    def assign(cls, cluster: Cluster, members: Mapping[str, Any]) -> dict[str, Any]:
+    name: ClassVar[str]
+    rack_id: str | None = None
+
+    def __init__(self, *, rack_id: str | None = None) -> None:
+        self.rack_id = rack_id
+
+    @_OfBoth
+    def assign(self, cluster: Cluster, members: Mapping[str, Any]) -> dict[str, Any]:
         """`members` by id, in join order; gives each a ConsumerProtocolMemberAssignment."""
-        group = [cls._member(member_id, sent) for member_id, sent in members.items()]
+        called = calling(CLIENT)
+        group_id = getattr(_consumer(called), "group_id", "")
+        group = [
+            sent_member(member_id, sent, self.name, group_instance_id=instance_id)
+            for member_id, instance_id, sent in _joined(called, members)
+        ]
         return {
-            member_id: ConsumerProtocolMemberAssignment(_VERSION, topics, b"")
-            for member_id, topics in answer(cluster, group, cls.name).items()
+            member_id: ConsumerProtocolMemberAssignment(_VERSION, topics, None)
+            for member_id, topics in answer(CLIENT, group_id, cluster, group, self.name).items()
         }
 
-    @classmethod
-    def metadata(cls, topics: Iterable[str]) -> Any:
-        """What the consumer sends when it joins."""
-        return ConsumerProtocolMemberMetadata(_VERSION, sorted(topics), cls._user_data())
+    @_OfBoth
+    def metadata(self, topics: Iterable[str]) -> Any:
+        """What the consumer sends when it joins; eager members own nothing then."""
+        subscribed = frozenset(topics)
+        consumer = _consumer(calling(CLIENT))
+        known = memory(consumer or self, self.name)
+        user_data = self._user_data(known, subscribed)
+        generation_id = consumer.generation if consumer else known.generation_id
+        rack_id = self.rack_id or None
+        return _Subscription(_VERSION, sorted(subscribed), user_data, [], generation_id, rack_id)
+
+    @_OfBoth
+    def on_assignment(self, assignment: Any) -> None:
+        called = calling(CLIENT)
+        known = memory(_consumer(called) or self, self.name)
+        known.owned = tuple(TopicPartition(*tp) for tp in assignment.partitions())
+        known.generation_id = called.get("generation", NO_GENERATION)
 
     @classmethod
-    def on_assignment(cls, assignment: Any) -> None:
-        """Range and round-robin remember nothing."""
+    def _user_data(cls, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+        return None
 
-    @classmethod
-    def _member(cls, member_id: str, sent: Any) -> Member:
-        owned, generation_id = cls._claims(sent)
-        topics = tuple(sent.subscription)
-        return Member(member_id, topics, owned_partitions=owned, generation_id=generation_id)
 
-    @classmethod
-    def _claims(cls, sent: Any) -> tuple[tuple[TopicPartition, ...], int | None]:
-        return (), None
+def _consumer(called: Mapping[str, Any]) -> Any:
+    """The consumer's coordinator: its own method calls, or that of one rebalance."""
+    caller = called.get("self")
+    return getattr(caller, "_coordinator", caller)
 
-    @classmethod
-    def _user_data(cls) -> bytes:
-        return b""
+
+def _joined(
+    called: Mapping[str, Any], members: Mapping[str, Any]
+) -> Iterable[tuple[str, str | None, Subscription]]:
+    """Member id, instance id and subscription: aiokafka decodes version 0 only, and no instances.
+
+    The members' own bytes stand in the response that aiokafka's coordinator is working on.
+    """
+    response = called.get("response")
+    sent = {one[0]: one for one in response.members} if response else {}
+    for member_id, read in members.items():
+        subscription = Subscription(tuple(read.subscription), read.user_data, version=0)
+        _, *instance_id, metadata = sent.get(member_id, (member_id, None))
+        if metadata is not None:
+            try:
+                subscription = decode_subscription(metadata)
+            except WireError as error:
+                log.error("member %s: its subscription is read as version 0: %s", member_id, error)
+        yield member_id, instance_id[0] if instance_id else None, subscription
 
 
 class Range(_Assignor):
@@ -76,21 +147,12 @@ class RoundRobin(_Assignor):
 
 
 class Sticky(_Assignor):
-    """`org.apache.kafka.clients.consumer.StickyAssignor`; aiokafka never tells the generation."""
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
 
     name = "sticky"
-    _owned: ClassVar[tuple[TopicPartition, ...] | None] = None
 
     @classmethod
-    def on_assignment(cls, assignment: Any) -> None:
-        cls._owned = tuple(TopicPartition(*tp) for tp in assignment.partitions())
-
-    @classmethod
-    def _claims(cls, sent: Any) -> tuple[tuple[TopicPartition, ...], int | None]:
-        return sticky_history(sent.user_data)
-
-    @classmethod
-    def _user_data(cls) -> bytes:
-        if cls._owned is None:
-            return b""
-        return encode_sticky_user_data(cls._owned, _NO_GENERATION)
+    def _user_data(cls, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+        if known.owned is None:
+            return None
+        return encode_sticky_user_data(known.still(subscribed), known.generation_id)

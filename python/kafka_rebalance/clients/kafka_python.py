@@ -1,10 +1,12 @@
 """Kafka's assignors for kafka-python 3: classes for `partition_assignment_strategy`.
 
-kafka-python makes an instance of each class for each consumer; `rack_id` (KIP-881) needs an
-instance of your own: `partition_assignment_strategy=[Range(rack_id="b")]`.
+A class, an instance or a function that makes one: each consumer has a memory of its own. A rack
+(KIP-881) is the assignor's: `partition_assignment_strategy=[Range(rack_id="b")]`; kafka-python
+keeps its own `client_rack` from assignors.
 
-Differs  from kafka-python's own in what its range loses among static members, and in the generation
-         and rack that its cooperative-sticky does not send.
+Differs  from kafka-python's own in what its range loses among static members, in the generation
+         and rack that its cooperative-sticky does not send, and in what it claims after it has
+         given partitions up: only what it still holds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,9 +14,15 @@ from typing import Any, ClassVar
 
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.model import Member, TopicPartition
-from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
+from kafka_rebalance.wire import (
+    Subscription,
+    encode_cooperative_user_data,
+    encode_sticky_user_data,
+    sent_member,
+)
 
-from .leader import Cluster, answer, sticky_history
+from .caller import Client, Memory, calling, memory
+from .leader import Cluster, answer
 
 try:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -25,71 +33,87 @@ try:
 except ImportError:
     raise MissingExtra("kafka_rebalance.clients.kafka_python", "kafka") from None
 
-# The subscription's newest version: owned partitions, generation and rack have fields of their own.
-_SUBSCRIPTION_VERSION = 3
-_ASSIGNMENT_VERSION = 0
-_NO_GENERATION = -1
+CLIENT = Client("kafka.coordinator.consumer", "node_id", "replica_nodes")
+
+# The newest versions: owned partitions, generation and rack have fields of their own.
+_VERSION = 3
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """One consumer's: what it sends, what it was given, and the answer when it leads."""
+    """What a consumer sends, what it was given, and the answer when it leads."""
 
     name: ClassVar[str]
 
     def __init__(self, *, rack_id: str | None = None) -> None:
         self._rack_id = rack_id
-        self._owned: tuple[TopicPartition, ...] | None = None
-        self._generation_id = _NO_GENERATION
 
     def supported_protocols(self) -> list[Any]:
         return [RebalanceProtocol.EAGER]
 
     def assign(self, cluster: Cluster, members: Sequence[Any]) -> dict[str, Any]:
         """`members` as decoded from JoinGroup; gives each a ConsumerProtocolAssignment."""
+        group_id = getattr(calling(CLIENT).get("self"), "group_id", "")
         group = [self._member(member) for member in members]
         return {
-            member_id: ConsumerProtocolAssignment(_ASSIGNMENT_VERSION, topics, b"")
-            for member_id, topics in answer(cluster, group, self.name).items()
+            member_id: ConsumerProtocolAssignment(version=_VERSION, assigned_partitions=topics)
+            for member_id, topics in answer(CLIENT, group_id, cluster, group, self.name).items()
         }
 
     def metadata(self, topics: Iterable[str]) -> Any:
         """What the consumer sends when it joins."""
+        subscribed = frozenset(topics)
+        consumer = calling(CLIENT).get("self")
+        known = self._memory(consumer)
         return ConsumerProtocolSubscription(
-            version=_SUBSCRIPTION_VERSION,
-            topics=sorted(topics),
-            user_data=self._user_data(),
-            owned_partitions=self._owned_field(),
-            generation_id=self._generation_field(),
-            rack_id=self._rack_id,
+            version=_VERSION,
+            topics=sorted(subscribed),
+            user_data=self._user_data(known, subscribed),
+            owned_partitions=_by_topic(self._held(consumer, known, subscribed)),
+            generation_id=(
+                consumer.group_metadata().generation_id if consumer else known.generation_id
+            ),
+            rack_id=self._rack_id or None,
         )
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
-        self._owned = tuple(TopicPartition(*tp) for tp in assignment.partitions())
-        self._generation_id = generation
+        known = self._memory(calling(CLIENT).get("self"))
+        known.owned = tuple(TopicPartition(*tp) for tp in assignment.partitions())
+        known.generation_id = generation
+
+    def _memory(self, consumer: Any) -> Memory:
+        return memory(consumer or self, self.name)
 
     def _member(self, member: Any) -> Member:
         sent = member.metadata
-        owned, generation_id = self._claims(sent)
-        return Member(
-            member.member_id,
-            tuple(sent.topics),
-            member.group_instance_id,
-            owned_partitions=owned,
-            generation_id=generation_id,
-            rack_id=getattr(sent, "rack_id", None),
+        owned = tuple(
+            TopicPartition(entry.topic, partition)
+            for entry in sent.owned_partitions or ()
+            for partition in entry.partitions
+        )
+        generation_id = sent.generation_id if sent.generation_id >= 0 else None
+        subscription = Subscription(
+            tuple(sent.topics), sent.user_data, owned, generation_id, sent.rack_id, sent.version
+        )
+        return sent_member(
+            member.member_id, subscription, self.name, group_instance_id=member.group_instance_id
         )
 
-    def _claims(self, sent: Any) -> tuple[tuple[TopicPartition, ...], int | None]:
-        return (), None
-
-    def _user_data(self) -> bytes | None:
+    def _user_data(self, known: Memory, subscribed: frozenset[str]) -> bytes | None:
         return None
 
-    def _owned_field(self) -> list[Any]:
-        return []
+    def _held(
+        self, consumer: Any, known: Memory, subscribed: frozenset[str]
+    ) -> Iterable[tuple[str, int]]:
+        """Eager members have given everything up when they join."""
+        return ()
 
-    def _generation_field(self) -> int:
-        return _NO_GENERATION
+
+def _by_topic(partitions: Iterable[tuple[str, int]]) -> list[Any]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    entry = ConsumerProtocolSubscription.TopicPartition
+    return [entry(topic=topic, partitions=numbers) for topic, numbers in topics.items()]
 
 
 class Range(_Assignor):
@@ -109,44 +133,34 @@ class Sticky(_Assignor):
 
     name = "sticky"
 
-    def _claims(self, sent: Any) -> tuple[tuple[TopicPartition, ...], int | None]:
-        return sticky_history(sent.user_data)
-
-    def _user_data(self) -> bytes | None:
-        if self._owned is None:
+    def _user_data(self, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+        if known.owned is None:
             return None
-        return encode_sticky_user_data(self._owned, self._generation_id)
-
-    def _generation_field(self) -> int:
-        return self._generation_id
+        return encode_sticky_user_data(known.still(subscribed), known.generation_id)
 
 
 class CooperativeSticky(_Assignor):
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`."""
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`.
+
+    Beside an eager assignor in one consumer's list it is eager, as in Java: what the first of the
+    two restarts of a change of assignor needs.
+    """
 
     name = "cooperative-sticky"
 
     def supported_protocols(self) -> list[Any]:
-        return [RebalanceProtocol.COOPERATIVE]
+        return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
-    def _claims(self, sent: Any) -> tuple[tuple[TopicPartition, ...], int | None]:
-        owned = tuple(
-            TopicPartition(entry.topic, partition)
-            for entry in getattr(sent, "owned_partitions", None) or ()
-            for partition in entry.partitions
-        )
-        generation_id = getattr(sent, "generation_id", None)
-        return owned, None if generation_id in (None, _NO_GENERATION) else generation_id
+    def _user_data(self, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+        return encode_cooperative_user_data(known.generation_id)
 
-    def _user_data(self) -> bytes | None:
-        return encode_cooperative_user_data(self._generation_id)
-
-    def _owned_field(self) -> list[Any]:
-        topics: dict[str, list[int]] = {}
-        for topic, partition in self._owned or ():
-            topics.setdefault(topic, []).append(partition)
-        entry = ConsumerProtocolSubscription.TopicPartition
-        return [entry(topic=t, partitions=sorted(ps)) for t, ps in sorted(topics.items())]
-
-    def _generation_field(self) -> int:
-        return self._generation_id
+    def _held(
+        self, consumer: Any, known: Memory, subscribed: frozenset[str]
+    ) -> Iterable[tuple[str, int]]:
+        """What the consumer reads: a lost generation or a topic left has taken the rest."""
+        if consumer is None:
+            return known.still(subscribed)
+        if consumer._rebalance_protocol is not RebalanceProtocol.COOPERATIVE:
+            return ()
+        held = consumer._subscription.assigned_partitions()
+        return (tp for tp in held if tp.topic in subscribed)

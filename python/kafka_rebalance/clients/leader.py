@@ -1,39 +1,66 @@
 """What a client's leader knows, as a group; and the answer as a client sends it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Protocol
+from typing import Any, Protocol
 
-from kafka_rebalance.assignors import assign
-from kafka_rebalance.model import GroupSpec, Member, Topic, TopicPartition
-from kafka_rebalance.wire import decode_sticky_user_data
+from kafka_rebalance.model import Member, Topic, TopicPartition
 
-_NO_LIMIT = 2**31 - 1
+from .caller import Client
+from .legal import legal
 
 
 class Cluster(Protocol):
-    """What both clients' ClusterMetadata can tell."""
+    """What both clients' ClusterMetadata has in common."""
 
     def partitions_for_topic(self, topic: str) -> set[int] | None: ...
 
+    def brokers(self) -> Iterable[Any]: ...
+
 
 def answer(
-    cluster: Cluster, members: Sequence[Member], assignor: str
+    client: Client, group_id: str, cluster: Cluster, members: Sequence[Member], assignor: str
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Who gets what, a list of topics with their partitions for each member.
 
     A topic of which the client has no metadata yet (as on a first join) counts as not there; the
-    client rejoins when it has. Errors: AssignorThrows where Kafka's class throws.
+    client rejoins when it has.
     """
     subscribed = dict.fromkeys(topic for member in members for topic in member.topics)
-    topics = [
-        Topic(topic, len(partitions))
+    counts = {
+        topic: len(partitions)
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
-    ]
-    group = GroupSpec("", tuple(topics), tuple(members), max_partitions=_NO_LIMIT)
-    assignment = assign(group, assignor)
+    }
+    # Only members that have a rack make racks matter, and they cost a look at every replica.
+    brokers = _brokers(client, cluster) if any(member.rack for member in members) else {}
+    topics = tuple(
+        Topic(topic, count, _racks(client, cluster, topic, count, brokers))
+        for topic, count in counts.items()
+    )
+    assignment = legal(group_id, topics, tuple(members), assignor)
     return {member_id: _by_topic(owned) for member_id, owned in assignment.items()}
+
+
+def _brokers(client: Client, cluster: Cluster) -> dict[Any, str | None]:
+    racks = {getattr(broker, client.node): broker.rack for broker in cluster.brokers()}
+    return racks if any(racks.values()) else {}
+
+
+def _racks(
+    client: Client, cluster: Any, topic: str, count: int, brokers: Mapping[Any, str | None]
+) -> tuple[tuple[str | None, ...], ...] | None:
+    """The racks of each partition's replicas; a broker that is down has none, as in Java."""
+    if not brokers:
+        return None
+    # Neither client has a public way to the replicas of all partitions.
+    partitions = cluster._partitions[topic]
+    return tuple(
+        tuple(brokers.get(node) for node in getattr(partitions[p], client.replicas))
+        if p in partitions
+        else ()
+        for p in range(count)
+    )
 
 
 def _by_topic(owned: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
@@ -42,11 +69,3 @@ def _by_topic(owned: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
     for topic, run in groupby(owned, key=lambda tp: tp.topic):
         topics.setdefault(topic, []).extend(partition for _, partition in run)
     return list(topics.items())
-
-
-def sticky_history(user_data: bytes | None) -> tuple[tuple[TopicPartition, ...], int | None]:
-    """What a sticky member says it owned, and when; nothing where it cannot be read."""
-    if not user_data:
-        return (), None
-    history = decode_sticky_user_data(user_data)
-    return history.owned_partitions, history.generation_id

@@ -4,7 +4,7 @@ from .error_codes import ErrorCode, of_append_error
 from .join_group import not_replaced, replaced
 from .messages import JoinGroupResponse, SyncGroupResponse
 from .refusals import refuse
-from .state import Answer, ReplaceStatic, State, StoreAssignment, Write
+from .state import Answer, Created, ReplaceStatic, State, StoreAssignment
 from .states import GroupState
 from .sync_group import not_stored, stored
 
@@ -40,25 +40,26 @@ def append_failed(state: State, append_id: int, error: ErrorCode) -> None:
             not_replaced(state, then, error)
         case Answer() as then:
             state.respond(then.request_id, refuse(then.request, of_append_error(error)))
-    _take_back(state, write, error)
+    for one in write.created:
+        _take_back(state, one, error)
+    for group in write.deleted:
+        if not any(group is one.group for one in write.created):
+            state.groups.setdefault(group.group_id, group)
     _release(state, append_id)
 
 
-def _take_back(state: State, write: Write, error: ErrorCode) -> None:
-    created = write.created
-    if (
-        created is not None
-        and state.groups.get(created.group_id) is created
-        and state.offsets.latest(created.group_id).is_empty()
-    ):
-        code = of_append_error(error)
-        for member in created.members.values():
-            state.answer_join(created, member, JoinGroupResponse(error_code=code))
-            state.answer_sync(member, SyncGroupResponse(error_code=code))
-        state.move(created, GroupState.DEAD)
-        state.forget(created)
-    for group in write.deleted:
-        state.groups.setdefault(group.group_id, group)
+def _take_back(state: State, created: Created, error: ErrorCode) -> None:
+    """Takes out a group that did not come into the log, unless offsets have come to it since."""
+    group = created.group
+    offsets = state.offsets.latest(group.group_id)
+    if state.groups.get(group.group_id) is not group or not created.is_of(group.group_id, offsets):
+        return
+    code = of_append_error(error)
+    for member in group.members.values():
+        state.answer_join(group, member, JoinGroupResponse(error_code=code))
+        state.answer_sync(member, SyncGroupResponse(error_code=code))
+    state.move(group, GroupState.DEAD)
+    state.forget(group)
 
 
 def _release(state: State, append_id: int) -> None:

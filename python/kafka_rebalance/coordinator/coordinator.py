@@ -13,6 +13,13 @@ log yet wait for it. Effects are in the order in which they
 happened; Kafka leaves the order of responses within one step to a hash map, here it is the order in
 which members came.
 
+A Tick runs the deadlines that were armed before it. A deadline that it arms for its own moment, as
+a rebalance timeout of 0 asks for, is left to the next Tick: Kafka queues each expired timer as an
+event of its own, behind the requests that wait. A group can arm such a deadline again and again,
+until a session ends; so a host whose clock stands still while it ticks has to let time pass after
+some ticks (`VirtualBroker`: a millisecond after 3). Members of the simulator have timeouts of 1 ms
+at least, so its clock moves by itself.
+
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic groups.
 """
 
@@ -193,7 +200,7 @@ def _receive(state: State, event: Received) -> None:
             raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
 
 
-_NEEDS_GROUP_ID = (JoinGroup, SyncGroup, Heartbeat, LeaveGroup)
+_NEEDS_GROUP_ID = (JoinGroup, SyncGroup, Heartbeat, LeaveGroup, TxnOffsetCommit, OffsetDelete)
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
@@ -216,7 +223,8 @@ def _gate(state: State, request: Request) -> ErrorCode | None:
 
 
 def _tick(state: State) -> None:
-    while (key := state.deadlines.take_due(state.now_ms)) is not None:
+    armings = state.deadlines.armings
+    while (key := state.deadlines.take_due(state.now_ms, armings)) is not None:
         state.effects.append(Expired(key))
         group = state.groups.get(key.group_id)
         if group is None:

@@ -24,6 +24,7 @@ from .messages import (
     Heartbeat,
     JoinGroup,
     LeaveGroup,
+    ListGroups,
     MemberIdentity,
     OffsetCommit,
     OffsetDelete,
@@ -38,10 +39,14 @@ from .virtual import VirtualBroker
 
 
 class Driver:
-    """Answers commands; `line` takes and gives text, `command` takes and gives objects."""
+    """Answers commands; `line` takes and gives text, `command` takes and gives objects.
 
-    def __init__(self) -> None:
-        self._broker = VirtualBroker()
+    `new_id` returns the 36 characters of a new member's id.
+    """
+
+    def __init__(self, new_id: Callable[[], str] | None = None) -> None:
+        self._new_id = new_id
+        self._broker = VirtualBroker(new_id=new_id)
         self._count = 0
 
     def line(self, line: str) -> str:
@@ -79,7 +84,7 @@ class Driver:
 
     def _play(self, op: str, command: Json) -> Json:
         if op == "init":
-            self._broker = VirtualBroker(_config(command))
+            self._broker = VirtualBroker(_config(command), self._new_id)
             return {}
         if op in _ACTIONS:
             return _ACTIONS[op](self._broker, command) or {}
@@ -114,13 +119,13 @@ def _advance(broker: VirtualBroker, command: Json) -> None:
 def _state(broker: VirtualBroker, command: Json) -> Json:
     group_id = _group_id(command)
     group = broker.coordinator.groups().get(group_id)
-    if group is None:
-        return {"state": {"state": f"ABSENT:{ErrorCode.GROUP_ID_NOT_FOUND}"}}
     timers = {
         str(key): due
-        for key, due in broker.coordinator.deadlines().items()
+        for key, due in sorted(broker.coordinator.deadlines().items())
         if key.group_id == group_id
     }
+    if group is None:
+        return {"state": {"state": f"ABSENT:{ErrorCode.GROUP_ID_NOT_FOUND}", "timers": timers}}
     simple = group.protocol_type is None and not group.members and not group.pending
     state = {
         "state": str(group.state),
@@ -134,7 +139,7 @@ def _state(broker: VirtualBroker, command: Json) -> Json:
         "awaiting": group.awaiting_join,
         "simple": simple,
         "pending_sync": sorted(group.pending_sync),
-        "timers": dict(sorted(timers.items())),
+        "timers": timers,
     }
     return {"state": state}
 
@@ -179,7 +184,9 @@ def _leave(command: Json) -> LeaveGroup:
     return LeaveGroup(group_id=_group_id(command), members=tuple(members))
 
 
-def _offset(command: Json) -> tuple[OffsetToCommit, ...]:
+def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
+    if "off" not in command:
+        return ()  # a commit without topics
     return (
         OffsetToCommit(
             *_partition(command), command["off"], command.get("md", ""), command.get("le", -1)
@@ -190,7 +197,7 @@ def _offset(command: Json) -> tuple[OffsetToCommit, ...]:
 def _commit(command: Json) -> OffsetCommit:
     return OffsetCommit(
         group_id=_group_id(command),
-        offsets=_offset(command),
+        offsets=_offsets(command),
         member_id=command.get("m", ""),
         generation_id=command.get("gen", -1),
         group_instance_id=command.get("inst"),
@@ -202,7 +209,7 @@ def _txncommit(command: Json) -> TxnOffsetCommit:
     return TxnOffsetCommit(
         group_id=_group_id(command),
         producer_id=command["pid"],
-        offsets=_offset(command),
+        offsets=_offsets(command),
         member_id=command.get("m", ""),
         generation_id=command.get("gen", -1),
         group_instance_id=command.get("inst"),
@@ -231,6 +238,10 @@ def _delete_group(command: Json) -> DeleteGroups:
 
 def _describe(command: Json) -> DescribeGroups:
     return DescribeGroups(group_ids=(_group_id(command),))
+
+
+def _list(_: Json) -> ListGroups:
+    return ListGroups()
 
 
 def _topic_deleted(broker: VirtualBroker, command: Json) -> None:
@@ -268,6 +279,7 @@ _REQUESTS: dict[str, tuple[Callable[[Json], Request], int | None]] = {
     "delete_offsets": (_delete_offsets, None),
     "delete_group": (_delete_group, None),
     "describe": (_describe, 5),  # from 6 on a group that is absent is an error
+    "list": (_list, None),
 }
 
 # op -> what happens to the broker, and the answer beside the events

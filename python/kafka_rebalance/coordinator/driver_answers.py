@@ -19,6 +19,7 @@ from .messages import (
     HeartbeatResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
+    ListGroupsResponse,
     OffsetCommitResponse,
     OffsetDeleteResponse,
     OffsetFetchResponse,
@@ -52,9 +53,11 @@ def _answer(response: Response) -> Json:
             return {"err": str(error), "members": left}
         case OffsetCommitResponse(partitions=(one,)):
             return {"err": str(one.error_code)}
+        case OffsetCommitResponse(partitions=()):
+            return {"err": None}
         case OffsetFetchResponse(error_code=ErrorCode.NONE, offsets=(one,)):
-            answer = {"err": str(one.error_code), "off": one.offset, "md": one.metadata}
-            return {"gerr": str(ErrorCode.NONE), **answer}
+            answer = {"off": one.offset, "le": one.leader_epoch, "md": one.metadata}
+            return {"gerr": str(ErrorCode.NONE), "err": str(one.error_code), **answer}
         case OffsetFetchResponse(error_code=error):
             return {"gerr": str(error)}
         case OffsetDeleteResponse(error_code=error, partitions=partitions):
@@ -73,6 +76,14 @@ def _answer(response: Response) -> Json:
                 "ptype": group.protocol_type,
                 "members": described,
             }
+        case ListGroupsResponse(error_code=ErrorCode.NONE, groups=groups):
+            listed = [
+                {"g": one.group_id, "ptype": one.protocol_type, "state": str(one.state)}
+                for one in sorted(groups)
+            ]
+            return {"err": str(ErrorCode.NONE), "groups": listed}
+        case ListGroupsResponse(error_code=error):
+            return {"err": str(error)}
         case _:
             return {}
 

@@ -20,8 +20,8 @@ from .states import GroupState
 def sweep(state: State) -> None:
     """Removes what has expired, and Empty groups of which nothing is left.
 
-    Kafka also removes a group that has nothing but open transactions, whose offsets are then
-    invisible; we do not copy that.
+    A value of a transaction that is open keeps its partition's offset, and the group. A transaction
+    of which no value is left keeps nothing.
     """
     retention = state.config.offsets_retention_ms
     records, changes, deleted = [], list[Change](), []
@@ -36,7 +36,7 @@ def sweep(state: State) -> None:
         ]
         records += [offset_tombstone(*one) for one in expired]
         changes += expired
-        if len(expired) == len(values) and not offsets.open and group.is_(GroupState.EMPTY):
+        if len(expired) == len(values) and not offsets.pending and group.is_(GroupState.EMPTY):
             records.append(group_tombstone(group.group_id))
             deleted.append(group)
             state.forget(group)

@@ -33,14 +33,16 @@ _KNOWS_SKIPPING = 9
 def join_group(state: State, event: Received, request: JoinGroup) -> None:
     """Answers, or parks, a JoinGroup."""
     group = state.groups.get(request.group_id)
-    created = None
+    is_new = group is None
     if group is None:
         if request.member_id != UNKNOWN_MEMBER:
             _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
             return
-        group = created = Group(request.group_id, state.now_ms)
-        state.groups[request.group_id] = group
+        group = state.create(request.group_id)
     request = replace(request, protocols=without_repeats(request.protocols))
+    if _version(event) == 0:
+        # Version 0 has one timeout for both.
+        request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     if not _has_room(state, group, request.member_id):
         group.remove(request.member_id)
         _refuse(state, event, ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -52,10 +54,9 @@ def join_group(state: State, event: Received, request: JoinGroup) -> None:
         _join_without_id(state, event, request, group)
     else:
         _join_with_id(state, event, request, group)
-    if created is not None:
+    if is_new:
         # The first trace of the group in the log; without it, it has never been there.
-        write = Write(None, created=created)
-        state.append([new_group_record(created)], write)
+        state.append([new_group_record(group)], Write(None))
 
 
 def _has_room(state: State, group: Group, member_id: str) -> bool:

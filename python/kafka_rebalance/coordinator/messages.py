@@ -12,6 +12,7 @@ from .error_codes import ErrorCode
 from .states import GroupState
 
 NO_GENERATION = -1
+NO_RETENTION = -1
 UNKNOWN_MEMBER = ""
 
 
@@ -95,7 +96,10 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit:
-    """Offsets of a member, or of nobody (generation -1). `retention_ms` as versions 2 to 4 had."""
+    """Offsets of a member, or of nobody (generation -1).
+
+    `retention_ms` as versions 2 to 4 had it; -1 and None leave it to the broker's setting.
+    """
 
     group_id: str
     offsets: tuple[OffsetToCommit, ...]

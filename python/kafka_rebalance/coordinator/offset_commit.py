@@ -18,6 +18,7 @@ from .error_codes import ErrorCode
 from .events import Received
 from .group import Group
 from .messages import (
+    NO_RETENTION,
     EndTransaction,
     EndTransactionResponse,
     OffsetCommit,
@@ -33,6 +34,7 @@ from .state import Answer, State, Write
 from .states import GroupState
 
 _ABSENT_IS_NOT_FOUND = 9  # from this version of OffsetCommit on
+_TXN_ABSENT_IS_NOT_FOUND = 6  # and from this one of TxnOffsetCommit on
 
 
 def offset_commit(state: State, event: Received, request: OffsetCommit) -> None:
@@ -43,8 +45,7 @@ def offset_commit(state: State, event: Received, request: OffsetCommit) -> None:
     elif request.generation_id < 0:
         error = ErrorCode.NONE
     else:
-        new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
-        error = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.ILLEGAL_GENERATION
+        error = _absent(event, _ABSENT_IS_NOT_FOUND)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
@@ -58,12 +59,19 @@ def txn_offset_commit(state: State, event: Received, request: TxnOffsetCommit) -
     group = state.groups.get(request.group_id)
     if group is not None:
         error = _check(group, request, is_transactional=True)
+    elif request.generation_id < 0:
+        error = ErrorCode.NONE
     else:
-        error = ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
+        error = _absent(event, _TXN_ABSENT_IS_NOT_FOUND)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
     _commit(state, event, request, None, request.producer_id)
+
+
+def _absent(event: Received, since: int) -> ErrorCode:
+    is_new = event.api_version is None or event.api_version >= since
+    return ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION
 
 
 def _check(
@@ -95,7 +103,7 @@ def _commit(
     producer_id: int | None,
 ) -> None:
     limit = state.config.offset_metadata_max_bytes
-    expires = None if retention_ms is None else state.now_ms + retention_ms
+    expires = None if retention_ms in (None, NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
         too_large = _utf16_length(one.metadata or "") > limit
@@ -106,20 +114,19 @@ def _commit(
             partition = (one.topic, one.partition)
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = OffsetCommitResponse(partitions=tuple(codes))
-    created = None
     if request.group_id not in state.groups:
-        # A group that is there for its offsets only; also where all of them are refused.
-        created = state.groups[request.group_id] = Group(request.group_id, state.now_ms)
+        # A group that is there for its offsets only; also where none of them is stored.
+        state.create(request.group_id)
     if not commits:
         state.respond_when_durable(event.request_id, request, response)
         return
     then = Answer(event.request_id, response, request)
     records = [offset_record(commit) for commit in commits]
-    state.append(records, Write(then, created=created), commits, producer_id)
+    state.append(records, Write(then), commits, producer_id)
 
 
 def _value(one: OffsetToCommit, now_ms: int, expires: int | None) -> CommittedOffset:
-    epoch = None if one.leader_epoch < 0 else one.leader_epoch
+    epoch = None if one.leader_epoch == -1 else one.leader_epoch
     return CommittedOffset(one.offset, one.metadata or "", now_ms, epoch, expires)
 
 

@@ -45,9 +45,9 @@ def offset_delete(state: State, event: Received, request: OffsetDelete) -> None:
 
 
 def delete_groups(state: State, event: Received, request: DeleteGroups) -> None:
-    """Forgets empty groups and their offsets."""
+    """Forgets empty groups and their offsets; a group that is named twice is answered once."""
     codes, records, changes, deleted = [], [], list[Change](), []
-    for group_id in request.group_ids:
+    for group_id in dict.fromkeys(request.group_ids):
         group = state.groups.get(group_id)
         if group is None or group.is_(GroupState.DEAD):
             codes.append((group_id, ErrorCode.GROUP_ID_NOT_FOUND))

@@ -13,30 +13,29 @@ from .states import GroupState
 
 
 def offset_fetch(state: State, event: Received, request: OffsetFetch) -> None:
-    """Gives what is durable; or the latest, when it is durable."""
+    """Answers with what is durable; or with the latest, when it is durable."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
-        group = state.groups.get(request.group_id)
-        response = _fetched(group, offsets, request)
+        response = _fetched(state.groups.get(request.group_id), offsets, request)
         state.respond_when_durable(event.request_id, request, response)
     else:
         offsets = state.offsets.durable(request.group_id)
-        group = state.groups.get(request.group_id) or state.durable_group(request.group_id)
+        group = state.durable_group(request.group_id)
         state.respond(event.request_id, _fetched(group, offsets, request))
 
 
 def _fetched(
     group: Group | None, offsets: GroupOffsets, request: OffsetFetch
 ) -> OffsetFetchResponse:
-    if group is None or group.is_(GroupState.DEAD):
-        partitions = request.partitions or ()
-        return OffsetFetchResponse(offsets=tuple(FetchedOffset(*one) for one in partitions))
+    # Offsets that a group without a record has left are nobody's; transactions on them are not.
+    is_absent = group is None or group.is_(GroupState.DEAD)
     wanted = request.partitions
     if wanted is None:
-        wanted = tuple(sorted(partition for partition, _ in offsets.values()))
+        there = () if is_absent else offsets.values()
+        wanted = tuple(sorted(partition for partition, _ in there))
     found = []
     for partition in wanted:
-        value = offsets.value(partition)
+        value = None if is_absent else offsets.value(partition)
         if request.require_stable and offsets.is_pending(partition):
             unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT
             found.append(FetchedOffset(*partition, error_code=unstable))

@@ -27,6 +27,9 @@ class CommittedOffset(NamedTuple):
     expire_timestamp_ms: int | None = None
 
 
+Value = tuple[int | None, Partition, CommittedOffset]  # with the producer, where it is pending
+
+
 class Stored(NamedTuple):
     """A value and its place in the log; None where a tombstone took it out."""
 
@@ -62,11 +65,10 @@ Change = Commit | Forget | Marker
 
 @dataclass(slots=True)
 class GroupOffsets:
-    """One group's. `open` holds producers with a transaction, also where nothing is left of it."""
+    """One group's. `pending` has the producers of which a value is left."""
 
     committed: dict[Partition, Stored] = field(default_factory=dict)
     pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)
-    open: dict[int, None] = field(default_factory=dict)
 
     def value(self, partition: Partition) -> CommittedOffset | None:
         """The committed value."""
@@ -87,12 +89,21 @@ class GroupOffsets:
 
     def is_empty(self) -> bool:
         """Whether nothing is left."""
-        return not (self.committed or self.open)
+        return not (self.committed or self.pending)
+
+    def contents(self) -> frozenset[Value]:
+        """All values, committed (producer None) and pending."""
+        return frozenset(
+            (producer, partition, stored.value)
+            for producer, values in ((None, self.committed), *self.pending.items())
+            for partition, stored in values.items()
+            if stored.value is not None
+        )
 
     def copy(self) -> "GroupOffsets":
         """One to change; values are shared."""
         pending = {producer: dict(values) for producer, values in self.pending.items()}
-        return GroupOffsets(dict(self.committed), pending, dict(self.open))
+        return GroupOffsets(dict(self.committed), pending)
 
     def apply(self, change: Change, position: int) -> None:
         """One record of the log. Order does not matter but for markers: places decide."""
@@ -103,13 +114,13 @@ class GroupOffsets:
                     self._install(partition, stored)
                 else:
                     self.pending.setdefault(producer_id, {})[partition] = stored
-                    self.open[producer_id] = None
             case Forget(_, partition):
                 self._install(partition, Stored(None, position))
-                for values in self.pending.values():
+                for producer_id, values in list(self.pending.items()):
                     values.pop(partition, None)
+                    if not values:
+                        del self.pending[producer_id]
             case Marker(producer_id, committed):
-                self.open.pop(producer_id, None)
                 for partition, stored in self.pending.pop(producer_id, {}).items():
                     if committed:
                         self._install(partition, stored)
@@ -194,8 +205,9 @@ class Offsets:
     def _apply(self, change: Change, position: int) -> None:
         if isinstance(change, Marker):
             for group_id in self._groups_of.pop(change.producer_id, {}):
-                self._groups[group_id].apply(change, position)
-                self._drop_if_empty(group_id)
+                if group_id in self._groups:
+                    self._groups[group_id].apply(change, position)
+                    self._drop_if_empty(group_id)
             return
         if isinstance(change, Commit):
             if change.producer_id is not None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import count
+from typing import NamedTuple
 
 from .config import CoordinatorConfig
 from .deadlines import DeadlineKey, Deadlines
@@ -15,7 +16,7 @@ from .events import Append, Drop, Effect, LogRecord, Respond, Transition
 from .group import Group
 from .members import Member
 from .messages import JoinGroupResponse, Request, Response, SyncGroupResponse
-from .offsets import Change, Offsets
+from .offsets import Change, GroupOffsets, Offsets, Value
 from .states import GroupState
 
 
@@ -59,12 +60,23 @@ class Answer:
 Continuation = StoreAssignment | ReplaceStatic | Answer | None
 
 
+class Created(NamedTuple):
+    """A group that is not in the log yet, and the offsets that were there before it."""
+
+    group: Group
+    before: frozenset[Value]
+
+    def is_of(self, group_id: str, offsets: GroupOffsets) -> bool:
+        """Whether it is this group, and still without offsets of its own among `offsets`."""
+        return self.group.group_id == group_id and offsets.contents() <= self.before
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An append under way: what follows it, and which groups it made or removed."""
+    """An append under way: what follows it, and which groups it brings into the log or removes."""
 
     then: Continuation
-    created: Group | None = None
+    created: tuple[Created, ...] = ()
     deleted: tuple[Group, ...] = ()
 
 
@@ -79,13 +91,18 @@ class Waiting:
 
 @dataclass(slots=True)
 class State:
-    """`now_ms` is the time of the event at hand, `effects` what it has led to so far."""
+    """`now_ms` is the time of the event at hand, `effects` what it has led to so far.
+
+    A group comes into being with the next append, whatever that is of: until then it is in
+    `created`, unseen by those who read the log only, and an append that fails takes it back.
+    """
 
     config: CoordinatorConfig
     new_id: Callable[[], str]
     vouched: bool = False  # the host says who is silent; everybody else is alive
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, Group] = field(default_factory=dict)
+    created: list[Created] = field(default_factory=list)
     offsets: Offsets = field(default_factory=Offsets)
     deadlines: Deadlines = field(default_factory=Deadlines)
     writes: dict[int, Write] = field(default_factory=dict)
@@ -99,6 +116,7 @@ class State:
     def clear(self) -> None:
         """Forgets everything but the settings."""
         self.groups.clear()
+        self.created.clear()
         self.offsets = Offsets()
         self.deadlines = Deadlines()
         self.writes.clear()
@@ -179,18 +197,29 @@ class State:
         """Forgets it."""
         self.deadlines.cancel(DeadlineKey(kind, group.group_id))
 
+    # Groups ---------------------------------------------------------------------------------------
+
+    def create(self, group_id: str) -> Group:
+        """A new group, Empty; offsets may be left of another one of this name."""
+        group = self.groups[group_id] = Group(group_id, self.now_ms)
+        self.created.append(Created(group, self.offsets.latest(group_id).contents()))
+        return group
+
     def forget(self, group: Group) -> None:
         """Takes a group out; its deadlines pass without effect, as in Kafka."""
         del self.groups[group.group_id]
 
     def durable_group(self, group_id: str) -> Group | None:
         """A group as the log has it: there from its first record on, until its tombstone."""
+        offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
+            if any(one.is_of(group_id, offsets) for one in write.created):
+                return None
             for group in write.deleted:
                 if group.group_id == group_id:
                     return group
-            if write.created is not None and write.created.group_id == group_id:
-                return None
+        if any(one.is_of(group_id, offsets) for one in self.created):
+            return None
         return self.groups.get(group_id)
 
     # Move -----------------------------------------------------------------------------------------
@@ -221,6 +250,7 @@ class State:
         append_id = next(self.append_ids)
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None
-        self.writes[append_id] = write
+        self.writes[append_id] = replace(write, created=tuple(self.created))
+        self.created.clear()
         self.offsets.stage(append_id, tuple(changes))
         self.effects.append(Append(append_id, tuple(records), producer_id, committed))

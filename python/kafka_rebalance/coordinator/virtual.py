@@ -33,6 +33,9 @@ from .events import (
 )
 from .messages import Request
 
+# A join phase without an initial delay takes two ticks at one moment, a SyncGroup without time one.
+_TICKS_AT_A_MOMENT = 3
+
 Happening = tuple[int, Effect | AppendFailed]
 
 
@@ -74,10 +77,20 @@ class VirtualBroker:
         return request_id
 
     def advance(self, ms: int) -> None:
-        """Time passes; deadlines fall due at their own moments, also those of this very moment."""
-        end = self.now_ms + ms
+        """Time passes; deadlines fall due at their own moments, also those of this very moment.
+
+        What ticks arm for their own moment waits for the next millisecond after some of them: a
+        deadline may arm itself anew for ever.
+        """
+        end, ticks = self.now_ms + ms, 0
         while (due := self.coordinator.next_deadline_ms()) is not None and due <= end:
-            self.now_ms = max(self.now_ms, due)
+            if due > self.now_ms:
+                self.now_ms, ticks = due, 0
+            elif ticks == _TICKS_AT_A_MOMENT:
+                if self.now_ms == end:
+                    break
+                self.now_ms, ticks = self.now_ms + 1, 0
+            ticks += 1
             self._handle(Tick())
         self.now_ms = end
 

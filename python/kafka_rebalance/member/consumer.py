@@ -9,6 +9,7 @@ import random
 
 from kafka_rebalance.model import Topic
 
+from . import joining
 from .config import ConsumerConfig
 from .events import (
     Close,
@@ -28,7 +29,11 @@ from .subscriber import Subscriber
 
 
 class Consumer(GroupMember):
-    """Getters besides those of every member: config, owned_partitions, subscription, sees."""
+    """A consumer.
+
+    Getters besides those of every member: config, owned_partitions, subscription, misses_topics,
+    matches_before_joining, sees.
+    """
 
     def __init__(self, config: ConsumerConfig, *, rng: random.Random) -> None:
         self._subscriber = Subscriber(config, config.assignors())
@@ -48,6 +53,22 @@ class Consumer(GroupMember):
     def subscription(self) -> frozenset[str]:
         """Topics; of a pattern, those that match now."""
         return self._subscriber.subscription
+
+    @property
+    def misses_topics(self) -> bool:
+        """Whether its metadata lack a topic that it knows by name: its client asks again soon."""
+        subscriber = self._subscriber
+        wanted = subscriber.group_subscription
+        if subscriber.pattern is None:
+            wanted = wanted | subscriber.subscription
+        return not subscriber.topics.keys() >= wanted
+
+    @property
+    def matches_before_joining(self) -> bool:
+        """Whether the next poll asks for metadata, to match a pattern before it joins."""
+        state = self._state
+        is_joining = joining.needs_rejoin(state) and not state.is_joining()
+        return self._subscriber.pattern is not None and is_joining
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
         """Whether this metadata is another than the one it has."""

@@ -1,7 +1,7 @@
 """A member of a group without I/O: events in, effects out, the clock as a number.
 
-    Getters   state, member_id, generation_id, is_leader, coordinator_node, is_idle,
-              next_poll_ms, next_deadline_ms, next_heartbeat_ms
+    Getters   state, member_id, generation_id, is_leader, coordinator_node, is_in_poll,
+              reads_in_poll, is_idle, next_poll_ms, next_deadline_ms, next_heartbeat_ms
     Inputs    handle(event, now_ms), times never going back
 
 The caller sends every Send and says Answered or Failed; it calls `handle(Tick(), t)` when
@@ -50,6 +50,20 @@ class GroupMember:
     def coordinator_node(self) -> int | None:
         """The coordinator's node, None while it is not known."""
         return self._state.coordinator_node
+
+    @property
+    def is_in_poll(self) -> bool:
+        """Whether the last poll waits, without records to return, until it can go on.
+
+        It waits for its coordinator, or, eager, for its commit; the caller polls again as soon as
+        `next_poll_ms` has come, whatever its application does with records.
+        """
+        return self._state.poll_waits
+
+    @property
+    def reads_in_poll(self) -> bool:
+        """Whether only a poll reads answers: the heartbeat thread rests while a member joins."""
+        return self._state.state is MemberState.PREPARING_REBALANCE
 
     def is_idle(self) -> bool:
         """Whether nothing but heartbeats is to be done now: then the host may vouch for it."""
@@ -131,6 +145,7 @@ class GroupMember:
             state.fatal = None
         elif not (joining.needs_rejoin(state) or state.is_joining()):
             state.role.settle(state)
+        state.poll_waits = joining.waits_in_poll(state)
 
     def _leave(self) -> None:
         self._state.role.give_up(self._state)

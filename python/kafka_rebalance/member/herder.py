@@ -86,6 +86,7 @@ class Herder:
     is_in: bool = True
 
     protocol_type = "connect"
+    is_pending_revocation = False  # its callbacks wait for no commit
 
     def wants_in(self) -> bool:
         """From its start until it is closed."""

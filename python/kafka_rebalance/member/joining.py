@@ -65,6 +65,17 @@ def join(state: State) -> None:
     state.send(request, config.join_timeout_ms, _JOIN_VERSION)
 
 
+def waits_in_poll(state: State) -> bool:
+    """Whether poll returns nothing before it has gone on; a cooperative member's returns records.
+
+    Source   ConsumerCoordinator.poll (coordinatorUnknownAndUnreadySync waits for the coordinator),
+             maybeMarkPartitionsPendingRevocation (eager: nothing is fetched during the commit).
+    """
+    if not needs_rejoin(state):
+        return False
+    return state.coordinator_node is None or state.role.is_pending_revocation
+
+
 def next_step_ms(state: State) -> int | None:
     """From when on `go_on` would go on; None while it waits, or has nothing to do."""
     if not (needs_rejoin(state) or state.is_joining()):

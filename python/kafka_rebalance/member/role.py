@@ -22,6 +22,10 @@ class Role(Protocol):
 
     protocol_type: str
 
+    @property
+    def is_pending_revocation(self) -> bool:
+        """Whether `prepare` waits, and poll has nothing to return meanwhile."""
+
     def wants_in(self) -> bool:
         """Whether it wants to be in a group at all."""
 

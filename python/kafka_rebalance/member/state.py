@@ -62,6 +62,7 @@ class State:
     rejoin_needed: bool = True
     needs_prepare: bool = True
     arrived: bytes | None = None  # an assignment that poll has not taken yet
+    poll_waits: bool = False  # the last poll has not returned: it waits for what a join needs first
     failures: int = 0  # in a row
     retry_at_ms: int = 0
     fatal: Fatal | None = None

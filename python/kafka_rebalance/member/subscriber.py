@@ -1,13 +1,15 @@
 """What a consumer does about topics and partitions: its metadata, its callbacks, leading.
 
     prepare     commit first; then eager members give up everything, cooperative ones what they no
-                longer subscribe to; without a generation all is lost
+                longer subscribe to; without a generation all is lost. While an eager member waits
+                for its commit, its partitions are pending revocation: poll returns no records
     protocols   for every assignor the subscription, and what is owned
     lead        assigns, and watches the topics of all members from now on
     take        callbacks: revoked before assigned; what was revoked means joining once more
 
-Source   ConsumerCoordinator.onJoinPrepare/onLeaderElected/onJoinComplete/onLeavePrepare (Kafka
-         4.4.0); sections 7.3 to 7.5, 7.8 and 7.10 of the behaviour.
+Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/onLeaderElected/
+         onJoinComplete/onLeavePrepare (Kafka 4.4.0); sections 7.3 to 7.5, 7.8 and 7.10 of the
+         behaviour.
 """
 
 import re
@@ -130,6 +132,11 @@ class Subscriber:
 
     def _is_preparing(self, state: State) -> bool:
         return any(one is self.prepare_commit for one in state.sent.values())
+
+    @property
+    def is_pending_revocation(self) -> bool:
+        """Whether an eager member's partitions wait for the commit before they are revoked."""
+        return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self, state: State) -> int | None:
         """Until when a commit is waited for."""

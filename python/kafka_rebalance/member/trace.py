@@ -215,6 +215,7 @@ class Tracer:
             has += " at work" if member.is_at_work() else ""
         else:
             has = f"owned={listed(member.owned_partitions)}"
+            has += " in poll" if member.is_in_poll else ""
         self._say(f"{member.state} {who}{leader} {has}")
 
     def mark(self, _: Command) -> None:

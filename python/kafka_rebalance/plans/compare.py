@@ -10,20 +10,22 @@ The rule, in this order; what is equal goes on to the next:
 6. The group's own assignor, which costs no migration; then Kafka's own order of names.
 
 Every assignor is asked as if the group ran it already, from what the members own now. What it costs
-to get there is another question: `migration` has the steps.
+to get there is another question: `migration` has the steps. Where client ids tell which client the
+members run (`clients.py`), only assignors are recommended that it has.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.registry import Engine, assignor_names
 from kafka_rebalance.changes import Change, SwitchAssignor
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import GroupSpec
 
+from .clients import clients_of
 from .figures import Figures
+from .migration import Migration, migration
 from .plan import parse_changes, plan
 from .rounds import protocol_of
 
@@ -43,16 +45,25 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`recommended` is None when no assignor is left; `migration` is how to get there, in steps."""
+    """`recommended` is None when no assignor is left."""
 
     group: GroupSpec
     changes: tuple[str, ...]
     candidates: tuple[Candidate, ...]
     recommended: str | None
     reason: str
-    migration: tuple[str, ...]
+    engine: Engine = "rust"
+
+    @property
+    def migration(self) -> Migration | None:
+        """How to get there, played when asked for; None where the group runs it already."""
+        old, new = self.group.assignor, self.recommended
+        if old is None or new is None or old == new:
+            return None
+        return migration(self.group, old, new, self.engine)
 
     def to_dict(self) -> dict[str, Any]:
+        steps = self.migration
         return {
             "group_id": self.group.group_id,
             "assignor": self.group.assignor,
@@ -60,7 +71,7 @@ class Comparison:
             "candidates": [candidate.to_dict() for candidate in self.candidates],
             "recommended": self.recommended,
             "reason": self.reason,
-            "migration": list(self.migration),
+            "migration": None if steps is None else steps.to_dict(),
         }
 
 
@@ -75,8 +86,11 @@ def compare(
 
     Without changes it is the next rebalance of the group as it is.
 
-    Errors   GroupError at `changes[i]` for a change that does not fit the group.
+    Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` for
+             a group whose own assignor is not known here, as that of Kafka Streams.
     """
+    if group.assignor is not None:
+        protocol_of(group.assignor)  # raises for one that is not known
     changes = parse_changes(changes)
     for i, change in enumerate(changes):
         if isinstance(change, SwitchAssignor):
@@ -91,12 +105,20 @@ def compare(
     texts = tuple(str(change) for change in changes)
     if not ranked:
         reason = "every assignor fails, or never settles"
-        return Comparison(group, texts, candidates, None, reason, ())
-    best = ranked[0]
-    reason = _reason(group, best, ranked[1:])
-    return Comparison(
-        group, texts, candidates, best.assignor, reason, migration(group, best.assignor)
-    )
+        return Comparison(group, texts, candidates, None, reason, engine)
+    clients = clients_of(group)
+    possible = [one for one in ranked if all(one.assignor in each.assignors for each in clients)]
+    if not possible:
+        names = " and ".join(client.name for client in clients)
+        reason = f"{names} has none of these assignors that settles"
+        return Comparison(group, texts, candidates, None, reason, engine)
+    best = possible[0]
+    reason = _reason(group, best, possible[1:])
+    if ranked[0] is not best:
+        lacking = [one.name for one in clients if ranked[0].assignor not in one.assignors]
+        reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
+        reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
+    return Comparison(group, texts, candidates, best.assignor, reason, engine)
 
 
 def _candidate(
@@ -166,33 +188,3 @@ def _reason(group: GroupSpec, best: Candidate, others: Sequence[Candidate]) -> s
     if best.assignor == group.assignor:
         return f"{best.assignor} is what the group runs, and no other does better"
     return f"{best.assignor} does as well as {other.assignor} and comes first in Kafka's order"
-
-
-def migration(group: GroupSpec, assignor: str) -> tuple[str, ...]:
-    """The steps from the group's assignor to another one; none where it is the same or unknown.
-
-    All members must share one assignor at every moment, and an eager one in anybody's list makes
-    everybody eager, so that each change of assignor takes two rolling bounces (KIP-429).
-    """
-    now = group.assignor
-    if now is None or now == assignor:
-        return ()
-    cooperative = protocol_of(assignor) is RebalanceProtocol.COOPERATIVE
-    was_cooperative = now in assignor_names() and (
-        protocol_of(now) is RebalanceProtocol.COOPERATIVE
-    )
-    count = len(group.members)
-    dynamic = sum(member.group_instance_id is None for member in group.members)
-    cost = f"{count} restarts, {2 * dynamic} rebalances" + (
-        "" if dynamic == count else f": the {count - dynamic} static members make none"
-    )
-    taken = f"{now} assigns until the last member has both, then {assignor} does"
-    eager = "restarted members are eager; " if was_cooperative else ""
-    still = ", still eager" if cooperative else ""
-    ends = "only what moves stops from here on" if cooperative else f"only {assignor} is left"
-    lists = (f"{assignor},{now}", assignor)
-    notes = (f"{eager}{taken}{still}", ends)
-    return tuple(
-        f"rolling bounce {n}, partition.assignment.strategy={names}: {cost}; {note}"
-        for n, names, note in zip((1, 2), lists, notes, strict=True)
-    )

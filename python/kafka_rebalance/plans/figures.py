@@ -21,10 +21,16 @@ class Figures:
     `least_moves`         how few of them would have led to the best balance.
     `unavailable`         partitions that nobody reads in one round or more.
     `unavailable_rounds`  the same, each counted as often as there are such rounds.
+    `waiting`             partitions whose member is down without a rebalance: a static one that
+                          restarts, one in a lost rack until its session ends. They have no reader
+                          for that time, which is not a matter of rounds.
+    `leaderless`          partitions that lost all replicas with a rack: assigned, but not readable.
     `balance_*`           partitions a member: before the changes, after, and the best possible.
     `rack_share_*`        share of partitions whose reader is in a rack of one of their replicas,
                           of those for which both are known; None if there are none.
     `depends_on_ids`      whether members take part whose ids are made up.
+    `owns_nothing`        whether no member owns anything at the beginning, so that everything that
+                          is given out counts as a move (`GroupSpec.owning`).
     """
 
     rounds: int
@@ -32,6 +38,8 @@ class Figures:
     least_moves: int
     unavailable: int
     unavailable_rounds: int
+    waiting: int
+    leaderless: int
     balance_before: Balance
     balance_after: Balance
     balance_possible: Balance
@@ -39,6 +47,7 @@ class Figures:
     rack_share_after: float | None
     settled: bool
     depends_on_ids: bool
+    owns_nothing: bool
 
     def to_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__}

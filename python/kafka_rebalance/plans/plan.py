@@ -22,7 +22,7 @@ Mirror: `src/plans.rs`.
 >>> print(done.rounds[0].revoked)
 C1:
 C2: t[3]
-C2-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
+C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 """
 
 from collections import Counter
@@ -32,8 +32,9 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.changes import Change, change_from_text
-from kafka_rebalance.changes.kinds import Edited, Event, renamed
-from kafka_rebalance.changes.made_up import MadeUp
+from kafka_rebalance.changes.events import Edited, Event
+from kafka_rebalance.changes.kinds import renamed
+from kafka_rebalance.changes.made_up import MadeUp, Newcomer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import GroupSpec, TopicPartition
 from kafka_rebalance.ownership import Assignment
@@ -49,7 +50,8 @@ class Step:
 
     `before` and `after`: the group when the rounds begin, with what its members hold, and when
     they end. `origins` tells for members that were there when the plan began, maybe under another
-    id, the id that they had then.
+    id, the id that they had then. `waiting` are partitions whose member is down before any round,
+    `leaderless` those that lose all their replicas (see `changes.events.Edited`).
     """
 
     cause: str
@@ -58,14 +60,16 @@ class Step:
     rounds: tuple[Round, ...]
     settled: bool
     origins: dict[str, str]
+    waiting: tuple[TopicPartition, ...] = ()
+    leaderless: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
     """Every round from a group as it is to where the changes lead.
 
-    `possible` is what could have been reached from the beginning. `made_up` are the ids of members
-    that do not exist yet: the real ones will differ, and ids break ties (see `samples.py`).
+    `possible` is what could have been reached from the beginning. `newcomers` are the members that
+    do not exist yet: their real ids will differ, and ids break ties (see `samples.py`).
     """
 
     group: GroupSpec
@@ -73,8 +77,13 @@ class RebalancePlan:
     changes: tuple[Change, ...]
     steps: tuple[Step, ...]
     possible: Possible
-    made_up: tuple[str, ...]
+    newcomers: tuple[Newcomer, ...]
     engine: Engine
+
+    @property
+    def made_up(self) -> tuple[str, ...]:
+        """Member ids that the real ones will differ from."""
+        return tuple(newcomer.member_id for newcomer in self.newcomers)
 
     @property
     def final(self) -> GroupSpec:
@@ -107,6 +116,25 @@ class RebalancePlan:
         """Partitions that nobody reads in some round: in how many."""
         return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
 
+    @property
+    def waiting(self) -> tuple[TopicPartition, ...]:
+        """Partitions whose member is down for a while without a rebalance, each once."""
+        return tuple(dict.fromkeys(tp for step in self.steps for tp in step.waiting))
+
+    @property
+    def leaderless(self) -> tuple[TopicPartition, ...]:
+        """Partitions that lose all their replicas, each once."""
+        return tuple(dict.fromkeys(tp for step in self.steps for tp in step.leaderless))
+
+    @property
+    def knows_generation(self) -> bool:
+        """Whether the group's generation is known: else those of rounds count from 0."""
+        members = self.group.members
+        return any(
+            one is not None
+            for one in (self.group.generation_id, *(m.generation_id for m in members))
+        )
+
     def figures(self) -> Figures:
         unavailable = self.unavailable
         before, after = self.before, self.after
@@ -116,13 +144,16 @@ class RebalancePlan:
             least_moves=self.possible.least_moves,
             unavailable=len(unavailable),
             unavailable_rounds=sum(unavailable.values()),
+            waiting=len(self.waiting),
+            leaderless=len(self.leaderless),
             balance_before=before.balance,
             balance_after=after.balance,
             balance_possible=self.possible.balance,
             rack_share_before=rack_share(self.group, before),
             rack_share_after=rack_share(self.final, after),
             settled=self.settled,
-            depends_on_ids=bool(self.made_up),
+            depends_on_ids=bool(self.newcomers),
+            owns_nothing=not any(member.owned_partitions for member in self.group.members),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,11 +163,14 @@ class RebalancePlan:
             "assignor": self.assignor,
             "changes": [str(change) for change in self.changes],
             **self.figures().to_dict(),
-            "made_up": list(self.made_up),
+            "made_up": [
+                {"member_id": one.member_id, "name": one.name, "basis": one.basis.value}
+                for one in self.newcomers
+            ],
             "possible": self.possible.to_dict(),
             "topics_before": _balances(self.group, self.before),
             "topics_after": _balances(self.final, self.after),
-            "steps": [_step(step) for step in self.steps],
+            "steps": [_step(step, known=self.knows_generation) for step in self.steps],
             "assignment": self.after.to_dict(),
         }
 
@@ -172,7 +206,7 @@ def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
 def replay(
     group: GroupSpec, changes: tuple[Change, ...], engine: Engine, ids: MadeUp
 ) -> RebalancePlan:
-    """The same with a source of ids of the caller's choice."""
+    """Plays changes with a source of ids of the caller's choice."""
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
@@ -182,7 +216,7 @@ def replay(
         steps.append(_step_of(as_it_is, state, ids, origins, engine))
     for i, change in enumerate(changes):
         try:
-            events = renamed(change, ids.aliases).events(state)
+            events = renamed(change, ids).events(state)
             for event in events:
                 steps.append(_step_of(event, state, ids, origins, engine))
                 state, origins = steps[-1].after, steps[-1].origins
@@ -211,7 +245,16 @@ def _step_of(
     if edited.rebalances:
         assignor = edited.group.assignor or ""
         played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
-    return Step(event.cause, edited.group, played.group, played.rounds, played.settled, origins)
+    return Step(
+        event.cause,
+        edited.group,
+        played.group,
+        played.rounds,
+        played.settled,
+        origins,
+        edited.waiting,
+        edited.leaderless,
+    )
 
 
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
@@ -243,21 +286,23 @@ def _at(error: GroupError, i: int) -> GroupError:
     """An error of a change is named by its place in the list."""
     if error.path != "change":
         return error
-    return GroupError(f"changes[{i}]", error.problem)
+    return type(error)(f"changes[{i}]", error.problem)
 
 
 def _balances(group: GroupSpec, assignment: Assignment) -> dict[str, Any]:
     return {name: one.to_dict() for name, one in topic_balances(group, assignment).items()}
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step, *, known: bool) -> dict[str, Any]:
     return {
         "cause": step.cause,
         "settled": step.settled,
+        "waiting": [list(tp) for tp in step.waiting],
+        "leaderless": [list(tp) for tp in step.leaderless],
         "rounds": [
             {
                 "protocol": one.protocol.name.lower(),
-                "generation_id": one.generation_id,
+                "generation_id": one.generation_id if known else None,
                 **{
                     part: _non_empty(getattr(one, part))
                     for part in ("kept", "revoked", "gained", "withheld")

@@ -21,6 +21,7 @@ from kafka_rebalance.assignors.classic.claims import (
     settle,
 )
 from kafka_rebalance.assignors.classic.racks import Racks
+from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.model import GroupSpec, TopicPartition
 from kafka_rebalance.order import by_name, static_first
@@ -73,7 +74,7 @@ def _round_robin(group: GroupSpec, tp: TopicPartition) -> Iterator[str]:
         for partition, _ in enumerate([None] * counts[topic])
     ]
     answer = round_robin.assign(group)
-    circle = [member.member_id for member in static_first(group.members)]
+    circle = [member.member_id for member in static_first(members_in_order(group))]
     holder = _holder(answer, tp) or ""
     at = row.index(tp)
     yield (
@@ -219,8 +220,8 @@ def _general(build: _Watched, tp: TopicPartition, believed: str | None) -> Itera
     else:
         yield "general 3: it has no owner that could keep it"
     build.assign_unassigned(unassigned)
-    fixed = build.take_out_fixed()
-    if holder := _holder(fixed, tp):
+    build.take_out_fixed()
+    if holder := _holder(build.fixed, tp):
         yield from build.told
         yield f"general 5: {holder} takes no part in balancing: all that it has is its own"
         return

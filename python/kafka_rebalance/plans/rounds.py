@@ -4,11 +4,13 @@
     cooperative   everybody reads on while the leader assigns; who has lost something gives it up
                   and joins again, and the next round hands it out; settled when nobody lost any
 
-1. What the members send: what they hold, and in which generation they got it.
+1. Cooperative members give up partitions of topics that they left before they join, and claim the
+   rest of what they hold. Eager ones claim all that they were assigned last.
 2. The leader's assignor answers.
 3. The difference is what each keeps, gives up and gets.
 4. Nobody reads a partition during a round in which nobody holds it; eager members hold nothing.
-5. The answer is what the members hold from here on, in a new generation.
+5. The answer is what the members hold from here on, in a new generation. A cooperative member that
+   loses a part of its claims joins again.
 
 A cooperative group with racks may never settle: Kafka's assignor can move partitions although
 nothing changed. A state that comes again ends the play, unsettled. Mirror: `src/plans/rounds.rs`.
@@ -33,7 +35,7 @@ MOST_ROUNDS = 100
 class Round:
     """One rebalance.
 
-    `group`        what the leader was asked: the members with what they sent.
+    `group`        what the leader was asked: the members with what they claimed.
     `generation_id` the generation that it leads to.
     `held`         what they held when the round began; `delta` is the way to `assignment`.
     `withheld`     given up in this round, and assigned only in the next: by who gets it there.
@@ -91,13 +93,18 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
     while not settled and len(rounds) < MOST_ROUNDS:
         # 1.
         held = Assignment.owned(group)
-        sent = _forgetful(group) if starts_over else group
+        sent = group
+        if starts_over:
+            sent = _forgetful(group)
+        elif protocol is RebalanceProtocol.COOPERATIVE:
+            sent = _still_subscribed(group)
+        claimed = Assignment.owned(sent)
         # 2.
         assignment = assign(sent, assignor, engine=engine)
         # 3.
         delta = assignment - held
         # 4.
-        reading = held if protocol is RebalanceProtocol.COOPERATIVE else Assignment.of({})
+        reading = claimed if protocol is RebalanceProtocol.COOPERATIVE else Assignment.of({})
         generation_id = _next_generation(group)
         rounds.append(
             Round(
@@ -113,7 +120,8 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
         )
         # 5.
         group = _in_generation(group, generation_id, assignment)
-        settled = protocol is RebalanceProtocol.EAGER or not delta.revoked.partitions
+        loses = (assignment - claimed).revoked.partitions
+        settled = protocol is RebalanceProtocol.EAGER or not loses
         state = tuple(member.owned_partitions for member in group.members)
         if state in seen:
             break
@@ -127,8 +135,22 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
 
 
 def _forgetful(group: GroupSpec) -> GroupSpec:
-    members = tuple(replace(m, owned_partitions=(), generation_id=None) for m in group.members)
+    members = tuple(
+        replace(m, owned_partitions=(), generation_id=None, user_data_generation_id=None)
+        for m in group.members
+    )
     return group.edited(members=members)
+
+
+def _still_subscribed(group: GroupSpec) -> GroupSpec:
+    if all(tp.topic in m.topics for m in group.members for tp in m.owned_partitions):
+        return group
+    members = []
+    for member in group.members:
+        topics = frozenset(member.topics)
+        owned = tuple(tp for tp in member.owned_partitions if tp.topic in topics)
+        members.append(replace(member, owned_partitions=owned))
+    return group.edited(members=tuple(members))
 
 
 def _without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartition, ...]:
@@ -152,7 +174,12 @@ def _next_generation(group: GroupSpec) -> int:
 
 def _in_generation(group: GroupSpec, generation_id: int, assignment: Assignment) -> GroupSpec:
     members = tuple(
-        replace(m, owned_partitions=assignment[m.member_id], generation_id=generation_id)
+        replace(
+            m,
+            owned_partitions=assignment[m.member_id],
+            generation_id=generation_id,
+            user_data_generation_id=None,
+        )
         for m in group.members
     )
     return group.edited(members=members, generation_id=generation_id)

@@ -1,9 +1,13 @@
 """A Connect round as text of at most 100 columns."""
 
+from collections.abc import Iterable
 from itertools import groupby
 
 from kafka_rebalance.assignors.connect import RoundAnswer, Work
 from kafka_rebalance.assignors.connect.idle import backing_off, idle
+from kafka_rebalance.assignors.connect.work import task_key
+from kafka_rebalance.order import name_key
+from kafka_rebalance.sources.connect_draws import Item, Variation, Varying
 
 from .names import runs
 
@@ -42,6 +46,41 @@ def round_text(
     return "\n".join(lines)
 
 
+def variation_text(found: Variation) -> str:
+    """What of a prediction is not sure, because it was read through REST."""
+    told = "REST does not tell in which order a worker took up its work, nor the workers' ids."
+    if not found.varying and found.rounds[0] == found.rounds[1]:
+        return f"{told}\nThe rounds above do not depend on them: equal in {found.draws} draws."
+    lines = [told, f"In {found.draws} draws of them the rounds above differ:"]
+    least, most = found.rounds
+    if least != most:
+        lines.append(f"  there are {least} to {most} rounds; only the first {least} are compared")
+    for number, of_round in groupby(found.varying, key=lambda one: one.round):
+        lines.append(f"  round {number}")
+        lines += [f"    {_varying_text(one)}" for one in of_round]
+    return "\n".join(lines)
+
+
+def _varying_text(one: Varying) -> str:
+    count = str(one.least) if one.least == one.most else f"{one.least} to {one.most}"
+    text = f"{_fold(one.worker, _WIDTH // 3)} {one.does} {count}: "
+    if one.sure:
+        text += f"{items_text(one.sure)}, and "
+    left = [each - len(one.sure) for each in (one.least, one.most)]
+    some = str(left[0]) if left[0] == left[1] else f"{left[0]} to {left[1]}"
+    text += f"{some} of {items_text(one.maybe)}"
+    room = _WIDTH - 4
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def items_text(items: Iterable[Item]) -> str:
+    """`c, d[0-3, 7]`: connectors, then tasks by connector."""
+    items = list(items)
+    connectors = sorted((one for one in items if isinstance(one, str)), key=name_key)
+    tasks = sorted((one for one in items if not isinstance(one, str)), key=task_key)
+    return _names(Work(tuple(connectors), tuple(tasks)))
+
+
 def _changes(answer: RoundAnswer, before: RoundAnswer | None) -> list[str]:
     if before is None:
         return []
@@ -65,11 +104,15 @@ def _balance(answer: RoundAnswer) -> str:
     )
 
 
-def _summary(work: Work) -> str:
+def _names(work: Work) -> str:
     parts = [*work.connectors]
     for connector, tasks in groupby(work.tasks, key=lambda task: task.connector):
         parts.append(f"{connector}[{runs([task.task for task in tasks])}]")
-    text = ", ".join(parts)
+    return ", ".join(parts)
+
+
+def _summary(work: Work) -> str:
+    text = _names(work)
     counts = f"{len(work.connectors)} connectors, {len(work.tasks)} tasks"
     room = _WIDTH - len(counts) - 14
     return f"{counts}: {text if len(text) <= room else text[: room - 1] + '…'}"

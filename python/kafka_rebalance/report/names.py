@@ -69,5 +69,10 @@ def runs(numbers: Iterable[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
 
 
+def counted(number: int, noun: str) -> str:
+    """1 member, 2 members."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def share_text(share: float | None) -> str:
     return "-" if share is None else f"{share:.0%}"

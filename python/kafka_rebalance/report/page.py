@@ -8,8 +8,8 @@ from string import Template
 from kafka_rebalance.plans import RebalancePlan, Round
 
 from .grid import Cell, Grid, grid_of
-from .names import partitions_text, share_text, shortened
-from .plan import member_names, spread_text
+from .names import counted, partitions_text, share_text, shortened
+from .plan import generation_text, keep_theirs, member_names, spread_text, step_notes
 
 _MOST_CELLS = 40_000
 _LOOK = {Cell.KEPT: ("kept", ""), Cell.LOST: ("lost", "−"), Cell.GAINED: ("gained", "+")}
@@ -26,10 +26,10 @@ def plan_page(plan: RebalancePlan) -> str:
         parts.append('<p class="note">Too large for a grid; the rounds have everything.</p>')
     for step in plan.steps:
         cause = escape(shortened(step.cause, names))
-        if not step.rounds:
-            parts.append(f"<h2>{cause}</h2>")
+        parts += [f"<h2>{cause}{escape(note)}</h2>" for note in step_notes(step)]
         for number, one in enumerate(step.rounds, 1):
-            parts.append(_round(f"{cause}, round {number}", one, names))
+            title = f"{cause}, round {number} ({one.protocol.name.lower()})"
+            parts.append(_round(f"{title}, generation {generation_text(plan, one)}", one, names))
     if plan.made_up:
         parts.append(
             '<p class="note">* made-up id: the broker will choose another, and ids break ties.</p>'
@@ -56,6 +56,12 @@ def _figures(plan: RebalancePlan) -> str:
         ("rebalances", "", str(one.rounds) if one.settled else f"{one.rounds}, unsettled", ""),
         ("partitions without a reader for a round or more", "", str(one.unavailable), ""),
     ]
+    for what, count in (
+        ("partitions that wait while their member is down", one.waiting),
+        ("partitions without a leader", one.leaderless),
+    ):
+        if count:
+            rows.append((what, "", str(count), ""))
     cells = "".join(
         "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
         for row, tag in zip(rows, ["th", *["td"] * len(rows)], strict=False)
@@ -109,9 +115,10 @@ def _round(title: str, one: Round, names: dict[str, str]) -> str:
     heads = "".join(
         f"<th>{head}</th>" for head in ("member", "keeps", "gives up", "gets", "has to wait for")
     )
+    quiet = len(one.group.members) - len(rows)
     table = f'<table class="round"><tr>{heads}</tr>{"".join(rows)}</table>' if rows else ""
     return (
-        f"<h2>{title} ({one.protocol.name.lower()}), generation {one.generation_id}</h2>\n"
-        f"<p>{len(one.unavailable)} partitions without a reader in this round; "
-        f"{len(one.group.members) - len(rows)} members keep what they have.</p>\n{table}"
+        f"<h2>{title}</h2>\n"
+        f"<p>{counted(len(one.unavailable), 'partition')} without a reader in this round"
+        f"{'; ' + keep_theirs(quiet) if quiet else ''}.</p>\n{table}"
     )

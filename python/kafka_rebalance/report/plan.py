@@ -3,16 +3,18 @@
 import textwrap
 from collections.abc import Sequence
 
+from kafka_rebalance.changes.made_up import Basis
 from kafka_rebalance.model import TopicPartition
 from kafka_rebalance.ownership import Balance
-from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, explain
+from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step, explain
 
-from .names import cut, partitions_text, share_text, short_names, shortened
+from .names import counted, cut, partitions_text, share_text, short_names, shortened
 from .tables import print_table
 
 _MOST_ROWS = 20
 _MOST_ROUNDS = 6
 _MOST_CHARACTERS = 34
+_MOST_NAMED = 60
 
 
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
@@ -24,19 +26,20 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     names = member_names(plan)
     told = 0
     for step in plan.steps:
-        if not step.rounds:
-            print(f"{shortened(step.cause, names)}\n")
+        cause = shortened(step.cause, names)
+        notes = step_notes(step)
+        for note in notes:
+            print_wrapped(f"{cause}{note}")
+        if notes:
+            print()
         for number, one in enumerate(step.rounds, 1):
             told += 1
             if told <= _MOST_ROUNDS or everything:
-                _print_round(
-                    f"{shortened(step.cause, names)}, round {number}",
-                    one,
-                    names,
-                    everything=everything,
-                )
+                heading = f"{cause}, round {number} ({one.protocol.name.lower()})"
+                heading += f", generation {generation_text(plan, one)}"
+                _print_round(heading, one, names, everything=everything)
     if told > _MOST_ROUNDS and not everything:
-        print(f"… and {told - _MOST_ROUNDS} rounds more (--all shows them)\n")
+        print(f"… and {counted(told - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
     if not plan.settled:
         print("It never settles: a state comes again, and partitions move round for ever.\n")
     _print_ids(plan, samples, names)
@@ -64,15 +67,30 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
         rows.append(("read in a replica's rack", *map(share_text, shares), ""))
     rows.append(("moves", "", str(figures.moves), str(figures.least_moves)))
     print_table(("", "before", "after", "possible"), rows)
-    print(f"{_count(figures.rounds, 'rebalance')}; {_silent(figures)}")
+    print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
+    if figures.owns_nothing:
+        print_wrapped(
+            "Nobody owns anything at the beginning, so that everything given out counts as a move: "
+            "owned_partitions says who has what (in Python GroupSpec.owning)."
+        )
     if figures.balance_after.stddev > figures.balance_possible.stddev:
         print("Not as even as possible, since")
         for reason in plan.possible.reasons()[:5]:
             print(f"  {reason}")
     elif figures.moves > figures.least_moves:
         more = figures.moves - figures.least_moves
-        print(f"{_count(more, 'move')} more than needed for that balance")
+        print(f"{counted(more, 'move')} more than needed for that balance")
     print()
+
+
+def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
+    """Prints a sentence in lines of at most 100 columns; all but the first have `more` in front."""
+    then = indent + more
+    print(
+        textwrap.fill(
+            text, 100, initial_indent=indent, subsequent_indent=then, break_on_hyphens=False
+        )
+    )
 
 
 def spread_text(balance: Balance) -> str:
@@ -81,12 +99,56 @@ def spread_text(balance: Balance) -> str:
 
 
 def _silent(figures: Figures) -> str:
-    if not figures.unavailable:
-        return "every partition has a reader all the time"
-    text = f"{_count(figures.unavailable, 'partition')} without a reader for a round"
-    if figures.unavailable_rounds > figures.unavailable:
-        text += f" or more ({figures.unavailable_rounds} partition-rounds)"
-    return text
+    """What nobody reads, and when."""
+    parts = []
+    if figures.waiting and not figures.rounds:
+        parts.append("nothing moves")
+    if figures.unavailable:
+        text = f"{counted(figures.unavailable, 'partition')} without a reader for a round"
+        if figures.unavailable_rounds > figures.unavailable:
+            text += f" or more ({figures.unavailable_rounds} partition-rounds)"
+        parts.append(text)
+    if figures.waiting:
+        parts.append(f"{waits(figures.waiting)} while {its(figures.waiting)} member is down")
+    if figures.leaderless:
+        parts.append(f"{counted(figures.leaderless, 'partition')} without a leader")
+    return "; ".join(parts) or "every partition has a reader all the time"
+
+
+def waits(partitions: int) -> str:
+    """1 partition waits, 2 partitions wait."""
+    return f"{counted(partitions, 'partition')} wait{'s' if partitions == 1 else ''}"
+
+
+def its(number: int) -> str:
+    return "its" if number == 1 else "their"
+
+
+def step_notes(step: Step) -> list[str]:
+    """What is to be said of a step beside its rounds, each to follow the step's cause."""
+    notes = []
+    if step.waiting and step.rounds:
+        notes.append(
+            f": {waits(len(step.waiting))} until the sessions of the members there time out (45 s "
+            "by default), and only then the group rebalances"
+        )
+    elif step.waiting:
+        notes.append(f"; {waits(len(step.waiting))} for it, without a reader while it is down")
+    if step.leaderless:
+        lost = partitions_text(step.leaderless, _MOST_NAMED)
+        notes.append(
+            f": {counted(len(step.leaderless), 'partition')} without a leader, all known replicas "
+            f"were there: {lost}. Assigned all the same, but nobody can read "
+            f"{'it' if len(step.leaderless) == 1 else 'them'}"
+        )
+    if not step.rounds and not notes:
+        notes.append("" if "no rebalance" in step.cause else ": no rebalance")
+    return notes
+
+
+def generation_text(plan: RebalancePlan, one: Round) -> str:
+    """Its number, or how many later than now where that is not known."""
+    return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
 
 
 def member_names(plan: RebalancePlan) -> dict[str, str]:
@@ -117,17 +179,18 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
     shown = rows if everything else rows[:_MOST_ROWS]
     withheld = any(row[4] for row in rows)
     columns = ["member", "keeps", "gives up", "gets", "has to wait for"][: 5 if withheld else 4]
-    print(f"{title} ({one.protocol.name.lower()}), generation {one.generation_id}")
+    print(title)
     if shown:
         print_table(columns, [row[: len(columns)] for row in shown], left=(2, 3, 4))
     notes = []
     if len(rows) > len(shown):
-        notes.append(f"{len(rows) - len(shown)} members more change (--all shows them)")
-    if quiet:
+        more = len(rows) - len(shown)
         notes.append(
-            "1 member keeps what it has" if quiet == 1 else f"{quiet} members keep what they have"
+            f"{counted(more, 'member')} more change{'s' if more == 1 else ''} (--all shows them)"
         )
-    silent = _count(len(one.unavailable), "partition")
+    if quiet:
+        notes.append(keep_theirs(quiet))
+    silent = counted(len(one.unavailable), "partition")
     notes.append(
         f"{silent} without a reader in this round"
         if one.unavailable
@@ -136,31 +199,77 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
     print(f"  {'; '.join(notes)}\n")
 
 
+def keep_theirs(members: int) -> str:
+    return f"{members} members keep what they have" if members > 1 else "1 member keeps what it has"
+
+
 def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, str]) -> None:
-    if not plan.made_up:
+    if not plan.newcomers:
         return
-    ids = _count(len(plan.made_up), "id")
-    print(f"* {ids} made up: the broker will choose others, and ids break ties.")
+    made = len(plan.newcomers)
+    others = "another" if made == 1 else "others"
+    print(f"* {counted(made, 'id')} made up: the broker will choose {others}, and ids break ties.")
+    for line in _assumed(plan):
+        print_wrapped(line, "  ")
     if samples is None or not samples.draws:
         return
     moved = sorted(samples.moved.values())
     depends = samples.depends
-    print(
-        f"  In {_count(samples.draws, 'draw')} of other ids "
-        + (
-            f"{len(depends)} of {len(moved)} partitions end elsewhere in some:"
-            if depends
-            else "every partition ends in the same place (new members are alike)."
+    varied = "the names in front and the UUIDs" if samples.varied else "the UUIDs"
+    if not depends:
+        print_wrapped(
+            f"In {counted(samples.draws, 'draw')} of {varied} every partition ends in the same "
+            "place (new members are alike).",
+            "  ",
         )
+        return
+    low, high = min(samples.moves), max(samples.moves)
+    print_wrapped(
+        f"In {counted(samples.draws, 'draw')} of {varied} there are "
+        f"{f'{low} to ' if low < high else ''}{counted(high, 'move')}, and {len(depends)} of "
+        f"{counted(len(moved), 'partition')} end elsewhere in some:",
+        "  ",
     )
     for tp in sorted(depends)[:_MOST_ROWS]:
         ends = ", ".join(
             f"{names.get(member_id, member_id)} {count}"
             for member_id, count in samples.ends[tp].most_common(4)
         )
-        print(f"  {tp}: moves in {samples.moved[tp]} of {samples.draws}; ends with {ends}")
+        more = len(samples.ends[tp]) - 4
+        if more > 0:
+            ends += f", {counted(more, 'other')}"
+        print_wrapped(
+            f"{tp}: moves in {samples.moved[tp]} of {samples.draws}; ends with {ends}", "  "
+        )
     if len(depends) > _MOST_ROWS:
         print(f"  … and {len(depends) - _MOST_ROWS} more (--json has all)")
+
+
+_ASSUMED = {
+    Basis.COUNTED: "{} is the next in the others' count, a guess: {} says otherwise",
+    Basis.COPIED: "{} is that of the member it is like, a guess: {} says otherwise",
+    Basis.SHARED: "{} is that of all others, assumed: {} says otherwise",
+}
+
+
+def _assumed(plan: RebalancePlan) -> list[str]:
+    """Where the names of the newcomers come from, a sentence for each way."""
+    lines = []
+    for basis, text in _ASSUMED.items():
+        for is_static in (False, True):
+            called = [
+                one.name
+                for one in plan.newcomers
+                if one.basis is basis and one.is_static == is_static
+            ]
+            if not called:
+                continue
+            kind, option = ("instance", "instance-id=") if is_static else ("client", "client-id=")
+            first = f"The {kind} id {called[0]}"
+            if called[-1] != called[0]:
+                first += f" to {called[-1]}"
+            lines.append(text.format(first, f"{option} in add-members") + ".")
+    return lines
 
 
 def print_explanation(plan: RebalancePlan, tp: TopicPartition) -> None:
@@ -201,7 +310,3 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
             for group_id, assignor, one in rows
         ],
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -80,7 +80,7 @@ def _settlings(runs: Mapping[str, Run]) -> str:
 def _key() -> str:
     return (
         '<p class="key"><span class="held"></span>held, by the member named in it'
-        '<span class="stuck"></span>held by a member that is stuck'
+        '<span class="stuck"></span>held, but stuck: the member, or its broker is away'
         '<span class="gap"></span>nobody works on it'
         '<span class="cut"></span>a quiet time, cut short. '
         "Rest the pointer on a bar for its times.</p>"

@@ -23,7 +23,7 @@ def print_table(
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for i, column in enumerate(columns):
         justify: Literal["left", "right"] = "left" if i == 0 or i in left else "right"
-        table.add_column(column, justify=justify, overflow="fold")
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=i == 0)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     console = Console(highlight=False)

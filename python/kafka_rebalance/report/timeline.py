@@ -21,7 +21,7 @@ class Look(Enum):
     """What a bar means."""
 
     HELD = "held"
-    STUCK = "held by a member that is stuck"
+    STUCK = "held, but stuck: the member, or its broker is away"
     GAP = "nobody works on it"
 
 

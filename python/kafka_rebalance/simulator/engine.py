@@ -25,11 +25,13 @@ from kafka_rebalance.coordinator import (
     Response,
     Transition,
 )
-from kafka_rebalance.model import Topic, TopicPartition
+from kafka_rebalance.model import TopicPartition
 
 from .broker import Broker
+from .cluster import Cluster
 from .events import (
     Arrive,
+    Back,
     Event,
     Loading,
     PollNow,
@@ -45,6 +47,7 @@ from .events import (
 from .herders import Herders
 from .holds import Holds
 from .journal import Entry
+from .metadata import Metadata
 from .network import Wire
 from .process import Process
 from .rebalances import Rebalances
@@ -52,7 +55,7 @@ from .run import Absence, Run
 from .scenario import Happening, Kind, MemberConfig, Scenario
 
 _BROKER = "broker"
-_START_UP_MS = 10_000  # who starts so soon after the first ones starts with them
+START_UP_MS = 10_000  # who starts so soon after the first ones starts with them
 
 
 class Simulation:
@@ -67,7 +70,7 @@ class Simulation:
         self._heap: list[tuple[int, int, Event]] = []
         self._sequence = count()
         self._holds = Holds()
-        self._topics = {name: plan.partitions for name, plan in scenario.topics.items()}
+        self._cluster = Cluster(scenario, self._holds)
         self._processes = {
             plan.name: Process(
                 plan, str(scenario.seed), self._holds, self._phase(plan.work.process_ms), journal
@@ -80,11 +83,15 @@ class Simulation:
         self._crashed: dict[str, str] = {}
         self._absences: list[Absence] = []
         self._down_since: dict[str, int] = {}
+        self._absences_of_coordinator = 0  # that overlap
         self._pending: dict[tuple[str, type], int] = {}  # the next Wake and Poll of a process
         self._tick_at: int | None = None
         self._rebalances = Rebalances()
         self._broker = Broker(
             scenario.broker, new_id(scenario), self._watch, self._respond, self._append, journal
+        )
+        self._metadata = Metadata(
+            self._cluster, self._processes, self._rng, self._pending, self._tell_news, self._arm
         )
         self._herders = Herders(
             scenario, self._processes, self._holds, self._wire, self._push, self._arm
@@ -100,11 +107,6 @@ class Simulation:
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
         """Plays to the end; `progress` is told the time now and then."""
-        wanted = {topic for plan in self.scenario.members for topic in plan.topics}
-        for name, partitions in self._topics.items():
-            # Nobody is missed where nobody wants to read.
-            for number in range(partitions if name in wanted else 0):
-                self._holds.appear(f"{name}-{number}", 0)
         while self._heap and self._heap[0][0] <= self.scenario.until_ms:
             self.now_ms, _, event = heapq.heappop(self._heap)
             self.events += 1
@@ -125,14 +127,15 @@ class Simulation:
                 self._broker.receive(send.node_id, received, name, self.now_ms)
                 if isinstance(send.request, JoinGroup) and send.request.group_instance_id:
                     self._wake_replaced()
-            case Reply(name, incarnation, request_id, response):
-                self._tell(name, incarnation, m.Answered(request_id, response))
+            case Reply():
+                self._answer(event)
             case Wake(name, incarnation):
                 if self._is_due(name, Wake):
                     self._tell(name, incarnation, m.Tick())
             case PollNow(name, incarnation):
                 if self._is_due(name, PollNow):
                     self._wake_up(self._processes[name])
+                    self._metadata.match_anew(self._processes[name], self.now_ms)
                     self._tell(name, incarnation, m.Poll(self._positions(name)))
             case Read(name, incarnation, news):
                 self._wake_up(self._processes[name])
@@ -147,32 +150,52 @@ class Simulation:
             case Request():
                 self._herders.ask(event)
             case Refresh(name, incarnation):
-                self._refresh(name, incarnation)
+                if self._is_due(name, Refresh):
+                    self._metadata.refresh(self._processes[name], incarnation, self.now_ms)
             case TickNow():
                 if self._tick_at == self.now_ms:
                     self._tick_at = None
                     self._broker.tick(self.now_ms)
             case Appended():
                 self._broker.appended(event, self.now_ms)
+            case Back(happening):
+                self._cluster.come_back(happening, self.now_ms)
+                self._metadata.refresh_soon(self.now_ms)
             case Loading():
-                self._broker.take_node(self.now_ms)
-                for member_id in sorted(self._silent):
-                    self._say_silent(member_id, self.now_ms)  # sessions start anew
+                self._load()
             case Happening():
                 self._happen(event)
+
+    def _answer(self, event: Reply) -> None:
+        """A response is there, and read at once or with the application's next poll."""
+        process, response = self._processes[event.process], event.response
+        if process.incarnation == event.incarnation:
+            member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
+            at = process.reads_at_ms(self.now_ms)
+            if at > self.now_ms:
+                # The group may go on without a member that sends no heartbeats before it reads.
+                self._say_silent(member_id, self.now_ms)
+                self._push(at, event)
+                return
+            if member_id in self._silent and not process.frozen_until_ms:
+                self._silent.discard(member_id)
+                self._broker.heard(self.scenario.group_id, member_id, self.now_ms)
+                process.owes_heartbeat = True
+            if isinstance(response, JoinGroupResponse):
+                self._metadata.learn_topics(process, response, self.now_ms)
+        self._tell(event.process, event.incarnation, m.Answered(event.request_id, response))
 
     def _happen(self, event: Happening) -> None:
         process = self._processes.get(event.member)
         match event.kind:
+            case Kind.CREATE_TOPIC:
+                self._cluster.create(event.topic, self.now_ms)
             case Kind.GROW:
-                wanted = any(event.topic in one.plan.topics for one in self._processes.values())
-                for number in range(self._topics[event.topic], event.partitions if wanted else 0):
-                    self._holds.appear(f"{event.topic}-{number}", self.now_ms)
-                self._topics[event.topic] = max(self._topics[event.topic], event.partitions)
+                self._cluster.grow(event.topic, event.partitions, self.now_ms)
+            case Kind.AWAY:
+                self._lose_broker(event)
             case Kind.MOVE:
-                self._broker.leave_node(self.now_ms)
-                self._push(self.now_ms + event.for_ms, Loading())
-                self._wake_all()
+                self._move(event.for_ms)
             case Kind.CREATE | Kind.DELETE:
                 self._herders.ask(Request(event))
         if process is None:
@@ -199,6 +222,35 @@ class Simulation:
                 until = self.now_ms + event.for_ms
                 process.frozen_until_ms = max(process.frozen_until_ms, until)
                 self._get_stuck(process, process.frozen_until_ms)
+
+    def _move(self, for_ms: int) -> None:
+        """Nobody coordinates for so long, then another does."""
+        if not self._absences_of_coordinator:
+            self._broker.leave_node(self.now_ms)
+        self._absences_of_coordinator += 1
+        self._push(self.now_ms + for_ms, Loading())
+        self._wake_all()
+
+    def _load(self) -> None:
+        """The last absence of a coordinator is over: sessions start anew."""
+        self._absences_of_coordinator -= 1
+        if not self._absences_of_coordinator:
+            self._broker.take_node(self.now_ms)
+            for member_id in sorted(self._silent):
+                self._say_silent(member_id, self.now_ms)
+
+    def _lose_broker(self, event: Happening) -> None:
+        back = self.now_ms + event.for_ms
+        self._cluster.leave(event, self.now_ms)
+        self._push(back, Back(event))
+        if event.coordinates:
+            self._move(event.for_ms)
+        if self._cluster.is_reachable():
+            self._metadata.refresh_soon(self.now_ms)  # who was connected to it asks another
+        dark = set(self._cluster.led(event))
+        for process in self._processes.values():
+            if dark and dark.issuperset(process.held):
+                self._absences.append(Absence(process.name, self.now_ms, back))
 
     def _close(self, process: Process) -> None:
         """A static member says nothing, and a LeaveGroup may be lost."""
@@ -228,10 +280,15 @@ class Simulation:
         if isinstance(member, m.Worker):
             self._tell(name, incarnation, self._herders.config.newest())
             return
-        self._tell(name, incarnation, m.MetadataUpdated(self._metadata()))
-        self._tell(name, incarnation, m.Subscribe(process.plan.topics))
-        age = member.config.metadata_max_age_ms
-        self._push(self.now_ms + 1 + self._rng.randrange(age), Refresh(name, incarnation))
+        self._tell(name, incarnation, m.MetadataUpdated(self._cluster.metadata(self.now_ms)))
+        pattern = process.plan.pattern
+        wants = m.SubscribePattern(pattern) if pattern else m.Subscribe(process.plan.topics)
+        self._tell(name, incarnation, wants)
+        self._metadata.start(process, self.now_ms)
+
+    def _tell_news(self, process: Process, news: m.MetadataUpdated) -> None:
+        self._wake_up(process)
+        self._tell(process.name, process.incarnation, news)
 
     def _tell(self, name: str, incarnation: int, event: m.MemberEvent) -> None:
         """An event of a process, unless it is another process by now."""
@@ -279,6 +336,8 @@ class Simulation:
             self._fall_silent(process)
             self._down_since[name] = self.now_ms
             process.stop(self.now_ms)
+        elif isinstance(event, m.Answered) and isinstance(event.response, JoinGroupResponse):
+            self._metadata.refresh_early(process, self.now_ms)
         self._schedule(process)
 
     def _schedule(self, process: Process) -> None:
@@ -288,6 +347,7 @@ class Simulation:
             return
         wake, poll = member.next_deadline_ms(), process.poll_at_ms(self.now_ms)
         works = process.polls_from_ms <= self.now_ms and not process.frozen_until_ms
+        works = works and not process.owes_heartbeat
         if works and self._is_at_rest(member) and wake is not None and wake > self.now_ms:
             process.idle_since_ms = self.now_ms
             self._pending.pop((process.name, Wake), None)
@@ -304,7 +364,7 @@ class Simulation:
         if poll is not None:
             self._arm(poll, PollNow(process.name, process.incarnation))
 
-    def _arm(self, at: int, event: Wake | PollNow) -> None:
+    def _arm(self, at: int, event: Wake | PollNow | Refresh) -> None:
         key = (event.process, type(event))
         if self._pending.get(key) != at:
             self._pending[key] = at
@@ -400,23 +460,6 @@ class Simulation:
             self._tick_at = max(due, self.now_ms)
             self._push(self._tick_at, TickNow())
 
-    # Cluster --------------------------------------------------------------------------------------
-
-    def _metadata(self) -> tuple[Topic, ...]:
-        return tuple(Topic(name, partitions) for name, partitions in self._topics.items())
-
-    def _refresh(self, name: str, incarnation: int) -> None:
-        process = self._processes[name]
-        consumer = process.member
-        if process.incarnation != incarnation or not isinstance(consumer, m.Consumer):
-            return
-        metadata = self._metadata()
-        if consumer.sees(metadata):
-            self._wake_up(process)
-            self._tell(name, incarnation, m.MetadataUpdated(metadata))
-        age = consumer.config.metadata_max_age_ms
-        self._push(self.now_ms + age, Refresh(name, incarnation))
-
     def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
         """How far each partition has been read; a record a ms will do."""
         member = self._processes[name].member
@@ -432,7 +475,7 @@ class Simulation:
         starts = (
             Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             for plan in self.scenario.members
-            if plan.start_ms > first + _START_UP_MS
+            if plan.start_ms > first + START_UP_MS
         )
         return tuple(sorted((*self.scenario.happenings, *starts), key=lambda one: one.at_ms))
 
@@ -442,7 +485,7 @@ class Simulation:
         rates = {
             f"{name}-{number}": plan.records_per_second
             for name, plan in self.scenario.topics.items()
-            for number in range(self._topics[name])
+            for number in range(self._cluster.partitions.get(name, 0))
         }
         return Run(
             title=self.scenario.title,

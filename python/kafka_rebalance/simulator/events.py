@@ -3,7 +3,8 @@
     Arrive   a request comes to a node            Reply    a response comes to a process
     Wake     a member's deadline                  PollNow  its application polls
     TickNow  a deadline of the coordinator        Loading  another node has loaded the log
-    Refresh  a client's metadata is old           Unstuck  a pause is over
+    Refresh  a client asks for metadata           Unstuck  a pause is over
+    Back     a broker is back
     Read     a worker reads the configuration     Started  a connector runs
     Request  a client asks Connect's leader
 
@@ -107,6 +108,13 @@ class TickNow:
 
 
 @dataclass(frozen=True, slots=True)
+class Back:
+    """A broker that was away is back."""
+
+    happening: Happening
+
+
+@dataclass(frozen=True, slots=True)
 class Loading:
     """Another node takes the coordinator's place."""
 
@@ -123,6 +131,7 @@ Event = (
     | Request
     | TickNow
     | Loading
+    | Back
     | Appended
     | Happening
 )

@@ -31,7 +31,25 @@ members; a client creates and deletes connectors, each when the one before was a
     do = "create"                      # or "delete"
     connectors = "s*"
 
-Times are durations (`250ms`, `3s`, `5m`). Settings have Kafka's names; those in ms leave out `_ms`.
+A member may have `pattern = "orders-.*"` in place of `topics`. A topic may be created later, and a
+broker may be away:
+
+    [topics]
+    orders-eu = { partitions = 3, racks = [["a", "b"], ["b", "c"]] }    # of each one's replicas
+    [[happening]]
+    at = "1m"
+    do = "create-topic"                # it is not there before
+    topic = "orders-eu"
+    [[happening]]
+    at = "2m"
+    do = "away"                        # a broker; what it leads is read by nobody meanwhile
+    for = "20s"
+    topics = "orders*"                 # whose partitions it leads, else all; or rack = "b"
+    coordinates = false                # it is not the group's coordinator
+    unseen = "1s"                      # so long after that its metadata lack those topics
+
+Times are durations (`250ms`, `3s`, `5m`), each with its unit. Settings have Kafka's names; those in
+ms leave out `_ms`.
 Errors: GroupError with the field's path.
 """
 
@@ -58,7 +76,7 @@ _WORK = {
     "stop_cost": "stop_cost_ms",
     "cold": "cold_ms",
 }
-_PLAN = ("name", "count", "start", "every", "topics", "static", "parallel", *_WORK)
+_PLAN = ("name", "count", "start", "every", "topics", "pattern", "static", "parallel", *_WORK)
 _TOP = ("title", "seed", "until", "group_id", "broker", "network")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
 # What each kind of happening takes, besides `at` and `do`; what it cannot do without comes first
@@ -69,11 +87,14 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pause": (("members", "for"), ("every",)),
     "freeze": (("members", "for"), ("every",)),
     "bounce": (("members", "for"), ("every", "with")),
+    "create-topic": (("topic",), ()),
     "grow": (("topic", "partitions"), ()),
+    "away": (("for",), ("topics", "rack", "coordinates", "unseen")),
     "move": (("for",), ()),
     "create": (("connectors",), ()),
     "delete": (("connectors",), ()),
 }
+_OF_THE_GROUP = ("group_id", "group_instance_id", "client_rack", "partition_assignment_strategy")
 _MOST_MEMBERS = 100_000
 _MOST_CONNECTORS = 100_000
 
@@ -128,7 +149,7 @@ def from_dict(said: Mapping[str, Any]) -> Scenario:
     happenings = tuple(
         one
         for place, each in enumerate(reading.tables("happening", said.get("happening", [])))
-        for one in _happenings(f"happening[{place}]", each, members, connectors, until)
+        for one in _happenings(f"happening[{place}]", each, members, topics, connectors, until)
     )
     broker = reading.settings("broker", said.get("broker", {}), CoordinatorConfig)
     network = reading.settings("network", said.get("network", {}), Network)
@@ -149,7 +170,11 @@ def from_dict(said: Mapping[str, Any]) -> Scenario:
 def _topic(name: str, said: Any) -> TopicPlan:
     path = f"topics.{reading.text('topics', name)}"
     if isinstance(said, dict):
-        return reading.build(path, TopicPlan, reading.settings(path, said, TopicPlan))
+        plain = {key: value for key, value in said.items() if key != "racks"}
+        found = reading.settings(path, plain, TopicPlan)
+        if "racks" in said:
+            found["racks"] = reading.lists(f"{path}.racks", said["racks"])
+        return reading.build(path, TopicPlan, found)
     return reading.build(path, TopicPlan, {"partitions": reading.whole(path, said)})
 
 
@@ -182,11 +207,11 @@ def _group(
     """One table: as many members as it counts."""
     own = {key: value for key, value in said.items() if key not in _PLAN}
     config = reading.settings(path, own, of)
-    work = {_WORK[key]: reading.ms(f"{path}.{key}", said[key]) for key in _WORK if key in said}
+    work = _work(path, said)
     work["parallel"] = reading.whole(f"{path}.parallel", said.get("parallel", 1), 1)
     count = reading.whole(f"{path}.count", said.get("count", 1), 1, _MOST_MEMBERS)
-    start = reading.ms(f"{path}.start", said.get("start", 0))
-    every = reading.ms(f"{path}.every", said.get("every", 0))
+    start = reading.ms(f"{path}.start", said.get("start", "0s"))
+    every = reading.ms(f"{path}.every", said.get("every", "0s"))
     if "name" not in said:
         raise GroupError(f"{path}.name", "is missing")
     base = reading.text(f"{path}.name", said["name"])
@@ -196,28 +221,49 @@ def _group(
         raise GroupError(f"{path}.group_instance_id", problem)
     if is_static and of is WorkerConfig:
         raise GroupError(f"{path}.static", "Connect has no static membership")
-    wanted = reading.texts(f"{path}.topics", said.get("topics", list(topics)))
+    pattern = reading.text(f"{path}.pattern", said["pattern"]) if "pattern" in said else None
+    everything = list(topics) if pattern is None else []
+    wanted = reading.texts(f"{path}.topics", said.get("topics", everything))
     for name in wanted:
         if name not in topics:
             raise GroupError(f"{path}.topics", f"no topic {name!r} in [topics]")
-    if of is ConsumerConfig and not wanted:
+    if of is ConsumerConfig and not wanted and pattern is None:
         raise GroupError("topics" if not topics else f"{path}.topics", "there are none")
+    if of is WorkerConfig and pattern is not None:
+        raise GroupError(f"{path}.pattern", "Connect's workers subscribe to no topics")
     for number in range(count):
         name = f"{base}{number}" if count > 1 else base
         instance = {"group_instance_id": name} if is_static else {}
-        yield MemberPlan(
-            name=name,
-            config=reading.build(path, of, {**config, **instance}),
-            topics=wanted,
-            start_ms=start + number * every,
-            work=Work(**work),
-        )
+        plan = {
+            "name": name,
+            "config": reading.build(path, of, {**config, **instance}),
+            "topics": wanted,
+            "pattern": pattern,
+            "start_ms": start + number * every,
+            "work": Work(**work),
+        }
+        yield reading.build(path, MemberPlan, plan)
+
+
+def _work(path: str, said: Mapping[str, Any]) -> dict[str, int]:
+    return {_WORK[key]: reading.ms(f"{path}.{key}", said[key]) for key in _WORK if key in said}
+
+
+def member_settings(path: str, said: Mapping[str, Any]) -> tuple[ConsumerConfig, Work]:
+    """Settings of consumers that are told apart from a scenario; times have units."""
+    own = {key: value for key, value in said.items() if key not in _WORK}
+    for key in own:
+        if key in _OF_THE_GROUP:
+            raise GroupError(f"{path}.{key}", "is the group's; leave it out")
+    config = reading.build(path, ConsumerConfig, reading.settings(path, own, ConsumerConfig))
+    return config, Work(**_work(path, said))
 
 
 def _happenings(
     path: str,
     said: Mapping[str, Any],
     members: tuple[MemberPlan, ...],
+    topics: Mapping[str, TopicPlan],
     connectors: Mapping[str, int],
     until_ms: int,
 ) -> Iterator[Happening]:
@@ -230,8 +276,13 @@ def _happenings(
         if key not in said:
             raise GroupError(f"{path}.{key}", f"is missing; {do} needs it")
     at = reading.ms(f"{path}.at", said["at"])
-    for_ms = reading.ms(f"{path}.for", said.get("for", 0))
-    if do == "grow":
+    for_ms = reading.ms(f"{path}.for", said.get("for", "0s"))
+    if do == "create-topic":
+        topic = reading.text(f"{path}.topic", said["topic"])
+        happenings = [Happening(at_ms=at, kind=Kind.CREATE_TOPIC, topic=topic)]
+    elif do == "away":
+        happenings = [_away(path, said, at, for_ms, topics)]
+    elif do == "grow":
         topic = reading.text(f"{path}.topic", said["topic"])
         partitions = reading.whole(f"{path}.partitions", said["partitions"])
         one = Happening(at_ms=at, kind=Kind.GROW, topic=topic, partitions=partitions)
@@ -249,13 +300,31 @@ def _happenings(
     yield from happenings
 
 
+def _away(
+    path: str, said: Mapping[str, Any], at: int, for_ms: int, topics: Mapping[str, TopicPlan]
+) -> Happening:
+    """A broker, or a rack of them, is away."""
+    if "topics" in said and "rack" in said:
+        raise GroupError(f"{path}.rack", "does not go with topics; say one of the two")
+    led = _matching(path, said, "topics", list(topics)) if "topics" in said else ()
+    return Happening(
+        at_ms=at,
+        kind=Kind.AWAY,
+        for_ms=for_ms,
+        topics=tuple(led),
+        rack=reading.text(f"{path}.rack", said["rack"]) if "rack" in said else "",
+        coordinates=reading.flag(f"{path}.coordinates", said.get("coordinates", True)),
+        unseen_ms=reading.ms(f"{path}.unseen", said.get("unseen", "0s")),
+    )
+
+
 def _of_members(
     path: str, do: str, said: Mapping[str, Any], members: tuple[MemberPlan, ...]
 ) -> Iterator[Happening]:
     """What happens to members, one after another."""
     at = reading.ms(f"{path}.at", said["at"])
-    every = reading.ms(f"{path}.every", said.get("every", 0))
-    for_ms = reading.ms(f"{path}.for", said.get("for", 0))
+    every = reading.ms(f"{path}.every", said.get("every", "0s"))
+    for_ms = reading.ms(f"{path}.for", said.get("for", "0s"))
     plans = {one.name: one.config for one in members}
     for number, name in enumerate(_matching(path, said, "members", list(plans))):
         when = at + number * every

@@ -5,7 +5,8 @@
 
 Intervals are half-open, [from_ms, to_ms). A partition is held from the moment when its member can
 work on it (what it costs to start is over) until the moment when it stops. A member that is stuck
-holds its partitions, but works on none: for the gaps that is as if nobody held them.
+holds its partitions, but works on none, and nobody works on a partition whose broker is away: for
+the gaps that is as if nobody held them.
 """
 
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 
 class Hold(NamedTuple):
-    """One member held one partition; `is_stuck` where it did nothing with it."""
+    """One member held one partition; `is_stuck` where it could do nothing with it."""
 
     partition: str
     member: str
@@ -41,13 +42,18 @@ class _Open:
 
 
 class Holds:
-    """Getters: gaps. Inputs, in the order of time: appear, disappear, take, give, stick; finish."""
+    """Who holds what.
+
+    Getters: gaps. Inputs, in the order of time: appear, disappear, take, give, stick, darken;
+    finish.
+    """
 
     def __init__(self) -> None:
         # partition -> when it could be held: intervals, the last one open (None)
         self._there: dict[str, list[tuple[int, int | None]]] = {}
         self._open: dict[str, list[_Open]] = {}
         self._closed: list[Hold] = []
+        self._dark: set[str] = set()
 
     def appear(self, partition: str, now_ms: int) -> None:
         """A partition exists from now on."""
@@ -84,9 +90,19 @@ class Holds:
                     since = max(now_ms, one.from_ms)
                     holders[place] = _Open(member, one.generation_id, since, is_stuck)
 
+    def darken(self, partition: str, now_ms: int, *, is_dark: bool) -> None:
+        """Nobody can read a partition any more, whoever holds it; or its holders can again."""
+        holders = self._open.get(partition, [])
+        for place, one in enumerate(holders):
+            self._close(partition, one, now_ms)
+            since = max(now_ms, one.from_ms)
+            holders[place] = _Open(one.member, one.generation_id, since, one.is_stuck)
+        (self._dark.add if is_dark else self._dark.discard)(partition)
+
     def _close(self, partition: str, one: _Open, now_ms: int) -> None:
         if now_ms > one.from_ms:
-            held = (partition, one.member, one.generation_id, one.from_ms, now_ms, one.is_stuck)
+            is_stuck = one.is_stuck or partition in self._dark
+            held = (partition, one.member, one.generation_id, one.from_ms, now_ms, is_stuck)
             self._closed.append(Hold(*held))
 
     def finish(self, now_ms: int) -> list[Hold]:

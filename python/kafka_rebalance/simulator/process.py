@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.coordinator import SyncGroup
+from kafka_rebalance.coordinator import Heartbeat, SyncGroup
 from kafka_rebalance.member import (
     Assigned,
     Consumer,
@@ -52,6 +52,7 @@ class Process:
     frozen_until_ms: int = 0
     is_cold: bool = True  # it has not answered a JoinGroup yet
     idle_since_ms: int | None = None  # nothing is simulated since; its heartbeats are vouched for
+    owes_heartbeat: bool = False  # its session runs at the coordinator until the next one
     gave_up_in: int = -1  # the generation in which it gave something up, and so joins once more
     crashed: Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
@@ -89,7 +90,7 @@ class Process:
             self.member = Consumer(config, rng=rng)
         self.busy_until_ms = self.polls_from_ms = self.frozen_until_ms = 0
         self.idle_since_ms = self.crashed = None
-        self.is_cold = True
+        self.is_cold, self.owes_heartbeat = True, False
         self.started.clear()
         return self.member
 
@@ -134,6 +135,7 @@ class Process:
                     if self.is_cold and isinstance(request, SyncGroup):
                         at += self.plan.work.cold_ms
                         self.is_cold = False
+                    self.owes_heartbeat &= not isinstance(request, Heartbeat)
                     sends.append((at, effect))
                 case Fatal():
                     self.crashed = effect
@@ -165,11 +167,18 @@ class Process:
         if wanted is None:
             return None
         at = max(now_ms, wanted, self.busy_until_ms, self.polls_from_ms, self.frozen_until_ms)
+        return at if self.member.is_in_poll else self._end_of_batch_ms(at)
+
+    def reads_at_ms(self, now_ms: int) -> int:
+        """When the process reads an answer that has come: at its next poll, or at once."""
+        if not isinstance(self.member, Consumer) or not self.member.reads_in_poll:
+            return now_ms
+        return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
+
+    def _end_of_batch_ms(self, at: int) -> int:
+        """When the application polls, where it may be in the middle of its records."""
         process = self.plan.work.process_ms
-        if process and self.held:
-            # In the middle of its records: the next poll is at the end of the batch.
-            at += (self.phase_ms - at) % process
-        return at
+        return at + (self.phase_ms - at) % process if process and self.held else at
 
 
 def _gives_up(effects: list[MemberEffect]) -> bool:

@@ -3,6 +3,7 @@
 Errors: GroupError with the field's path, what is wrong with it, and what it should be.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_type_hints
@@ -14,6 +15,7 @@ T = TypeVar("T")
 
 _LONGEST_MS = 2**31 - 1  # Kafka's settings are int32
 _MOST = 2**31 - 1
+_NUMBER = re.compile(r"[0-9.]+")
 
 
 def known(path: str, said: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -70,9 +72,19 @@ def whole(path: str, said: Any, least: int = 0, most: int = _MOST) -> int:
     return said
 
 
+def lists(path: str, said: Any) -> tuple[tuple[str, ...], ...]:
+    """A list of lists of texts, not empty."""
+    if not isinstance(said, list) or not said:
+        raise GroupError(path, f"{said!r} is no list of lists of texts")
+    return tuple(texts(f"{path}[{place}]", one) for place, one in enumerate(said))
+
+
 def ms(path: str, said: Any) -> int:
-    """A duration, in ms."""
-    found = milliseconds(str(said)) if not isinstance(said, bool) else None
+    """A duration, in ms; a number alone could be of any unit, and is refused."""
+    is_number = isinstance(said, int | float) and not isinstance(said, bool)
+    if is_number or (isinstance(said, str) and _NUMBER.fullmatch(said)):
+        raise GroupError(path, f'{said!r} has no unit; write "{said}ms", "{said}s", "{said}m" …')
+    found = milliseconds(said) if isinstance(said, str) else None
     if found is None:
         raise GroupError(path, f"{said!r} is no duration; 250ms, 3s, 5m and 1h are")
     if found > _LONGEST_MS:

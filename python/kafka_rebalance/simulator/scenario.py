@@ -1,10 +1,11 @@
 """What is simulated: topics, members, a network, and what happens to them, as plain values.
 
-A scenario is written in Python with these classes, or in TOML (`toml.py`). Times in ms from its
+A scenario is written in Python with these classes, or in TOML (`files.py`). Times in ms from its
 start, half-open intervals, one seed for everything that is drawn.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -21,13 +22,17 @@ _MOST_PARTITIONS = 1_000_000
 class TopicPlan:
     """A topic, and how many records a second come to each of its partitions.
 
-    Errors: GroupError with the field.
+    `racks` are those of each partition's replicas, and begin again where there are more partitions;
+    None where nothing is known about them. Errors: GroupError with the field.
     """
 
     partitions: int
     records_per_second: float = 0.0
+    racks: tuple[tuple[str | None, ...], ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.racks == ():
+            raise GroupError("racks", "is empty; leave it out where replicas are not known")
         if not 1 <= self.partitions <= _MOST_PARTITIONS:
             problem = f"{self.partitions} is not within 1 to {_MOST_PARTITIONS}"
             raise GroupError("partitions", problem)
@@ -65,13 +70,34 @@ MemberConfig = ConsumerConfig | WorkerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberPlan:
-    """A member, started at `start_ms`: a consumer of `topics`, or a Connect worker."""
+    """A member, started at `start_ms`: a consumer, or a Connect worker.
+
+    A consumer subscribes to `topics`, or to all whose whole name matches `pattern`. Errors:
+    GroupError with the field.
+    """
 
     name: str
     config: MemberConfig
     topics: tuple[str, ...] = ()
+    pattern: str | None = None
     start_ms: int = 0
     work: Work = field(default_factory=Work)
+
+    def __post_init__(self) -> None:
+        if self.pattern is None:
+            return
+        if self.topics:
+            raise GroupError("pattern", "does not go with topics; say one of the two")
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            raise GroupError("pattern", f"{self.pattern!r} is no pattern: {error}") from None
+
+    def wants(self, topic: str) -> bool:
+        """Whether it subscribes to a topic, once that is there."""
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, topic) is not None
+        return topic in self.topics
 
 
 class Kind(Enum):
@@ -82,7 +108,9 @@ class Kind(Enum):
     START = "start"  # starts again, as a new process
     PAUSE = "pause"  # does not poll for `for_ms`, but its heartbeats go on
     FREEZE = "freeze"  # does nothing at all for `for_ms`
+    CREATE_TOPIC = "create-topic"  # `topic` is not there before
     GROW = "grow"  # `topic` gets `partitions` partitions in all
+    AWAY = "away"  # a broker is, for `for_ms`
     MOVE = "move"  # another broker coordinates, after `for_ms` of nobody
     CREATE = "create"  # a client creates `connectors`, each when the one before was accepted
     DELETE = "delete"  # a client deletes them, likewise
@@ -90,7 +118,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """Something happens at `at_ms`."""
+    """Something happens at `at_ms`.
+
+    A broker that is AWAY leads the partitions of `topics` (of all, if empty); of a `rack` only
+    those that have no replica elsewhere. Unless `coordinates` is False it is the group's
+    coordinator as well. When it is back its metadata lack those topics for `unseen_ms`.
+    """
 
     at_ms: int
     kind: Kind
@@ -100,12 +133,25 @@ class Happening:
     partitions: int = 0
     connectors: tuple[str, ...] = ()
     config: MemberConfig | None = None  # with which a member starts again
+    topics: tuple[str, ...] = ()
+    rack: str = ""
+    coordinates: bool = True
+    unseen_ms: int = 0
+
+    @property
+    def is_whole_cluster(self) -> bool:
+        """Whether no broker is left that leads anything."""
+        return self.kind is Kind.AWAY and not (self.topics or self.rack)
 
     def __str__(self) -> str:
         """In a few words: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
         match self.kind:
             case Kind.GROW:
                 return f"{self.topic} grows to {self.partitions}"
+            case Kind.CREATE_TOPIC:
+                return f"create {self.topic}"
+            case Kind.AWAY:
+                return f"rack {self.rack} is away" if self.rack else "a broker is away"
             case Kind.MOVE:
                 return "the coordinator moves"
             case Kind.CREATE | Kind.DELETE:
@@ -147,15 +193,20 @@ class Scenario:
                 raise GroupError(
                     f"connectors.{name}", f"is also the name of a task of {tasks[name]!r}"
                 )
-        known = {"member": names, "topic": self.topics, "connectors": self.connectors}
+        known: dict[str, Iterable[str | None]] = {
+            "member": names,
+            "topic": self.topics,
+            "topics": self.topics,
+            "connectors": self.connectors,
+            "rack": self._racks(),
+        }
         for place, one in enumerate(self.happenings):
             path = f"happenings[{place}]"
-            kind = _SUBJECT.get(one.kind, "member")
-            subjects = one.connectors if kind == "connectors" else (getattr(one, kind, ""),)
-            for subject in subjects if kind in known else ():
-                if subject not in known[kind]:
-                    what = kind.removesuffix("s")
-                    raise GroupError(f"{path}.{kind}", f"no {what} {subject!r}")
+            for kind, subjects in _subjects(one):
+                for subject in subjects:
+                    if subject not in known[kind]:
+                        what = _NOUNS.get(kind, kind.removesuffix("s"))
+                        raise GroupError(f"{path}.{kind}", f"no {what} {subject!r}")
             if not 0 <= one.at_ms <= self.until_ms:
                 raise GroupError(f"{path}.at", f"{one.at_ms} ms is not before the end")
         self._check_growth()
@@ -171,15 +222,28 @@ class Scenario:
                 problem = f"{plan.name} starts at {plan.start_ms} ms, after the end"
                 raise GroupError("members", problem)
 
+    def _racks(self) -> set[str | None]:
+        """All in which replicas are."""
+        lists = (racks for one in self.topics.values() for racks in one.racks or ())
+        return {rack for racks in lists for rack in racks}
+
     def _check_growth(self) -> None:
-        """Topics only grow."""
+        """Topics are created once, and then only grow."""
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
         in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
+        created = {one.topic for one in self.happenings if one.kind is Kind.CREATE_TOPIC}
         for place, one in in_order:
-            if one.kind is Kind.GROW:
+            path = f"happenings[{place}]"
+            if one.kind is Kind.CREATE_TOPIC:
+                if one.topic not in created:
+                    raise GroupError(f"{path}.topic", f"{one.topic!r} is created twice")
+                created.discard(one.topic)
+            elif one.kind is Kind.GROW:
+                if one.topic in created:
+                    raise GroupError(f"{path}.topic", f"{one.topic!r} is not created yet")
                 if one.partitions <= partitions[one.topic]:
                     problem = f"{one.partitions} are no more than there are; topics only grow"
-                    raise GroupError(f"happenings[{place}].partitions", problem)
+                    raise GroupError(f"{path}.partitions", problem)
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
@@ -206,7 +270,7 @@ class Scenario:
         names = ("range",) if eager else ("cooperative-sticky",)
         connect = "eager" if eager else "sessioned"
 
-        def change(one: MemberConfig) -> MemberConfig:
+        def change(one: MemberConfig, _: str) -> MemberConfig:
             if isinstance(one, WorkerConfig):
                 return replace(one, connect_protocol=connect)
             return replace(one, partition_assignment_strategy=names)
@@ -223,27 +287,47 @@ class Scenario:
 
     def with_static_members(self) -> "Scenario":
         """The same, with every member's name as its `group.instance.id`."""
-        members = []
-        for one in self.members:
-            if isinstance(one.config, WorkerConfig):
-                raise GroupError(f"members.{one.name}", "Connect has no static membership")
-            static = replace(one.config, group_instance_id=one.name)
-            members.append(replace(one, config=static))
-        return replace(self, members=tuple(members))
 
-    def _with_members(self, change: Callable[[MemberConfig], MemberConfig]) -> "Scenario":
-        members = tuple(replace(one, config=change(one.config)) for one in self.members)
+        def change(one: MemberConfig, name: str) -> MemberConfig:
+            if isinstance(one, WorkerConfig):
+                raise GroupError(f"members.{name}", "Connect has no static membership")
+            return replace(one, group_instance_id=name)
+
+        return self._with_members(change)
+
+    def with_dynamic_members(self) -> "Scenario":
+        """The same, with no member static; Connect's workers never are."""
+
+        def change(one: MemberConfig, _: str) -> MemberConfig:
+            return one if isinstance(one, WorkerConfig) else replace(one, group_instance_id=None)
+
+        return self._with_members(change)
+
+    def _with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
+        """The same with other settings, also of members that come back with settings of their own.
+
+        `change` is told the settings and the member's name.
+        """
+        members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
         happenings = tuple(
-            replace(one, config=change(one.config)) if one.config else one
+            replace(one, config=change(one.config, one.member)) if one.config else one
             for one in self.happenings
         )
         return replace(self, members=members, happenings=happenings)
 
 
-# What a happening is about, where it is not a member
-_SUBJECT = {
-    Kind.GROW: "topic",
-    Kind.MOVE: "",
-    Kind.CREATE: "connectors",
-    Kind.DELETE: "connectors",
-}
+_NOUNS = {"rack": "replica is in rack"}
+
+
+def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
+    """What a happening is about: (field, names), each of which has to be there."""
+    match one.kind:
+        case Kind.GROW | Kind.CREATE_TOPIC:
+            return [("topic", (one.topic,))]
+        case Kind.CREATE | Kind.DELETE:
+            return [("connectors", one.connectors)]
+        case Kind.AWAY:
+            return [("topics", one.topics), ("rack", (one.rack,) if one.rack else ())]
+        case Kind.MOVE:
+            return []
+    return [("member", (one.member,))]

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance import wire
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError, MissingExtra, WireError
+from kafka_rebalance.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
 
 BATCH = 200
 """Groups described before their lines are given: bounds the memory, not the answer."""
@@ -30,6 +31,20 @@ RETRY_S = 10.0
 
 _UNKNOWN_TOPIC, _INVALID_TOPIC = 3, 17
 _ABSENT_TOPIC = (_UNKNOWN_TOPIC, _INVALID_TOPIC)
+
+_OTHER_TYPES = {
+    "consumer": "the broker assigns it (KIP-848); kafka-consumer-groups.sh --describe --members "
+    "--verbose shows who owns what",
+    "share": "a share group, whose members share partitions record by record (KIP-932); "
+    "kafka-share-groups.sh --describe shows it",
+    "streams": "Kafka Streams, whose tasks the broker assigns (KIP-1071); kafka-streams-groups.sh "
+    "--describe shows it",
+}
+_OTHER_PROTOCOLS = {
+    "connect": "Kafka Connect's workers, which own connectors and tasks; kafka-rebalance connect "
+    "--url reads them",
+    "sr": "a Schema Registry's nodes, which own no partitions",
+}
 
 _Line = dict[str, Any]
 _A = TypeVar("_A")
@@ -68,10 +83,13 @@ def snapshot(
     `bootstrap_server` is "host:port", or several with commas. `configs` are settings of
     kafka-python's KafkaAdminClient: `security_protocol`, `sasl_mechanism`, `ssl_cafile`, ...
 
-    DescribeGroups does not tell the generation. Members that rejoined sent the one that they had
-    (in the subscription; sticky in its user data), so the group is now in the one after the newest
-    of these; in a later one, if a rebalance broke off in between. When no member sent one, as in a
+    DescribeGroups does not report the generation. Members that rejoined sent the one that they had
+    (in the subscription, or in the user data), so the group is now in the one after the newest of
+    these; in a later one, if a rebalance broke off in between. When no member sent one, as in a
     group that has only just formed, `generation_id` is null.
+
+    A member whose client is not Kafka's newest has `subscription_version` and `user_data`: what it
+    will send at the next rebalance is known from what it sent at the last one.
 
     Raises MissingExtra without kafka-python 3, ClusterError when the cluster cannot be read; both
     at the first line that is asked for.
@@ -202,23 +220,7 @@ class _Reader:
             raise GroupError(
                 "state", f"{group.group_state}, it is rebalancing: ask again when it is Stable"
             )
-        members = []
-        generations = []
-        for i, described in enumerate(group.members):
-            member, generation = _member(described, group.protocol_data, f"members[{i}]")
-            members.append(member)
-            if generation is not None:
-                generations.append(generation)
-        generation_id = 1 + max(generations) if generations else None
-        for member in members:
-            member["generation_id"] = generation_id
-        return {
-            "group_id": group.group_id,
-            "generation_id": generation_id,
-            "assignor": group.protocol_data,
-            "topics": [],
-            "members": members,
-        }
+        return described_line(group)
 
     def _complete(self, line: _Line) -> _Line:
         names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
@@ -253,13 +255,13 @@ def _fit(listed: _Listed | None) -> _Listed:
     if listed is None:
         raise _NotAssignedError("group_id", "no such group, or no right to describe it")
     if listed.group_type.lower() != "classic":
-        raise _NotAssignedError(
-            "group_type", f"{listed.group_type}, not classic: the broker assigns it (KIP-848)"
-        )
+        name = listed.group_type
+        why = _OTHER_TYPES.get(name.lower(), "the broker assigns it; no classic assignor does")
+        raise _NotAssignedError("group_type", f"{name}, not classic: {why}")
     if listed.protocol_type not in ("consumer", ""):
-        raise _NotAssignedError(
-            "protocol_type", f"{listed.protocol_type}, not consumer: its members own no partitions"
-        )
+        name = listed.protocol_type
+        why = _OTHER_PROTOCOLS.get(name, "its members own no partitions")
+        raise _NotAssignedError("protocol_type", f"{name}, not consumer: {why}")
     _occupied(listed.state)
     return listed
 
@@ -276,39 +278,82 @@ def _caught(function: Callable[[_A], _T], argument: _A) -> _T | GroupError:
         return error
 
 
-def _member(described: Any, assignor: str, at: str) -> tuple[_Line, int | None]:
-    """A member of the contract but for its generation, and the generation that it had before."""
-    subscription = _read(wire.decode_subscription, described.member_metadata, f"{at}.subscription")
-    # The coordinator keeps no bytes for a member that its leader gave nothing.
+def described_line(group: Any) -> _Line:
+    """A group as DescribeGroups answers it, as a contract line without its topics."""
+    assignor = group.protocol_data
+    sent = [_sent(one, assignor, f"members[{i}]") for i, one in enumerate(group.members)]
+    given = [_given(one, f"members[{i}]") for i, one in enumerate(group.members)]
+    generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
+    known = [generation for generation in generations if generation is not None]
+    generation_id = 1 + max(known) if known else None
+    return {
+        "group_id": group.group_id,
+        "generation_id": generation_id,
+        "assignor": assignor,
+        "leader_library": leader_library(given),
+        "topics": [],
+        "members": [
+            _member(one, assignment.partitions if assignment else (), generation_id)
+            for one, assignment in zip(sent, given, strict=True)
+        ],
+    }
+
+
+def _sent(described: Any, assignor: str, at: str) -> Member:
+    """The member as it was when it joined last."""
+    data = described.member_metadata
+    return wire.sent_member(
+        described.member_id,
+        _read(wire.decode_subscription, data, f"{at}.subscription"),
+        assignor,
+        group_instance_id=described.group_instance_id,
+        client_id=described.client_id,
+        client_host=described.client_host,
+    )
+
+
+def _given(described: Any, at: str) -> wire.AssignmentData | None:
+    """What its leader gave it; the coordinator keeps no bytes where that is nothing."""
     data = described.member_assignment
-    assigned = _read(wire.decode_assignment, data, f"{at}.assignment").partitions if data else ()
+    return _read(wire.decode_assignment, data, f"{at}.assignment") if data else None
+
+
+def leader_library(given: Iterable[wire.AssignmentData | None]) -> str | None:
+    """Whose assignor wrote the assignments; None where nobody was given anything.
+
+    Java writes the newest version and no user data. Version 0 is written by librdkafka, which
+    returns each member's own user data, and by kafka-python and aiokafka, which write empty ones.
+    """
+    written = [one for one in given if one is not None]
+    if not written:
+        return None
+    if any(one.version > 0 for one in written):
+        return "java"
+    return "python" if all(one.user_data == b"" for one in written) else "librdkafka"
+
+
+def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
+    """A member of the contract: what it holds now, and what its client will send of it."""
     owned: dict[str, list[int]] = {}
-    for partition in assigned:
+    for partition in held:
         owned.setdefault(partition.topic, []).append(partition.partition)
     member = {
-        "member_id": described.member_id,
-        "group_instance_id": described.group_instance_id,
-        "client_id": described.client_id,
-        "client_host": described.client_host,
-        "topics": list(subscription.topics),
+        "member_id": sent.member_id,
+        "group_instance_id": sent.group_instance_id,
+        "client_id": sent.client_id,
+        "client_host": sent.client_host,
+        "topics": list(sent.topics),
         "owned_partitions": [
             {"topic": topic, "partitions": partitions} for topic, partitions in owned.items()
         ],
-        "generation_id": None,
-        "rack_id": subscription.rack_id,
+        "generation_id": generation_id,
+        "rack_id": sent.rack_id,
     }
-    return member, _generation(subscription, assignor, f"{at}.subscription.user_data")
-
-
-def _generation(subscription: wire.Subscription, assignor: str, at: str) -> int | None:
-    """The generation that a member sent when it joined: in its subscription since version 2."""
-    if subscription.generation_id is not None or not subscription.user_data:
-        return subscription.generation_id
-    if assignor == "sticky":
-        return _read(wire.decode_sticky_user_data, subscription.user_data, at).generation_id
-    if assignor == "cooperative-sticky":
-        return _read(wire.decode_cooperative_user_data, subscription.user_data, at)
-    return None
+    # A client of the newest version sends what Java does.
+    if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:
+        member["subscription_version"] = sent.version
+        member["user_data"] = sent.user_data
+    return member
 
 
 def _read(decode: Callable[[bytes], _T], data: bytes, at: str) -> _T:

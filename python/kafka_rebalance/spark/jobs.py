@@ -16,10 +16,14 @@ _LINES = (".jsonl", ".json", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a job did; `seconds` is the wall time of reading, assigning and writing."""
+    """What a job did; `seconds` is the wall time of reading, assigning and writing.
+
+    `never_end` of the errors are groups whose leader would hang (docs/never-ends.md).
+    """
 
     groups: int
     errors: int
+    never_end: int
     with_anomalies: int
     seconds: float
 
@@ -56,12 +60,15 @@ def write(answers: DataFrame, target: Path, *, overwrite: bool = False) -> Done:
         counts,
         f.count(f.lit(1)).alias("groups"),
         f.count("error").alias("errors"),
+        f.count_if(f.col("error").contains("assignor never ends here")).alias("never_end"),
         f.count("anomalies").alias("with_anomalies"),
     )
     counted.write.mode("overwrite" if overwrite else "error").parquet(str(target))
     seconds = time.perf_counter() - start
     found = counts.get
-    return Done(found["groups"], found["errors"], found["with_anomalies"], seconds)
+    return Done(
+        found["groups"], found["errors"], found["never_end"], found["with_anomalies"], seconds
+    )
 
 
 def answer(

@@ -29,19 +29,24 @@ OUTPUT_SCHEMA = (
     "anomalies array<struct<kind: string, topic: string, partition: int, member_id: string>>, "
     "error string"
 )
-"""What comes back: `assignment` is null where `error` is not; partitions in Kafka's order, grouped
-by topic; `anomalies` is null where there are none."""
+"""What comes back: `assignment` is null where `error` is not; partitions in Kafka's order, an entry
+a run of one topic, so that a topic may come back; `anomalies` is null where there are none."""
 
 _BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
 
 PLAN_SCHEMA = (
     "group_id string, assignor string, rounds bigint, moves bigint, least_moves bigint, "
-    "unavailable bigint, unavailable_rounds bigint, "
+    "unavailable bigint, unavailable_rounds bigint, waiting bigint, leaderless bigint, "
     f"balance_before {_BALANCE}, balance_after {_BALANCE}, balance_possible {_BALANCE}, "
     "rack_share_before double, rack_share_after double, "
-    "settled boolean, depends_on_ids boolean, error string"
+    "settled boolean, depends_on_ids boolean, owns_nothing boolean, "
+    "not_affected string, error string"
 )
-"""What a plan comes to, as `kafka_rebalance.Figures` says it; null where `error` is not."""
+"""What a plan comes to, as `kafka_rebalance.Figures` says it; null where `error` is not.
+
+`not_affected` says which changes, of one list for all groups, name what this group does not have;
+they are left out, and where none is left, the figures are null.
+"""
 
 _OPTIONAL = {
     "assignor",

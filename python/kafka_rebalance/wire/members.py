@@ -14,7 +14,6 @@ from .consumer_protocol import Subscription
 from .user_data import decode_cooperative_user_data, decode_sticky_user_data
 
 _NO_GENERATION = -1
-_NO_TOPICS = bytes(4)
 
 
 def sent_member(
@@ -38,13 +37,12 @@ def sent_member(
         owned = history.owned_partitions
         if history.generation_id is not None:
             in_user_data = history.generation_id
-        if data and in_user_data == _NO_GENERATION:
-            readable = owned or data[:4] == _NO_TOPICS
-            user_data = "partitions" if readable else "none"
+        if data is not None and in_user_data == _NO_GENERATION:
+            user_data = "partitions" if owned or _no_topics(data, client_id) else "none"
     elif assignor == "cooperative-sticky":
         if data is not None:
             in_user_data = decode_cooperative_user_data(data)
-        elif subscription.version < 2:
+        if not data and subscription.version < 2:
             user_data = "none"
     elif subscription.generation_id is not None:
         in_user_data = subscription.generation_id
@@ -65,3 +63,14 @@ def sent_member(
         user_data=user_data,
         user_data_generation_id=None if as_one or user_data else in_user_data,
     )
+
+
+def _no_topics(data: bytes, client_id: str | None) -> bool:
+    """Whether sticky's user data is readable and names nothing, rather than unreadable.
+
+    Java sends null before its first assignment, the Python clients an empty text: aiokafka's will
+    be readable when it has been given something, kafka-python's will not.
+    """
+    if not data:
+        return not (client_id or "").startswith("kafka-python")
+    return data[:4] == bytes(4)

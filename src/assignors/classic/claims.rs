@@ -170,24 +170,25 @@ pub fn settle<'g, 'a>(
     let mut claimant = Vec::new();
     let mut reference: Vec<TopicId> = Vec::new();
     let mut in_reference = vec![false; group.topics.len()];
+    let mut tested = false;
     for i in 0..claims.members.len() {
         let m = claims.members[i];
         let topics = group.subscription(m);
-        // 3.
-        if i > 0 && group.same_subscription(claims.members[i - 1], m) {
-            // What was found for the member before holds for this one.
-        } else if reference.is_empty() {
+        // 3. What was found for the member before holds for one with the same list, unless that
+        // was the reference: its own length was not tested.
+        let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
+        if reference.is_empty() {
             for &topic in topics {
                 if !std::mem::replace(&mut in_reference[topic as usize], true) {
                     reference.push(topic);
                 }
             }
-        } else if topics.len() != reference.len()
-            || topics.iter().any(|&topic| !in_reference[topic as usize])
-        {
-            claims.equal_subscriptions = false;
+        } else if !(same && tested) {
+            claims.equal_subscriptions &= topics.len() == reference.len()
+                && topics.iter().all(|&topic| in_reference[topic as usize]);
+            tested = true;
         }
-        if i == 0 || !group.same_subscription(claims.members[i - 1], m) {
+        if !same {
             claims.odd_subscription |= topics.is_empty();
             for &topic in topics {
                 let before = std::mem::replace(&mut listed_by[topic as usize], m);

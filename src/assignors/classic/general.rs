@@ -6,6 +6,7 @@
 mod balance;
 mod holdings;
 mod is_balanced;
+mod owners;
 mod smallest;
 mod spread;
 
@@ -18,9 +19,9 @@ use super::subscriptions::{Subscribers, Subscriptions};
 use crate::error::GroupError;
 use crate::group::{MemberId, TopicId};
 use crate::lists::Lists;
-use crate::order::java_hash_order;
 use balance::Balance;
 use holdings::Holdings;
+use owners::Owners;
 use smallest::Smallest;
 
 /// Numbers of partitions of one topic.
@@ -39,9 +40,7 @@ pub fn assign(
     let initializing = build.current.sizes().iter().all(|&size| size == 0);
     build.assign_unassigned(&unassigned)?; // 4.
     build.take_out_fixed(); // 5.
-    let order = build.in_hash_order();
-    let assignment = Balance::new(build).balance(unassigned, initializing)?; // 6. 7.
-    Ok((assignment, order))
+    Balance::new(build).balance(unassigned, initializing) // 6. 7.
 }
 
 struct Build<'c, 'g, 'a> {
@@ -51,6 +50,8 @@ struct Build<'c, 'g, 'a> {
     /// Members that were taken out keep what they have, see `fixed`.
     current: Holdings,
     fixed: Vec<bool>,
+    /// Their order, which matters where a partition may be owned twice: made only there.
+    owners: Option<Owners<'g, 'a>>,
     /// Of each topic, by id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
@@ -77,6 +78,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
             racks: Racks::of(claims),
             current: Holdings::new(members, 0, false),
             fixed: vec![false; members],
+            owners: None,
             subscribers: Subscribers::of(group, group.members_by_name()),
             subscriptions: Subscriptions::of(group),
             previous: Vec::new(),
@@ -221,6 +223,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 }
             }
         }
+        self.owners = self
+            .ghosts
+            .then(|| Owners::without_fixed(self.claims, &self.fixed));
     }
 
     fn is_contested(&self, topic: TopicId) -> bool {
@@ -234,25 +239,6 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn subscribes(&self, member: MemberId, topic: TopicId) -> bool {
         self.subscriptions.has(member, topic)
-    }
-
-    /// All members as the hash map has them after the fixed ones were taken out and put back. Who is
-    /// before whom matters only where a partition is owned twice.
-    fn in_hash_order(&self) -> Vec<MemberId> {
-        if !self.ghosts {
-            return self.claims.owners.to_vec();
-        }
-        let owners = self.claims.owners.iter().copied();
-        let (fixed, mut again): (Vec<_>, Vec<_>) = owners.partition(|&m| self.fixed[m as usize]);
-        let hash_order = |members: &[MemberId]| -> Vec<MemberId> {
-            let ids = members
-                .iter()
-                .map(|&m| self.claims.group.members[m as usize].member_id);
-            let order = java_hash_order(&ids.collect::<Vec<_>>());
-            order.iter().map(|&i| members[i as usize]).collect()
-        };
-        again.extend(hash_order(&fixed));
-        hash_order(&again)
     }
 }
 

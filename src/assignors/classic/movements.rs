@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use crate::group::{MemberId, TopicId, TopicPartition};
-use crate::hash_table::HashTable;
+use crate::hash_table::{self, HashTable};
 use crate::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
@@ -13,7 +13,7 @@ type Pair = (TopicId, MemberId, MemberId);
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
-    tables: FxHashMap<Pair, (usize, Vec<u32>)>,
+    tables: FxHashMap<Pair, hash_table::State>,
 }
 
 #[derive(Default)]
@@ -157,15 +157,14 @@ impl Moved {
         }
     }
 
-    /// How large the table is, and what is in it in its order.
-    fn state(&self, topic_hash: u32) -> (usize, Vec<u32>) {
+    fn state(&self, topic_hash: u32) -> hash_table::State {
         match self {
             Self::Few { len, partitions } => {
                 let mut partitions = partitions[..*len as usize].to_vec();
                 partitions.sort_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS));
-                (SLOTS, partitions)
+                hash_table::State::of_chains(SLOTS, partitions)
             }
-            Self::Many(table) => (table.slots(), table.keys()),
+            Self::Many(table) => table.state(),
         }
     }
 }
@@ -195,7 +194,7 @@ mod tests {
                     });
                 }
                 assert_eq!(moved.first(7), table.first());
-                assert_eq!(moved.state(7), (table.slots(), table.keys()));
+                assert_eq!(moved.state(7), table.state());
                 assert_eq!(moved.is_empty(), table.is_empty());
             }
         }

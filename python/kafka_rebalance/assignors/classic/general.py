@@ -20,17 +20,18 @@ kept partition that does not exist stops the walk of step 3, as in the constrain
 Order    members by (partitions held, id); subscribers of a topic and claims in hash order; what
          the movement record sends back, in the order of a hash set of partitions.
 Cost     each move of step 6 looks at all P partitions and all subscriptions: O(moves * (P + S)).
-Errors   AssignorThrows where Kafka's class runs into a member that was taken out, or never ends.
+Errors   AssignorThrows where Kafka's class runs into a member that was taken out; NeverEnds.
 Source   AbstractStickyAssignor.GeneralAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.errors import AssignorThrows, NeverEnds
+from kafka_rebalance.hash_table import DEFAULT_SLOTS, HashTable
 from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.order import java_hash_order, name_key
+from kafka_rebalance.order import java_hash_order, name_key, string_hash
 
 from .claims import Claims
 from .constrained import without_kept
@@ -48,9 +49,9 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicP
     unassigned = build.keep_owned()  # 3.
     initializing = not any(build.current.values())
     build.assign_unassigned(unassigned)  # 4.
-    fixed = build.take_out_fixed()  # 5.
+    build.take_out_fixed()  # 5.
     build.balance(unassigned, initializing=initializing)  # 6. 7.
-    return in_hash_order(build.current, fixed)
+    return build.answer()
 
 
 class Build:
@@ -61,6 +62,8 @@ class Build:
         self.claims = claims
         self.racks = racks
         self.current = claims.owned
+        self.fixed: dict[str, list[TopicPartition]] = {}
+        self.owners = Owners(claims)
         self.owner = {tp: m for m, partitions in claims.owned.items() for tp in partitions}
         # A topic listed twice counts twice, here and in a topic's number of subscribers.
         self.topics_of = {
@@ -120,11 +123,13 @@ class Build:
                 return True
         return False
 
-    def take_out_fixed(self) -> dict[str, list[TopicPartition]]:
-        taken_out = [m for m in self.topics_of if not self._can_take_part(m)]
-        for member_id in taken_out:
-            self._leave_order(member_id)
-        return {member_id: self.current.pop(member_id) for member_id in taken_out}
+    def take_out_fixed(self) -> None:
+        for member_id in self.owners.members():
+            if not self._can_take_part(member_id):
+                self._leave_order(member_id)
+                self.fixed[member_id] = self.current.pop(member_id)
+        self.owners.take_out(self.fixed)
+        self.current = {member_id: self.current[member_id] for member_id in self.owners.order()}
 
     def _can_take_part(self, member_id: str) -> bool:
         owned = self.current[member_id]
@@ -148,6 +153,13 @@ class Build:
         moved = self._reassign([tp for tp in self.all_partitions if self._is_contested(tp.topic)])
         if not initializing and moved and _score(self.current) >= _score(before):
             self.current = before
+            self.owners.copy_back()
+
+    def answer(self) -> dict[str, list[TopicPartition]]:
+        """All members in the order of Kafka's map."""
+        self.owners.put_back(self.fixed)
+        assignment = self.current | self.fixed
+        return {member_id: assignment[member_id] for member_id in self.owners.order()}
 
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
         moved_any = False
@@ -169,7 +181,7 @@ class Build:
             if moved and passes >= _FIRST_SAVED_PASS:
                 state = self._state()
                 if state == saved:
-                    raise AssignorThrows.never_ends(self.name)
+                    raise NeverEnds.here(self.name)
                 if passes == save_at:
                     saved, save_at = state, 2 * save_at
         return moved_any
@@ -260,10 +272,44 @@ def _score(assignment: dict[str, list[TopicPartition]]) -> int:
     return (total + 2**31) % 2**32 - 2**31
 
 
-def in_hash_order(
-    current: dict[str, list[TopicPartition]], fixed: dict[str, list[TopicPartition]]
-) -> dict[str, list[TopicPartition]]:
-    """All members as the hash map has them after the fixed ones were taken out and put back."""
-    assignment = current | fixed
-    again = [*current, *java_hash_order(list(fixed))]
-    return {member_id: assignment[member_id] for member_id in java_hash_order(again)}
+class Owners:
+    """The order of Kafka's map from members to what they hold (`currentAssignment`).
+
+    The map loses the fixed members and gets them back, and a slot that is a tree is in another
+    order after that. The order decides whose partition counts where two members hold the same one.
+    """
+
+    def __init__(self, claims: Claims) -> None:
+        self._walked = [member.member_id for member in claims.members]
+        self._table = _table(self._walked)
+
+    def order(self) -> list[str]:
+        return self._table.keys()
+
+    def members(self) -> list[str]:
+        """All members in the order of a map that was made for so many."""
+        return _table(self._walked, _slots_for(len(self._walked))).keys()
+
+    def take_out(self, fixed: Iterable[str]) -> None:
+        for member_id in fixed:
+            self._table.remove(member_id)
+
+    def copy_back(self) -> None:
+        """Clears the map, which keeps its slots, and fills it from a copy made before."""
+        self._table = _table(java_hash_order(self.order()), self._table.slots())
+
+    def put_back(self, fixed: Iterable[str]) -> None:
+        for member_id in java_hash_order(list(fixed)):
+            self._table.put(member_id, string_hash(member_id), name_key(member_id))
+
+
+def _table(member_ids: Iterable[str], slots: int = DEFAULT_SLOTS) -> HashTable[str]:
+    table = HashTable[str](slots)
+    for member_id in member_ids:
+        table.put(member_id, string_hash(member_id), name_key(member_id))
+    return table
+
+
+def _slots_for(capacity: int) -> int:
+    """How many slots `new HashMap(capacity)` begins with."""
+    return 1 << max(capacity - 1, 0).bit_length()

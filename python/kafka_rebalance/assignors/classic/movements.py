@@ -42,8 +42,7 @@ class Movements:
 
     def state(self) -> tuple[object, object]:
         """Everything that later answers depend on, to compare."""
-        tables = {pair: (table.slots(), table.keys()) for pair, table in self._by_pair.items()}
-        return dict(self._moved), tables
+        return dict(self._moved), {pair: table.state() for pair, table in self._by_pair.items()}
 
     def _forget(self, tp: TopicPartition) -> str:
         source, destination = self._moved.pop(tp)

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from kafka_rebalance.model import GroupSpec, Member, TopicPartition
 from kafka_rebalance.order import name_key, static_first
 
-from .subscriptions import topics_in_order
+from .subscriptions import members_in_order, topics_in_order
 
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
@@ -92,7 +92,7 @@ class TopicShare:
 
 def topic_shares(group: GroupSpec) -> list[TopicShare]:
     topics = {topic.name: topic for topic in group.topics}
-    members = static_first(group.members)
+    members = static_first(members_in_order(group))
     shares = []
     for name in topics_in_order(group):
         topic = topics[name]

@@ -26,14 +26,16 @@ from itertools import cycle
 from kafka_rebalance.model import GroupSpec, TopicPartition
 from kafka_rebalance.order import by_name, static_first
 
+from .subscriptions import members_in_order
+
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     counts = group.partition_counts()
     assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
     # 1.
-    members = [(member.member_id, set(member.topics)) for member in static_first(group.members)]
-    circle = cycle(members)
-    subscribed = set[str]().union(*(topics for _, topics in members))
+    members = static_first(members_in_order(group))
+    circle = cycle((member.member_id, set(member.topics)) for member in members)
+    subscribed = {topic for member in members for topic in member.topics}
     # 2.
     for topic in by_name(subscribed & counts.keys()):
         for partition in range(counts[topic]):

@@ -13,6 +13,7 @@
 //! - Subscribers of the topic at hand are kept by size (`Smallest`), those of others are not.
 
 use super::is_balanced::Witness;
+use super::owners::Owners;
 use super::smallest::Smallest;
 use super::spread::Spread;
 use super::{Build, Run};
@@ -46,6 +47,8 @@ pub struct Balance<'c, 'g, 'a> {
     pub(super) unbalanced: bool,
     /// Equal owners have equal sums; other owners hardly ever.
     sum: u64,
+    /// Members that take part, in the order of Kafka's map; empty where no partition is owned twice.
+    pub(super) order: Vec<MemberId>,
 }
 
 impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
@@ -61,15 +64,17 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
             witness: None,
             unbalanced: false,
             sum: 0,
+            order: build.owners.as_ref().map_or_else(Vec::new, Owners::order),
             build,
         }
     }
 
+    /// The answer, and the members in the order of its map.
     pub fn balance(
         mut self,
         unassigned: Vec<Run>,
         initializing: bool,
-    ) -> Result<Lists, GroupError> {
+    ) -> Result<(Lists, Vec<MemberId>), GroupError> {
         let build = &self.build;
         // What was there first is looked at only if something was owned.
         let before = (!initializing).then(|| build.current.lists());
@@ -84,10 +89,14 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         let moved = self.reassign(&all)?;
         let current = self.build.current.into_lists();
         let score = |lists: &Lists| score(lists, &self.build.fixed);
-        match before {
-            Some(before) if moved && score(&current) >= score(&before) => Ok(before),
-            _ => Ok(current),
+        let undone = before.filter(|before| moved && score(&current) >= score(before));
+        let mut owners = self.build.owners;
+        if let (Some(owners), Some(_)) = (&mut owners, &undone) {
+            owners.copy_back();
         }
+        let in_order = || self.build.claims.owners.to_vec();
+        let order = owners.map_or_else(in_order, Owners::with_fixed);
+        Ok((undone.unwrap_or(current), order))
     }
 
     fn reassign(&mut self, runs: &[Run]) -> Result<bool, GroupError> {

@@ -118,10 +118,9 @@ impl Balance<'_, '_, '_> {
     fn can_anybody_gain(&self) -> Result<bool, GroupError> {
         let build = &self.build;
         let lists = build.current.lists();
-        // Owners in hash order: where a partition is owned twice, the last one counts.
+        // Where a partition is owned twice, the last owner counts.
         let mut holder = vec![NOBODY; build.claims.numbered()];
-        let owners = build.claims.owners.iter();
-        for &m in owners.filter(|&&m| !build.fixed[m as usize]) {
+        for &m in &self.order {
             for &id in lists.of(m) {
                 holder[id as usize] = m;
             }

@@ -4,6 +4,7 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashMap;
@@ -133,9 +134,18 @@ final class Broker {
         }
     }
 
+    /** The address of a socket's other end: it has no name. */
+    private static InetAddress client() {
+        try {
+            return InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+        } catch (UnknownHostException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     static RequestContext context(ApiKeys api, int version, String clientId) {
         return new RequestContext(new RequestHeader(api, (short) version, clientId, 0), "1",
-            InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS, ListenerName.normalised("PLAINTEXT"),
+            client(), KafkaPrincipal.ANONYMOUS, ListenerName.normalised("PLAINTEXT"),
             SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     }
 

@@ -5,6 +5,7 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Iterator;
@@ -24,6 +25,8 @@ import org.apache.kafka.common.message.HeartbeatRequestData;
 import org.apache.kafka.common.message.JoinGroupRequestData;
 import org.apache.kafka.common.message.JoinGroupResponseData;
 import org.apache.kafka.common.message.LeaveGroupRequestData;
+import org.apache.kafka.common.message.ListGroupsRequestData;
+import org.apache.kafka.common.message.ListGroupsResponseData.ListedGroup;
 import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.message.OffsetDeleteRequestData;
 import org.apache.kafka.common.message.OffsetFetchRequestData;
@@ -32,6 +35,7 @@ import org.apache.kafka.common.message.SyncGroupResponseData;
 import org.apache.kafka.common.message.TxnOffsetCommitRequestData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.JoinGroupRequest;
 import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.common.utils.internals.BufferSupplier;
@@ -79,6 +83,7 @@ public final class CoordinatorOracle {
             case "advance" -> broker.clock.advanceClock(command.get("ms").asLong());
             case "state" -> answer.set("state", state(group(command)));
             case "describe" -> describe(command, answer);
+            case "list" -> list(answer);
             case "join" -> join(command);
             case "sync" -> sync(command);
             case "hb" -> heartbeat(command, answer);
@@ -135,7 +140,9 @@ public final class CoordinatorOracle {
             request.protocols().add(new JoinGroupRequestData.JoinGroupRequestProtocol()
                 .setName(one.get(0).asText()).setMetadata(bytes(one.get(1).asText())));
         }
-        then(broker.service.joinGroup(context(ApiKeys.JOIN_GROUP, command, 9), request, BUFFERS), (response, error) ->
+        // The request's own class decides what an old version leaves out.
+        JoinGroupRequest received = new JoinGroupRequest(request, (short) number(command, "v", 9));
+        then(broker.service.joinGroup(context(ApiKeys.JOIN_GROUP, command, 9), received.data(), BUFFERS), (response, error) ->
             joinEvent(id, error == null ? response : new JoinGroupResponseData().setErrorCode(code(error).code())));
     }
 
@@ -171,11 +178,12 @@ public final class CoordinatorOracle {
         // The service makes one code a member of this; the driver's protocol stands below it.
         boolean absent = broker.owns() && broker.group(group(command)) == null;
         then(broker.service.leaveGroup(context(ApiKeys.LEAVE_GROUP, command, 5), request), (response, error) -> {
-            if (absent || error != null) {
-                answer.put("err", name(error == null ? Errors.UNKNOWN_MEMBER_ID : code(error)));
+            Errors whole = error == null ? Errors.forCode(response.errorCode()) : code(error);
+            if (error != null || absent && whole == Errors.NONE) {
+                answer.put("err", name(absent ? Errors.UNKNOWN_MEMBER_ID : whole));
                 return;
             }
-            answer.put("err", name(Errors.forCode(response.errorCode())));
+            answer.put("err", name(whole));
             ArrayNode members = answer.putArray("members");
             response.members().forEach(one -> members.addObject().put("m", one.memberId())
                 .put("inst", one.groupInstanceId()).put("err", name(Errors.forCode(one.errorCode()))));
@@ -186,28 +194,43 @@ public final class CoordinatorOracle {
         OffsetCommitRequestData request = new OffsetCommitRequestData().setGroupId(group(command))
             .setMemberId(text(command, "m", "")).setGroupInstanceId(text(command, "inst", null))
             .setGenerationIdOrMemberEpoch(number(command, "gen", -1))
-            .setRetentionTimeMs(command.path("retention").isNumber() ? command.get("retention").asLong() : -1)
-            .setTopics(List.of(new OffsetCommitRequestData.OffsetCommitRequestTopic().setName(topic(command))
+            .setRetentionTimeMs(command.path("retention").isNumber() ? command.get("retention").asLong() : -1);
+        if (command.has("off")) {
+            request.setTopics(List.of(new OffsetCommitRequestData.OffsetCommitRequestTopic().setName(topic(command))
                 .setPartitions(List.of(new OffsetCommitRequestData.OffsetCommitRequestPartition()
                     .setPartitionIndex(number(command, "p", 0)).setCommittedOffset(command.get("off").asLong())
                     .setCommittedMetadata(text(command, "md", "")).setCommittedLeaderEpoch(number(command, "le", -1))))));
-        then(broker.service.commitOffsets(context(ApiKeys.OFFSET_COMMIT, command, 9), request, BUFFERS), (response, error) ->
+        }
+        then(broker.service.commitOffsets(context(ApiKeys.OFFSET_COMMIT, command, 9), request, BUFFERS), (response, error) -> {
+            if (error == null && response.topics().isEmpty()) {
+                answer.putNull("err");
+                return;
+            }
             answer.put("err", name(error == null
-                ? Errors.forCode(response.topics().get(0).partitions().get(0).errorCode()) : code(error))));
+                ? Errors.forCode(response.topics().get(0).partitions().get(0).errorCode()) : code(error)));
+        });
     }
 
     private void txnCommit(JsonNode command, ObjectNode answer) {
         TxnOffsetCommitRequestData request = new TxnOffsetCommitRequestData().setGroupId(group(command))
             .setMemberId(text(command, "m", "")).setGroupInstanceId(text(command, "inst", null))
             .setGenerationIdOrMemberEpoch(number(command, "gen", -1)).setTransactionalId("txn-" + command.get("pid"))
-            .setProducerId(command.get("pid").asLong()).setProducerEpoch((short) 0)
-            .setTopics(List.of(new TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic().setName(topic(command))
+            .setProducerId(command.get("pid").asLong()).setProducerEpoch((short) 0);
+        if (command.has("off")) {
+            request.setTopics(List.of(new TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic().setName(topic(command))
                 .setPartitions(List.of(new TxnOffsetCommitRequestData.TxnOffsetCommitRequestPartition()
                     .setPartitionIndex(number(command, "p", 0)).setCommittedOffset(command.get("off").asLong())
                     .setCommittedMetadata(text(command, "md", "")).setCommittedLeaderEpoch(number(command, "le", -1))))));
+        }
         then(broker.service.commitTransactionalOffsets(context(ApiKeys.TXN_OFFSET_COMMIT, command, 3), request, BUFFERS),
-            (response, error) -> answer.put("err", name(error == null
-                ? Errors.forCode(response.topics().get(0).partitions().get(0).errorCode()) : code(error))));
+            (response, error) -> {
+                if (error == null && response.topics().isEmpty()) {
+                    answer.putNull("err");
+                    return;
+                }
+                answer.put("err", name(error == null
+                    ? Errors.forCode(response.topics().get(0).partitions().get(0).errorCode()) : code(error)));
+            });
     }
 
     private void fetch(JsonNode command, ObjectNode answer) {
@@ -221,7 +244,7 @@ public final class CoordinatorOracle {
             if (group != Errors.NONE) return;
             var one = response.topics().get(0).partitions().get(0);
             answer.put("err", name(Errors.forCode(one.errorCode()))).put("off", one.committedOffset())
-                .put("md", one.metadata());
+                .put("le", one.committedLeaderEpoch()).put("md", one.metadata());
         });
     }
 
@@ -257,6 +280,18 @@ public final class CoordinatorOracle {
             });
     }
 
+    private void list(ObjectNode answer) {
+        then(broker.service.listGroups(context(ApiKeys.LIST_GROUPS, JSON.createObjectNode(), 5), new ListGroupsRequestData()),
+            (response, error) -> {
+                answer.put("err", name(error == null ? Errors.forCode(response.errorCode()) : code(error)));
+                if (error != null) return;
+                ArrayNode groups = answer.putArray("groups");
+                response.groups().stream().sorted(Comparator.comparing(ListedGroup::groupId)).forEach(one ->
+                    groups.addObject().put("g", one.groupId()).put("ptype", one.protocolType())
+                        .put("state", one.groupState()));
+            });
+    }
+
     /** Answers into this command's line while it runs; what comes later is an event, or nobody's. */
     private <T> void then(CompletableFuture<T> future, BiConsumer<T, Throwable> answer) {
         future.whenComplete(answer);
@@ -267,6 +302,9 @@ public final class CoordinatorOracle {
     private ObjectNode state(String groupId) throws ReflectiveOperationException {
         ObjectNode state = JSON.createObjectNode();
         Object found = broker.group(groupId);
+        ObjectNode timers = JSON.createObjectNode();
+        broker.clock.timersOf(groupId).forEach(timers::put);
+        state.set("timers", timers);
         if (!(found instanceof ClassicGroup group)) return state.put("state", "ABSENT:" + Errors.GROUP_ID_NOT_FOUND);
         state.put("state", group.currentState().toString()).put("gen", group.generationId())
             .put("proto", group.protocolName().orElse(null)).put("ptype", group.protocolType().orElse(null))
@@ -277,8 +315,6 @@ public final class CoordinatorOracle {
             .put("simple", group.isSimpleGroup());
         ArrayNode pendingSync = state.putArray("pending_sync");
         group.allPendingSyncMembers().stream().sorted().forEach(pendingSync::add);
-        ObjectNode timers = state.putObject("timers");
-        broker.clock.timersOf(groupId).forEach(timers::put);
         return state;
     }
 

@@ -13,6 +13,9 @@ import org.apache.kafka.server.util.timer.TimerTaskEntry;
 
 /** Time that stands still until it is advanced, and the timers that hang on it. */
 final class VirtualClock implements Time, Timer {
+    /** Rounds of timers at one moment; `VirtualBroker` has as many. */
+    private static final int ROUNDS = 3;
+
     private record Armed(long at, long sequence, TimerTask task) { }
 
     private final PriorityQueue<Armed> armed =
@@ -47,20 +50,38 @@ final class VirtualClock implements Time, Timer {
         armed.add(new Armed(entry.expirationMs, sequence++, task));
     }
 
-    /** Runs what falls due until then, each at its own moment. */
+    /**
+     * Runs what falls due until then, each at its own moment. A timer that a round of timers arms for its own moment
+     * runs in the next round; after some rounds a millisecond passes, as timers may arm themselves anew for ever.
+     */
     @Override
     public boolean advanceClock(long ms) {
         long end = now + ms;
-        while (!armed.isEmpty() && armed.peek().at <= end) {
-            Armed first = armed.poll();
-            if (first.task.isCancelled()) continue;
-            now = Math.max(now, first.at);
-            String key = keyOf(first.task);
-            if (isOfGroup(key)) onTimer.accept(now, key);
-            first.task.run();
+        int rounds = 0;
+        while (nextAt() <= end) {
+            if (nextAt() > now) {
+                now = nextAt();
+                rounds = 0;
+            } else if (rounds == ROUNDS) {
+                if (now == end) break;
+                now++;
+                rounds = 0;
+            }
+            rounds++;
+            for (long armedLater = sequence; nextAt() <= now && armed.peek().sequence < armedLater;) {
+                TimerTask task = armed.poll().task;
+                String key = keyOf(task);
+                if (isOfGroup(key)) onTimer.accept(now, key);
+                task.run();
+            }
         }
         now = end;
         return true;
+    }
+
+    private long nextAt() {
+        while (!armed.isEmpty() && armed.peek().task.isCancelled()) armed.poll();
+        return armed.isEmpty() ? Long.MAX_VALUE : armed.peek().at;
     }
 
     @Override

@@ -1,0 +1,117 @@
+"""Changes of topics, and of who subscribes to them."""
+
+from dataclasses import dataclass, replace
+
+from kafka_rebalance.model import GroupSpec, Topic, quoted
+
+from .events import Edited, Event, error, find_member, find_topic, guard
+from .made_up import MadeUp
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """A topic grows to `partitions` in all; where replicas are known, those of new ones are not."""
+
+    topic: str
+    partitions: int
+
+    def __str__(self) -> str:
+        return f"partitions {self.topic}={self.partitions}"
+
+    def events(self, group: GroupSpec) -> list[Event]:
+        topic = find_topic(group, self.topic)
+        if self.partitions <= topic.partitions:
+            raise error(
+                f"{quoted(self.topic)} has {topic.partitions} partitions already; "
+                "give the number that it shall have in all, Kafka never takes any away"
+            )
+        guard(group, self.partitions - topic.partitions)
+        unknown = ((),) * (self.partitions - topic.partitions)
+        racks = None if topic.racks is None else topic.racks + unknown
+        grown = replace(topic, partitions=self.partitions, racks=racks)
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            topics = tuple(grown if t.name == self.topic else t for t in group.topics)
+            return Edited(group.edited(topics=topics))
+
+        return [Event(str(self), edit)]
+
+
+@dataclass(frozen=True, slots=True)
+class AddTopics:
+    """Topics are created, and every member subscribes to them, as with a pattern."""
+
+    topics: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        return "add-topics " + ",".join(f"{name}={count}" for name, count in self.topics)
+
+    def events(self, group: GroupSpec) -> list[Event]:
+        known = {topic.name for topic in group.topics}
+        for name, _ in self.topics:
+            if name in known:
+                raise error(f"{quoted(name)} is there already")
+            known.add(name)
+        guard(group, sum(count for _, count in self.topics))
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            created = tuple(Topic(name, count) for name, count in self.topics)
+            names = tuple(name for name, _ in self.topics)
+            members = tuple(
+                replace(m, topics=m.topics + tuple(n for n in names if n not in m.topics))
+                for m in group.members
+            )
+            return Edited(group.edited(topics=group.topics + created, members=members))
+
+        return [Event(str(self), edit)]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTopics:
+    """Topics are deleted, and nobody subscribes to them any more."""
+
+    topics: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"remove-topics={','.join(self.topics)}"
+
+    def events(self, group: GroupSpec) -> list[Event]:
+        for name in self.topics:
+            find_topic(group, name)
+        gone = set(self.topics)
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            topics = tuple(topic for topic in group.topics if topic.name not in gone)
+            members = tuple(
+                replace(m, topics=tuple(t for t in m.topics if t not in gone))
+                for m in group.members
+            )
+            return Edited(group.edited(topics=topics, members=members))
+
+        return [Event(str(self), edit)]
+
+
+@dataclass(frozen=True, slots=True)
+class Resubscribe:
+    """A member, or (None) every member, subscribes to these topics in place of its own."""
+
+    topics: tuple[str, ...]
+    member: str | None = None
+
+    def __str__(self) -> str:
+        who = "" if self.member is None else f"{self.member}:"
+        return f"resubscribe={who}{','.join(self.topics)}"
+
+    def events(self, group: GroupSpec) -> list[Event]:
+        for name in self.topics:
+            find_topic(group, name)
+        who = None if self.member is None else find_member(group, self.member).member_id
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            members = tuple(
+                replace(m, topics=self.topics) if who in (None, m.member_id) else m
+                for m in group.members
+            )
+            return Edited(group.edited(members=members))
+
+        return [Event(str(self), edit)]

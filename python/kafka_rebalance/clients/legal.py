@@ -1,0 +1,108 @@
+"""A leader's answer: Kafka's, unless it would end or hang consumers.
+
+1. Kafka's own answer stands, anomalies and all, which are logged; except that
+2. no member is given a topic that it does not subscribe to. aiokafka's consumer ends with an
+   AssertionError there, and the others join again with the claims that led to it, for ever. Kafka's
+   assignor is asked once more, without members that subscribe to nothing, and without the claims
+   that nobody can keep: of topics that a member has left, of partitions that are not there.
+3. If that answer is no better, or Kafka's class throws or never ends, range assigns this
+   generation: it needs no claims, and always has an answer. In a cooperative group a partition that
+   another member claims waits for the next generation, as with Kafka's own assignor.
+
+A leader that raised instead would end its consumer, and after its session the next leader's.
+
+Errors   none.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from kafka_rebalance.assignors import assign
+from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.model import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.ownership import Anomaly
+
+from .caller import log
+
+Answer = Mapping[str, Sequence[TopicPartition]]
+
+_COOPERATIVE = "cooperative-sticky"
+_NO_LIMIT = 2**31 - 1
+_SHOWN = 5
+
+
+def legal(
+    group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
+) -> Answer:
+    """Each member's partitions, members in join order."""
+    for attempt in _attempts(topics, members):
+        try:
+            spec = GroupSpec(group_id, topics, attempt, max_partitions=_NO_LIMIT)
+            answer = assign(spec, assignor)
+        except KafkaRebalanceError as error:
+            log.error("group %s: %s", group_id, error)
+            continue
+        if answer.anomalies:
+            log.warning("group %s: %s", group_id, _told(answer.anomalies))
+        if all(anomaly.kind != "unsubscribed" for anomaly in answer.anomalies):
+            return {member.member_id: answer.get(member.member_id, ()) for member in members}
+        log.error(
+            "group %s: Kafka's %s assignor gives members topics that they do not subscribe to, "
+            "which ends some consumers; that answer is not sent",
+            group_id,
+            assignor,
+        )
+    log.error("group %s: range assigns this generation in place of %s", group_id, assignor)
+    return _by_range(group_id, topics, members, cooperative=assignor == _COOPERATIVE)
+
+
+def _attempts(
+    topics: tuple[Topic, ...], members: tuple[Member, ...]
+) -> Iterator[tuple[Member, ...]]:
+    """The members as they are; then without what nobody can keep, where that makes a difference."""
+    yield members
+    counts = {topic.name: topic.partitions for topic in topics}
+    without = tuple(
+        replace(
+            member,
+            owned_partitions=tuple(
+                tp
+                for tp in member.owned_partitions
+                if tp.topic in member.topics and 0 <= tp.partition < counts.get(tp.topic, 0)
+            ),
+        )
+        for member in members
+        if member.topics
+    )
+    if without and without != members:
+        yield without
+
+
+def _by_range(
+    group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], *, cooperative: bool
+) -> Answer:
+    bare = tuple(
+        Member(member.member_id, member.topics, member.group_instance_id, rack_id=member.rack)
+        for member in members
+    )
+    answer = assign(GroupSpec(group_id, topics, bare, max_partitions=_NO_LIMIT), "range")
+    if not cooperative:
+        return answer
+    claims = {member.member_id: set(member.owned_partitions) for member in members}
+    claimed = set().union(*claims.values())
+    return {
+        member_id: [tp for tp in given if tp in claims[member_id] or tp not in claimed]
+        for member_id, given in answer.items()
+    }
+
+
+def _told(anomalies: Sequence[Anomaly]) -> str:
+    """How many, and the first few."""
+    first = ", ".join(
+        f"{one.kind} {one.topic}-{one.partition}"
+        + (f" to {one.member_id}" if one.member_id else "")
+        for one in islice(anomalies, _SHOWN)
+    )
+    more = ", …" if len(anomalies) > _SHOWN else ""
+    return f"Kafka's answer is unsound in {len(anomalies)} places: {first}{more}"

@@ -1,0 +1,138 @@
+"""Which client library a group's members run, and how each takes another assignor.
+
+    client          has                                          both kinds in one list
+    Java            all four                                     yes: eager until the last is gone
+    kafka-python    all four, as plug-ins of this package        no: refuses to start
+    aiokafka        the eager ones, as plug-ins of this package  -
+    librdkafka      range, roundrobin, cooperative-sticky        no: refuses to start
+
+Where a list cannot hold both, there is no way that keeps the group running: all members stop, and
+start with the new setting. A client is recognised by the client id that it has unless told
+otherwise; members with other client ids may run any.
+
+Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
+         librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.model import GroupSpec, Member
+
+from .rounds import protocol_of
+
+_JAVA = {
+    "range": "RangeAssignor",
+    "roundrobin": "RoundRobinAssignor",
+    "sticky": "StickyAssignor",
+    "cooperative-sticky": "CooperativeStickyAssignor",
+}
+_PLUG_INS = {
+    "range": "Range",
+    "roundrobin": "RoundRobin",
+    "sticky": "Sticky",
+    "cooperative-sticky": "CooperativeSticky",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A library: the assignors that it can have, and whether lists may mix eager and cooperative.
+
+    `joins_once` False: it joins once for each assignor of its list, so that a list of two is no way
+    to go from one to the other.
+    """
+
+    name: str
+    assignors: frozenset[str]
+    mixes: bool = False
+    joins_once: bool = True
+
+    def setting(self, assignors: Sequence[str]) -> str:
+        """What its configuration says, to be pasted."""
+        if self is JAVA:
+            package = "org.apache.kafka.clients.consumer"
+            return "partition.assignment.strategy=" + ",".join(
+                f"{package}.{_JAVA[name]}" for name in assignors
+            )
+        if self is LIBRDKAFKA:
+            return f"partition.assignment.strategy={','.join(assignors)}"
+        return f"partition_assignment_strategy=[{', '.join(_PLUG_INS[one] for one in assignors)}]"
+
+    def needs(self, assignors: Sequence[str]) -> str | None:
+        """A line of Python that the setting goes by."""
+        if self in (JAVA, LIBRDKAFKA):
+            return None
+        module = self.name.replace("-", "_")
+        names = ", ".join(sorted(_PLUG_INS[one] for one in assignors))
+        return f"from kafka_rebalance.clients.{module} import {names}"
+
+
+_ALL = frozenset(_JAVA)
+JAVA = Client("Java", _ALL, mixes=True)
+KAFKA_PYTHON = Client("kafka-python", _ALL)
+AIOKAFKA = Client("aiokafka", _ALL - {"cooperative-sticky"}, joins_once=False)
+LIBRDKAFKA = Client("librdkafka", _ALL - {"sticky"})
+CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
+
+
+def clients_of(group: GroupSpec) -> tuple[Client, ...]:
+    """Those that members show they run; none where no client id tells."""
+    found = {_client_of(member, group.group_id) for member in group.members}
+    return tuple(client for client in CLIENTS if client in found)
+
+
+def _client_of(member: Member, group_id: str) -> Client | None:
+    client_id = member.client_id or ""
+    if re.match(r"kafka-python-[0-9]", client_id):
+        return KAFKA_PYTHON
+    if re.match(r"aiokafka-[0-9]", client_id):
+        return AIOKAFKA
+    if client_id == "rdkafka":
+        return LIBRDKAFKA
+    numbered = re.fullmatch(rf"consumer-{re.escape(group_id)}-[0-9]+", client_id)
+    instance = member.group_instance_id
+    if numbered or (instance and client_id == f"consumer-{group_id}-{instance}"):
+        return JAVA
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How members of one client take another assignor.
+
+    `way`       "rolling": restart one after another, once for each of `settings`; "stop all": stop
+                all, start all with the one setting; "none": the client does not have the assignor.
+    `settings`  to be pasted, in order; `needs` is the line of Python that they go by.
+    """
+
+    client: str
+    way: str
+    settings: tuple[str, ...] = ()
+    needs: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "client": self.client,
+            "way": self.way,
+            "settings": list(self.settings),
+            "needs": self.needs,
+        }
+
+
+def recipe(client: Client, old: str, new: str) -> Recipe:
+    """From one assignor to another with this client."""
+    if new not in client.assignors:
+        return Recipe(client.name, "none")
+    mixed = _protocol(old) is not _protocol(new)
+    if old not in client.assignors or not client.joins_once or (mixed and not client.mixes):
+        return Recipe(client.name, "stop all", (client.setting([new]),), client.needs([new]))
+    settings = (client.setting([new, old]), client.setting([new]))
+    return Recipe(client.name, "rolling", settings, client.needs([new, old]))
+
+
+def _protocol(assignor: str) -> RebalanceProtocol:
+    return protocol_of(assignor)

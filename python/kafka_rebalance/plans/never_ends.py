@@ -1,0 +1,273 @@
+"""Whether a group's leader would compute for ever: now, after changes, after the next change.
+
+Kafka's sticky assignors may never end for members that subscribe to different topics
+(docs/never-ends.md). Nobody has found a rule which groups do: each rebalance has to be played.
+
+1. The next rebalance of the group as it is, then the changes that were asked for.
+2. From there (from the group as it is, if the changes hang), each simple change by itself:
+   one more member like each kind of member, each member leaving, a member of each kind with the
+   topics of another kind.
+3. Ways out of the first group that was found to hang: another assignor, equal subscriptions,
+   everybody stopped and started anew, then the simple changes of 2 and single restarts. Each is
+   played from that group.
+
+Cost     a few rebalances each; `most_plays` and `most_work` bound them, and `untried` counts what
+         they cut off. A group with equal subscriptions, or under an assignor that always ends,
+         costs a comparison of lists.
+Differs  ids of members that do not exist yet are made up: another id may end where this one hangs.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine
+from kafka_rebalance.changes import (
+    AddMembers,
+    BounceMembers,
+    Change,
+    RemoveMembers,
+    Resubscribe,
+    SwitchAssignor,
+)
+from kafka_rebalance.changes.events import Edited, Event
+from kafka_rebalance.changes.made_up import Basis, MadeUp, prefix_of
+from kafka_rebalance.errors import GroupError, NeverEnds
+from kafka_rebalance.model import GroupSpec, Member
+
+from .plan import parse_changes
+from .rounds import play
+
+MOST_PLAYS = 200
+MOST_WORK = 1_000_000
+"""Partitions and subscriptions of all groups that are played, in sum: some seconds."""
+
+_MAY_NEVER_END = ("sticky", "cooperative-sticky")
+_ALWAYS_END = tuple(name for name in BUILT_IN if name not in _MAY_NEVER_END)
+_MOST_SIMPLE_WAYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """A change that ends where the group hangs, played.
+
+    `for_good` where no later change can hang either; else only this rebalance is known to end.
+    """
+
+    change: str
+    for_good: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"change": self.change, "for_good": self.for_good}
+
+
+@dataclass(frozen=True, slots=True)
+class Endless:
+    """What was played, and which of it never ends.
+
+    `now`       whether the next rebalance of the group as it is does not end.
+    `after`     the event of the changes asked for whose rebalance does not end, if any.
+    `following` the simple changes after those that would not end, of `tried`; `untried` were left
+                out when the budget was spent.
+    `ways_out`  what ends, from the first group that hangs: `now`, `after` or `following[0]`.
+    """
+
+    assignor: str
+    now: bool
+    after: str | None
+    following: tuple[str, ...]
+    tried: int
+    untried: int
+    ways_out: tuple[WayOut, ...]
+
+    @property
+    def hangs(self) -> bool:
+        """Whether anything that was played never ends."""
+        return self.now or self.after is not None or bool(self.following)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "assignor": self.assignor,
+            "now": self.now,
+            "after": self.after,
+            "following": list(self.following),
+            "tried": self.tried,
+            "untried": self.untried,
+            "ways_out": [way.to_dict() for way in self.ways_out],
+        }
+
+
+STOP_ALL = "stop all members, then start them"
+"""A way out that is no change of `changes`: everybody comes back at once and owns nothing."""
+
+
+def endless(
+    group: GroupSpec,
+    assignor: str | None = None,
+    changes: Iterable[Change | str] = (),
+    *,
+    engine: Engine = "rust",
+    most_plays: int = MOST_PLAYS,
+    most_work: int = MOST_WORK,
+) -> Endless | None:
+    """Plays what could hang the group's leader; None where neither now nor then anything could.
+
+    `assignor` None takes the group's own. Errors: those of `plan`, but for NeverEnds.
+    """
+    name = group.assignor if assignor is None else assignor
+    parsed = parse_changes(changes)
+    group = group.edited(assignor=name)
+    player = _Player(engine, most_plays, most_work)
+    # 1.
+    as_it_is = player.play(group, [_AS_IT_IS]) if may_never_end(group) else _Ended(group)
+    asked = player.play_changes(group, parsed)
+    last = group if asked.hung else asked.group
+    hung = as_it_is.hung or asked.hung
+    if hung is None and not may_never_end(last):
+        return None
+    # 2.
+    simple = list(_simple_changes(last)) if may_never_end(last) else []
+    following = []
+    tried = 0
+    for change in simple:
+        if player.is_spent(last):
+            break
+        tried += 1
+        ended = player.play_changes(last, [change])
+        if ended.hung is not None:
+            following.append(str(change))
+            hung = hung or ended.hung
+    # 3.
+    return Endless(
+        assignor=name or "",
+        now=as_it_is.hung is not None,
+        after=asked.cause,
+        following=tuple(following),
+        tried=tried,
+        untried=len(simple) - tried,
+        ways_out=() if hung is None else tuple(_ways_out(hung, player)),
+    )
+
+
+def may_never_end(group: GroupSpec) -> bool:
+    """Whether Kafka's general algorithm assigns this group: the only one that may not end."""
+    lists = {frozenset(member.topics) for member in group.members}
+    return group.assignor in _MAY_NEVER_END and len(lists) > 1
+
+
+class _Ended(NamedTuple):
+    """Where events lead; `hung` is the group whose rebalance never ends, `cause` the event."""
+
+    group: GroupSpec
+    hung: GroupSpec | None = None
+    cause: str | None = None
+    throws: bool = False
+
+
+_AS_IT_IS = Event("rebalance as it is", lambda group, _: Edited(group))
+
+
+@dataclass(slots=True)
+class _Player:
+    """Plays rebalances, and counts what that costs."""
+
+    engine: Engine
+    plays: int
+    work: int
+
+    def is_spent(self, group: GroupSpec) -> bool:
+        """Whether another group of this size is too much."""
+        return self.plays < 1 or self.work < _work(group)
+
+    def play_changes(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
+        """Each change after the one before it has settled."""
+        ended = _Ended(group)
+        for change in changes:
+            ended = self.play(ended.group, change.events(ended.group))
+            if ended.hung or ended.throws:
+                break
+        return ended
+
+    def play(self, group: GroupSpec, events: Iterable[Event]) -> _Ended:
+        ids = MadeUp(group.group_id)
+        for event in events:
+            edited = event.edit(group, ids)
+            group = edited.group
+            if not edited.rebalances:
+                continue
+            self.plays -= 1
+            self.work -= _work(group)
+            try:
+                assignor = group.assignor or ""
+                played = play(group, assignor, starts_over=edited.starts_over, engine=self.engine)
+            except NeverEnds:
+                return _Ended(group, group, event.cause)
+            except GroupError:
+                return _Ended(group, throws=True)
+            group = played.group
+        return _Ended(group)
+
+
+def _work(group: GroupSpec) -> int:
+    partitions = sum(topic.partitions for topic in group.topics)
+    return partitions + sum(len(member.topics) for member in group.members)
+
+
+def _simple_changes(group: GroupSpec) -> Iterator[Change]:
+    kinds: dict[tuple[frozenset[str], str | None], Member] = {}
+    for member in group.members:
+        kinds[frozenset(member.topics), member.rack_id] = member
+    for member in kinds.values():
+        yield AddMembers(1, like=member.member_id)
+    if len(group.members) > 1:
+        for member in group.members:
+            yield RemoveMembers(member=member.member_id)
+    known = {topic.name for topic in group.topics}
+    alike = list(kinds.values())
+    for member, other in zip(alike, [*alike[1:], alike[0]], strict=True):
+        topics = tuple(topic for topic in other.topics if topic in known)
+        if topics and frozenset(topics) != frozenset(member.topics):
+            yield Resubscribe(topics, member.member_id)
+
+
+def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
+    def ends(events: Iterable[Event]) -> bool:
+        if player.is_spent(hung):
+            return False
+        ended = player.play(hung, events)
+        return ended.hung is None and not ended.throws
+
+    subscribed = {topic for member in hung.members for topic in member.topics}
+    topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
+    ends_always: tuple[Change, ...] = (*map(SwitchAssignor, _ALWAYS_END), Resubscribe(topics))
+    for change in ends_always:
+        if ends(change.events(hung)):
+            yield WayOut(str(change), for_good=True)
+    if ends([Event(STOP_ALL, _start_anew)]):
+        yield WayOut(STOP_ALL, for_good=False)
+    found = 0
+    restarts = (BounceMembers(member.member_id) for member in hung.members)
+    simple: tuple[Change, ...] = (*_simple_changes(hung), *restarts)
+    for change in simple:
+        if found < _MOST_SIMPLE_WAYS and ends(change.events(hung)):
+            found += 1
+            yield WayOut(str(change), for_good=False)
+
+
+def _start_anew(group: GroupSpec, ids: MadeUp) -> Edited:
+    members: list[Member] = []
+    for member in group.members:
+        prefix = member.group_instance_id or prefix_of(member.client_id, member.member_id)
+        taken = {m.member_id for m in members}
+        is_static = member.group_instance_id is not None
+        made = ids.newcomer(prefix, Basis.KNOWN, taken, is_static=is_static)
+        members.append(
+            replace(
+                member,
+                member_id=made.member_id,
+                owned_partitions=(),
+                generation_id=None,
+                user_data_generation_id=None,
+            )
+        )
+    return Edited(group.edited(members=tuple(members)))

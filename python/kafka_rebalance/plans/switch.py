@@ -1,0 +1,150 @@
+"""From one assignor to another without stopping the group: two rolling bounces, event by event.
+
+All members must share an assignor at every moment. So each member restarts twice: first with both
+in its list, the new one in front, then with the new one alone.
+
+1. A member leaves or comes back, as a bounce has it (`changes`). Static members come back in time.
+2. The members vote (`coordinator.protocol_selection`): the new assignor takes over when the last
+   member that lists only the old one **leaves**. Where that one is static it does not leave, and
+   its return, which changes the vote, is the only rebalance that a static member makes.
+3. Each member goes by its own list: eager unless all of the list is cooperative. Eager ones give up
+   everything and claim nothing of a cooperative assignor; a sticky assignor remembers by itself,
+   once it has served the member.
+4. Cooperative members that lost something join again: each follow-up is a rebalance.
+
+Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
+         onJoinPrepare, onJoinComplete. ClassicGroup.selectProtocol. KIP-429, KIP-345.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors import RebalanceProtocol, assign
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.changes import BounceMembers
+from kafka_rebalance.changes.made_up import MadeUp
+from kafka_rebalance.coordinator.protocol_selection import select_protocol
+from kafka_rebalance.model import GroupSpec, Member
+
+from .rounds import protocol_of
+
+MOST_MEMBERS = 100
+"""Larger groups are not played: their follow-ups are not counted, only told to come."""
+
+_MOST_FOLLOW_UPS = 100
+
+Names = tuple[str, ...]
+
+
+class Bounce(NamedTuple):
+    """One rolling bounce: every member restarts with `assignors` as its list.
+
+    `rebalances` are exact if `is_exact`, else the fewest. `takes_over` is the event that brings the
+    other assignor, in words, if it is in this bounce.
+    """
+
+    assignors: Names
+    restarts: int
+    rebalances: int
+    is_exact: bool = True
+    takes_over: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self._asdict(), "assignors": list(self.assignors)}
+
+
+def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
+    """From members that list `old` alone to members that list `new` alone."""
+    return _bounces(group, (old,), ((new, old), (new,)), engine)
+
+
+def one_bounce(group: GroupSpec, both: Names, new: str, engine: Engine) -> Bounce:
+    """The same from members that list both already, as Kafka's default does."""
+    (only,) = _bounces(group, both, ((new,),), engine)
+    return only
+
+
+def _bounces(
+    group: GroupSpec, first: Names, lists: Sequence[Names], engine: Engine
+) -> tuple[Bounce, ...]:
+    if len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, [first, *lists])):
+        dynamic = sum(member.group_instance_id is None for member in group.members)
+        # A group of one never rebalances without it, but such a group is played.
+        least = len(group.members), 2 * dynamic
+        return tuple(Bounce(names, *least, is_exact=False) for names in lists)
+    moment = _Moment(group, {m.member_id: first for m in group.members}, engine)
+    return tuple(moment.bounce(names) for names in lists)
+
+
+def _is_cooperative(names: Names) -> bool:
+    return all(protocol_of(name) is RebalanceProtocol.COOPERATIVE for name in names)
+
+
+@dataclass(slots=True)
+class _Moment:
+    """The group now; `lists` are members' assignors, `served` who gave each what it holds."""
+
+    group: GroupSpec
+    lists: dict[str, Names]
+    engine: Engine
+    selected: str = ""
+    served: dict[str, str] = field(default_factory=dict)
+    rebalances: int = 0
+
+    def __post_init__(self) -> None:
+        self.selected = self._vote()
+        self.served = dict.fromkeys(self.lists, self.selected)
+
+    def bounce(self, names: Names) -> Bounce:
+        """Everybody restarts, in join order."""
+        ids = MadeUp(f"{self.group.group_id}/{','.join(names)}")
+        self.rebalances, takes_over = 0, None
+        restarts = self.group.members
+        for member in restarts:
+            for event in BounceMembers(member.member_id).events(self.group):
+                # 1.
+                edited = event.edit(self.group, ids)
+                self.group = edited.group
+                for new_id, old_id in edited.renamed.items():
+                    self.lists[new_id] = names
+                    if not edited.rebalances:
+                        self.served[new_id] = self.served[old_id]
+                # 2.
+                before, self.selected = self.selected, self._vote()
+                if before != self.selected:
+                    how = "leaves" if edited.rebalances and not edited.renamed else "is back"
+                    takes_over = f"{member.group_instance_id or member.member_id} {how}"
+                if edited.rebalances or before != self.selected:
+                    self._rebalance()
+        return Bounce(names, len(restarts), self.rebalances, takes_over=takes_over)
+
+    def _vote(self) -> str:
+        return select_protocol([self.lists[member.member_id] for member in self.group.members])
+
+    def _rebalance(self) -> None:
+        for _ in range(_MOST_FOLLOW_UPS):
+            # 3.
+            sent = tuple(map(self._sent, self.group.members))
+            answer = assign(self.group.edited(members=sent), self.selected, engine=self.engine)
+            given = {member_id: set(owned) for member_id, owned in answer.items()}
+            self.rebalances += 1
+            # 4.
+            joins_again = any(
+                not given[member.member_id].issuperset(member.owned_partitions)
+                for member in self.group.members
+                if _is_cooperative(self.lists[member.member_id])
+            )
+            generation_id = 1 + max(member.generation_id or 0 for member in self.group.members)
+            self.group = self.group.owning(answer, generation_id=generation_id)
+            self.served = dict.fromkeys(given, self.selected)
+            if not joins_again:
+                return
+
+    def _sent(self, member: Member) -> Member:
+        if _is_cooperative(self.lists[member.member_id]):
+            return member
+        remembers = self.served.get(member.member_id) == self.selected
+        if remembers and protocol_of(self.selected) is RebalanceProtocol.EAGER:
+            return member
+        return replace(member, owned_partitions=(), generation_id=None)

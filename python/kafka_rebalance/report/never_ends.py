@@ -1,0 +1,58 @@
+"""What `endless` found, in words: whether a group's leader can hang, by what, and the ways out."""
+
+import textwrap
+from collections.abc import Iterator
+
+from kafka_rebalance.plans.never_ends import Endless
+
+_MOST = 5
+
+
+def print_endless(found: Endless | None) -> None:
+    """Nothing for a group that always ends."""
+    if found is not None:
+        print("\n".join(endless_lines(found)), end="\n\n")
+
+
+def endless_lines(found: Endless) -> list[str]:
+    """At most 100 columns wide."""
+    lines = []
+    for text in _sentences(found):
+        indent = " " * (len(text) - len(text.lstrip()) + 2)
+        lines += textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False)
+    return lines
+
+
+def _sentences(found: Endless) -> Iterator[str]:
+    if found.now:
+        yield f"NEVER ENDS: {found.assignor} computes for ever at this group's next rebalance."
+    if found.after is not None:
+        yield f"NEVER ENDS: {found.assignor} computes for ever at {found.after}."
+    played = f"{found.tried} next changes that were played"
+    if found.untried:
+        played += f" ({found.untried} more were not: the budget was spent)"
+    if found.following:
+        yield (
+            f"The leader can hang: {found.assignor} never ends after {len(found.following)} of "
+            f"{played}:"
+        )
+        yield from (f"  {change}" for change in _some(found.following))
+    elif found.tried:
+        yield (
+            "Members with different subscriptions can hang a leader under "
+            f"{found.assignor}: none of {played} does."
+        )
+    for for_good, title in ((True, "for good"), (False, "this time")):
+        changes = [way.change for way in found.ways_out if way.for_good is for_good]
+        if changes:
+            yield f"Ends {title}, as played: {'; '.join(changes)}."
+    if found.now or found.after is not None:
+        yield (
+            "To change the assignor of a group that hangs, stop all members first: a rolling "
+            "bounce still meets the old one (docs/never-ends.md)."
+        )
+
+
+def _some(changes: tuple[str, ...]) -> list[str]:
+    more = len(changes) - _MOST
+    return [*changes[:_MOST], *([f"… and {more} more (--json has all)"] if more > 0 else [])]

@@ -1,0 +1,102 @@
+"""The cluster as its clients see it: topics, their replicas' racks, brokers that are away or new.
+
+    create-topic   a topic is there from now on
+    grow           it has more partitions
+    away           a broker is: what it led is read by nobody; in metadata its replicas have no rack
+    unseen         a broker that is back answers metadata requests before it knows its topics
+
+Source   KRaftMetadataCache (a broker publishes topics as it replays the log), MetadataResponse (a
+         replica whose broker is not alive is a node without rack).
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kafka_rebalance.model import Topic
+
+from .holds import Holds
+from .scenario import Happening, Kind, Scenario
+
+
+class Cluster:
+    """Getters: metadata, partitions, is_reachable, led. Inputs: create, grow, leave, come_back."""
+
+    def __init__(self, scenario: Scenario, holds: Holds) -> None:
+        created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
+        self._plans = scenario.topics
+        self._holds = holds
+        # Nobody is missed where nobody wants to read.
+        self._wanted = {
+            name for name in scenario.topics if any(one.wants(name) for one in scenario.members)
+        }
+        self.partitions: dict[str, int] = {}
+        self._dark: Counter[str] = Counter()
+        self._away: list[Happening] = []
+        self._unseen_until: dict[str, int] = {}
+        for name in scenario.topics:
+            if name not in created:
+                self.create(name, 0)
+
+    def metadata(self, now_ms: int) -> tuple[Topic, ...]:
+        """What a client is told now."""
+        return tuple(
+            Topic(name, count, self._racks(name, count))
+            for name, count in self.partitions.items()
+            if self._unseen_until.get(name, 0) <= now_ms
+        )
+
+    def is_reachable(self) -> bool:
+        """Whether any broker answers metadata requests."""
+        return not any(one.is_whole_cluster for one in self._away)
+
+    def _racks(self, name: str, count: int) -> tuple[tuple[str | None, ...], ...] | None:
+        racks = self._plans[name].racks
+        if racks is None:
+            return None
+        gone = {one.rack for one in self._away if one.rack}
+        return tuple(
+            tuple(None if rack in gone else rack for rack in racks[number % len(racks)])
+            for number in range(count)
+        )
+
+    # What happens to it ---------------------------------------------------------------------------
+
+    def create(self, name: str, now_ms: int) -> None:
+        """A topic is created."""
+        self.partitions[name] = 0
+        self.grow(name, self._plans[name].partitions, now_ms)
+
+    def grow(self, name: str, partitions: int, now_ms: int) -> None:
+        """A topic has so many partitions from now on; it never has fewer."""
+        for number in range(self.partitions[name], partitions if name in self._wanted else 0):
+            self._holds.appear(f"{name}-{number}", now_ms)
+        self.partitions[name] = max(self.partitions[name], partitions)
+
+    def leave(self, event: Happening, now_ms: int) -> None:
+        """A broker is away: nobody can read what only it could lead."""
+        self._away.append(event)
+        for partition in self.led(event):
+            self._dark[partition] += 1
+            self._holds.darken(partition, now_ms, is_dark=True)
+
+    def come_back(self, event: Happening, now_ms: int) -> None:
+        """It is back, and for a while it does not know its topics."""
+        self._away.remove(event)
+        for partition in self.led(event):
+            self._dark[partition] -= 1
+            if self._dark[partition] <= 0:
+                self._holds.darken(partition, now_ms, is_dark=False)
+        for name in event.topics or self.partitions:
+            until = max(self._unseen_until.get(name, 0), now_ms + event.unseen_ms)
+            self._unseen_until[name] = until
+
+    def led(self, event: Happening) -> Iterable[str]:
+        """The partitions that nobody else can lead meanwhile.
+
+        Of a rack those all of whose replicas are in it; else all of the event's topics.
+        """
+        for name in event.topics or self.partitions:
+            racks = self._plans[name].racks or ((),)
+            for number in range(self._plans[name].partitions):
+                if not event.rack or set(racks[number % len(racks)]) == {event.rack}:
+                    yield f"{name}-{number}"

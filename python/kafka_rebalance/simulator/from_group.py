@@ -1,0 +1,255 @@
+"""A scenario from a group as it is: its topics, members, assignor and racks, and what changes.
+
+    scenario_from_group: (GroupSpec, changes) -> Scenario
+
+The members start in join order and own nothing before; so what they hold before the first change is
+what the assignor gives such a group. A name is the instance id, or the client id with a number
+where several members have it. Changes are played one after another, each when the one before has
+had time to settle:
+
+    add-members        they start               remove-members, -member, -client   they close
+    bounce-members     one after another        remove-rack                        they are killed
+    partitions         the topic grows          add-topics       created; all subscribe by pattern
+
+Others cannot be played: a running consumer of the simulator does not subscribe anew.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from kafka_rebalance.assignors.registry import assignor_names
+from kafka_rebalance.changes import (
+    AddMembers,
+    AddPartitions,
+    AddTopics,
+    BounceMembers,
+    Change,
+    RemoveMembers,
+    apply,
+)
+from kafka_rebalance.changes.events import find_member
+from kafka_rebalance.changes.made_up import prefix_of
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.model import GroupSpec, Member, Topic, quoted
+
+from .scenario import Happening, Kind, MemberPlan, Scenario, TopicPlan, Work
+
+PLAYABLE = (
+    "add-members",
+    "remove-members",
+    "remove-member",
+    "remove-rack",
+    "remove-client",
+    "partitions",
+    "add-topics",
+    "bounce-members",
+)
+"""The verbs of changes that can be played."""
+
+_JOIN_STEP_MS = 10  # between two members at the start, so that they join in their order
+_JOINED_WITHIN_MS = 2_000  # of the broker's initial delay
+_SPARE_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """When things happen.
+
+    first_ms   when the first change does
+    apart_ms   from one member that restarts to the next, and between changes
+    down_ms    how long a member that restarts is away
+    """
+
+    first_ms: int = 120_000
+    apart_ms: int = 60_000
+    down_ms: int = 10_000
+
+
+def scenario_from_group(
+    group: GroupSpec,
+    changes: Sequence[Change] = (),
+    *,
+    assignor: str | None = None,
+    config: ConsumerConfig | None = None,
+    work: Work | None = None,
+    pace: Pace | None = None,
+    seed: int = 1,
+) -> Scenario:
+    """`config` has what a group does not tell, as timeouts: Kafka's defaults where it is None.
+
+    Errors   GroupError at `assignor`, or at `changes[i]` for what does not fit the group or cannot
+             be played.
+    """
+    name = assignor or group.assignor
+    if name is None:
+        raise GroupError("assignor", "the group has none; say which one to play")
+    if name not in assignor_names():
+        raise GroupError("assignor", f"{quoted(name)} cannot be played")
+    config = replace(config or ConsumerConfig(), partition_assignment_strategy=(name,))
+    maker = _Maker(group, config, work or Work(), pace or Pace())
+    for place, change in enumerate(changes):
+        try:
+            maker.happen(change)
+        except GroupError as error:
+            path = f"changes[{place}]" if error.path == "change" else error.path
+            raise GroupError(path, error.problem) from None
+    return maker.scenario(changes, seed)
+
+
+@dataclass(slots=True)
+class _Maker:
+    """`now_ms` is when the next change happens; `names` are of members by id."""
+
+    group: GroupSpec
+    config: ConsumerConfig
+    work: Work
+    pace: Pace
+    now_ms: int = 0
+    names: dict[str, str] = field(default_factory=dict)
+    plans: dict[str, MemberPlan] = field(default_factory=dict)
+    topics: dict[str, Topic] = field(default_factory=dict)  # as they are at the end
+    counts: dict[str, int] = field(default_factory=dict)  # of partitions, at first
+    created: list[str] = field(default_factory=list)
+    happenings: list[Happening] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.now_ms = self.pace.first_ms
+        self._see_topics()
+        members = self.group.members
+        step = min(_JOIN_STEP_MS, _JOINED_WITHIN_MS // len(members))
+        self._name(members)
+        for place, member in enumerate(members):
+            self._start(member, place * step)
+
+    def _name(self, members: Sequence[Member]) -> None:
+        bases = [_base(one) for one in members]
+        taken = set(self.names.values())
+        for member, base in zip(members, bases, strict=True):
+            alone = bases.count(base) == 1 and base not in taken
+            name = base if alone else _numbered(base, taken | set(bases))
+            taken.add(name)
+            self.names[member.member_id] = name
+
+    def _start(self, member: Member, at_ms: int) -> None:
+        name = self.names[member.member_id]
+        config = replace(
+            self.config,
+            group_instance_id=member.group_instance_id,
+            client_rack=member.rack_id or "",
+        )
+        self.plans[name] = MemberPlan(
+            name=name, config=config, topics=member.topics, start_ms=at_ms, work=self.work
+        )
+
+    # Changes --------------------------------------------------------------------------------------
+
+    def happen(self, change: Change) -> None:
+        """A change, and the time that it needs."""
+        before = self.group
+        match change:
+            case AddMembers():
+                self.group = apply(change, before)
+                joined = self.group.members[len(before.members) :]
+                self._name(joined)
+                for member in joined:
+                    self._start(member, self.now_ms)
+                self._pass()
+            case RemoveMembers():
+                self.group = apply(change, before)
+                left = {one.member_id for one in self.group.members}
+                gone = [one for one in before.members if one.member_id not in left]
+                self._remove(gone, Kind.KILL if change.rack is not None else Kind.STOP)
+            case BounceMembers(member=who):
+                self._bounce(change, before.members if who is None else [find_member(before, who)])
+            case AddPartitions(topic=topic, partitions=partitions):
+                self.group = apply(change, before)
+                self._happens(Kind.GROW, topic=topic, partitions=partitions)
+                self._pass(self.config.metadata_max_age_ms)
+            case AddTopics():
+                self.group = apply(change, before)
+                for name, _ in change.topics:
+                    self.created.append(name)
+                    self._happens(Kind.CREATE_TOPIC, topic=name)
+                self._pass(self.config.metadata_max_age_ms)
+            case _:
+                problem = f"the simulator cannot play it; it plays {', '.join(PLAYABLE)}"
+                raise GroupError("change", problem)
+        self._see_topics()
+
+    def _see_topics(self) -> None:
+        self.topics |= {one.name: one for one in self.group.topics if one.partitions}
+        self.counts = {name: one.partitions for name, one in self.topics.items()} | self.counts
+
+    def _remove(self, gone: Iterable[Member], kind: Kind) -> None:
+        silent = kind is Kind.KILL
+        for member in gone:
+            self._happens(kind, member=self.names[member.member_id])
+            silent |= member.group_instance_id is not None  # it closes without a word
+        self._pass(self.config.session_timeout_ms if silent else 0)
+
+    def _bounce(self, change: BounceMembers, members: Sequence[Member]) -> None:
+        down = self.pace.down_ms
+        for member in members:
+            name = self.names[member.member_id]
+            plan = self.plans[name]
+            if change.static and member.group_instance_id is None:
+                config = replace(self.config, client_rack=member.rack_id or "")
+                config = replace(config, group_instance_id=name)
+                self.plans[name] = replace(plan, config=config)
+            elif change.static is False and member.group_instance_id is not None:
+                down = self.config.session_timeout_ms + _SPARE_MS
+            self._happens(Kind.STOP, member=name)
+            self.now_ms += down
+            self._happens(Kind.START, member=name)
+            self._pass()
+
+    def _happens(
+        self, kind: Kind, *, member: str = "", topic: str = "", partitions: int = 0
+    ) -> None:
+        self.happenings.append(
+            Happening(
+                at_ms=self.now_ms, kind=kind, member=member, topic=topic, partitions=partitions
+            )
+        )
+
+    def _pass(self, more_ms: int = 0) -> None:
+        self.now_ms += self.pace.apart_ms + more_ms
+
+    # The scenario ---------------------------------------------------------------------------------
+
+    def scenario(self, changes: Sequence[Change], seed: int) -> Scenario:
+        """All of it."""
+        said = ", ".join(map(str, changes)) or "as it is"
+        return Scenario(
+            title=f"{self.group.group_id}: {said}",
+            topics={
+                name: TopicPlan(partitions=self.counts[name], racks=one.racks)
+                for name, one in self.topics.items()
+            },
+            members=tuple(map(self._subscribed, self.plans.values())),
+            happenings=tuple(self.happenings),
+            seed=seed,
+            until_ms=self.now_ms,
+            group_id=self.group.group_id or "g",
+        )
+
+    def _subscribed(self, plan: MemberPlan) -> MemberPlan:
+        """With topics that come later a member subscribes to a pattern, as `add-topics` has it."""
+        if not self.created:
+            return plan
+        names = dict.fromkeys([*plan.topics, *self.created])
+        return replace(plan, topics=(), pattern="|".join(map(re.escape, names)))
+
+
+def _base(member: Member) -> str:
+    return member.group_instance_id or prefix_of(member.client_id, member.member_id)
+
+
+def _numbered(base: str, taken: Collection[str]) -> str:
+    """The first of app-1, app-2, … that is free."""
+    number = 1
+    while f"{base}-{number}" in taken:
+        number += 1
+    return f"{base}-{number}"

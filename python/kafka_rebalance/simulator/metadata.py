@@ -1,0 +1,106 @@
+"""When clients ask for metadata: at their age, sooner where they miss something, or in a poll.
+
+    age       every `metadata.max.age.ms`, from a time that is drawn
+    missing   who knows a topic by name that is not there asks again after `retry.backoff.max.ms`
+    broker    who was connected to one that goes, or comes back, asks at once
+    pattern   a poll that joins asks first
+    leader    asks before it assigns topics that it does not subscribe to
+
+Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an update),
+         NetworkClient.handleServerDisconnect, ConsumerCoordinator.poll, updateGroupSubscription.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+
+from kafka_rebalance.coordinator import JoinGroupResponse
+from kafka_rebalance.member import Consumer, MetadataUpdated
+from kafka_rebalance.member.leading import subscribed_topics
+
+from .cluster import Cluster
+from .events import Refresh
+from .process import Process
+
+
+class Metadata:
+    """Inputs: start, refresh, refresh_soon, refresh_early, match_anew, learn_topics.
+
+    `tell` takes news to a process, `arm` sets its next Refresh; `pending` has when that is.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        processes: Mapping[str, Process],
+        rng: random.Random,
+        pending: Mapping[tuple[str, type], int],
+        tell: Callable[[Process, MetadataUpdated], None],
+        arm: Callable[[int, Refresh], None],
+    ) -> None:
+        self._cluster = cluster
+        self._processes = processes
+        self._rng = rng
+        self._pending = pending
+        self._tell = tell
+        self._arm = arm
+
+    def start(self, process: Process, now_ms: int) -> None:
+        """A client has started, and has the cluster's metadata."""
+        consumer = process.member
+        assert isinstance(consumer, Consumer)
+        at = now_ms + 1 + self._rng.randrange(consumer.config.metadata_max_age_ms)
+        self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
+
+    def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
+        """It asks, and sets when it will ask next."""
+        consumer = process.member
+        if process.incarnation == incarnation and isinstance(consumer, Consumer):
+            self._update(process, now_ms)
+            self._arm_refresh(process, self._next_ms(consumer, now_ms))
+
+    def refresh_soon(self, now_ms: int) -> None:
+        """Everybody asks within the longest back-off."""
+        for process in self._processes.values():
+            if isinstance(process.member, Consumer):
+                spread = process.member.config.retry_backoff_max_ms
+                self._arm_refresh(process, now_ms + 1 + self._rng.randrange(spread))
+
+    def refresh_early(self, process: Process, now_ms: int) -> None:
+        """A leader misses a topic that its members subscribe to."""
+        consumer = process.member
+        if isinstance(consumer, Consumer) and consumer.misses_topics:
+            at = self._next_ms(consumer, now_ms)
+            if self._pending.get((process.name, Refresh), at) >= at:
+                self._arm_refresh(process, at)
+
+    def match_anew(self, process: Process, now_ms: int) -> None:
+        """With a pattern, a poll that joins asks for metadata first."""
+        if isinstance(process.member, Consumer) and process.member.matches_before_joining:
+            self._update(process, now_ms)
+
+    def learn_topics(self, process: Process, response: JoinGroupResponse, now_ms: int) -> None:
+        """A leader asks before it assigns topics that it does not subscribe to."""
+        consumer = process.member
+        if (
+            isinstance(consumer, Consumer)
+            and response.leader == response.member_id
+            and consumer.sees(self._cluster.metadata(now_ms))
+            and not subscribed_topics(response.members) <= consumer.subscription
+        ):
+            self._update(process, now_ms)
+
+    def _update(self, process: Process, now_ms: int) -> None:
+        """A client is told what the cluster has, where that is news to it."""
+        consumer, metadata = process.member, self._cluster.metadata(now_ms)
+        if not isinstance(consumer, Consumer) or not self._cluster.is_reachable():
+            return
+        if consumer.sees(metadata):
+            self._tell(process, MetadataUpdated(metadata))
+
+    def _next_ms(self, consumer: Consumer, now_ms: int) -> int:
+        config = consumer.config
+        soon = consumer.misses_topics or not self._cluster.is_reachable()
+        return now_ms + (config.retry_backoff_max_ms if soon else config.metadata_max_age_ms)
+
+    def _arm_refresh(self, process: Process, at: int) -> None:
+        self._arm(at, Refresh(process.name, process.incarnation))

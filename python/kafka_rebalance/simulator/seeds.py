@@ -1,0 +1,193 @@
+"""One scenario under several seeds: what of its outcome depends on what is drawn, and by how much.
+
+A seed draws delays, where each member is in its work, when metadata are old, and back-offs. All but
+the first also draw how long after a heartbeat things happen: a scenario's times are round, and what
+waits for the next heartbeat would wait equally long in every run. A figure becomes a range with its
+median; one that is equal for all seeds depends on nothing that is drawn.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from statistics import median_low
+from typing import Any, NamedTuple
+
+from .engine import START_UP_MS, simulate
+from .measure import Totals, settlings, stops, totals, unavailability
+from .run import Run
+from .scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A figure over seeds; `never` is how many runs do not have it. All None where none has."""
+
+    least: int | None
+    median: int | None
+    most: int | None
+    never: int = 0
+
+    @classmethod
+    def of(cls, values: Iterable[int | None]) -> "Spread":
+        """Over the values that there are; the median is one of them."""
+        values = list(values)
+        there = sorted(one for one in values if one is not None)
+        never = len(values) - len(there)
+        if not there:
+            return cls(None, None, None, never)
+        return cls(there[0], median_low(there), there[-1], never)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all runs agree."""
+        return self.least == self.most and (self.never == 0 or self.least is None)
+
+
+class Part(NamedTuple):
+    """From something that the scenario says to the next, in one run; `settled_in_ms` may be never.
+
+    `stopped` members worked on nothing for a while, `longest_stop_ms` at most.
+    """
+
+    at_ms: int
+    what: str
+    settled_in_ms: int | None
+    rebalances: int
+    unavailable_ms: int
+    stopped: int
+    longest_stop_ms: int
+
+
+class PartSpread(NamedTuple):
+    """A Part over seeds."""
+
+    at_ms: int
+    what: str
+    settled_in_ms: Spread
+    rebalances: Spread
+    unavailable_ms: Spread
+    stopped: Spread
+    longest_stop_ms: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class SeedRuns:
+    """What the runs of all seeds have shown, in the order of the seeds."""
+
+    title: str
+    held: str
+    assumed: str
+    seeds: tuple[int, ...]
+    totals: tuple[Totals, ...]
+    parts: tuple[tuple[Part, ...], ...]
+    crashed: tuple[dict[str, str], ...]
+
+    def spreads(self) -> dict[str, Spread]:
+        """Every field of the totals."""
+        return {
+            one.name: Spread.of(getattr(each, one.name) for each in self.totals)
+            for one in fields(Totals)
+        }
+
+    def part_spreads(self) -> list[PartSpread]:
+        """Everything that the scenario says, which is the same for all seeds."""
+        return [_over(parts) for parts in zip(*self.parts, strict=True)]
+
+
+def simulate_seeds(
+    scenario: Scenario,
+    seeds: Iterable[int],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> SeedRuns:
+    """Plays a scenario once for each seed; `progress` is told (runs before, time in this one)."""
+    sums, parts, crashed, first = [], [], [], None
+    seeds = tuple(seeds)
+    for place, seed in enumerate(seeds):
+        one = replace(scenario, seed=seed)
+        run = simulate(shifted(one) if place else one, progress=_told(progress, place))
+        first = first or run
+        sums.append(totals(run))
+        parts.append(tuple(_parts(run)))
+        crashed.append(dict(run.crashed))
+    if first is None:
+        raise ValueError("seeds: there are none")
+    return SeedRuns(
+        first.title, first.held, first.assumed, seeds, tuple(sums), tuple(parts), tuple(crashed)
+    )
+
+
+def shifted(scenario: Scenario) -> Scenario:
+    """The same, with everything up to a heartbeat's interval later, as its seed draws.
+
+    Later by equally long is what belongs together: all that happens to one member, and what follows
+    something else within that interval. What belongs to the group's start stays where it is.
+    """
+    interval = max(one.config.heartbeat_interval_ms for one in scenario.members)
+    start_up = min(one.start_ms for one in scenario.members) + START_UP_MS
+    late = [one for one in scenario.members if one.start_ms > start_up]
+    times = [(one.at_ms, one.member) for one in scenario.happenings]
+    times += [(one.start_ms, one.name) for one in late]
+    by = _delays(times, interval, random.Random(f"{scenario.seed} shifts"))
+
+    def later(at: int) -> int:
+        return min(at + by[at], scenario.until_ms)
+
+    happenings = tuple(replace(one, at_ms=later(one.at_ms)) for one in scenario.happenings)
+    members = tuple(
+        replace(one, start_ms=later(one.start_ms)) if one.start_ms > start_up else one
+        for one in scenario.members
+    )
+    return replace(scenario, happenings=happenings, members=members)
+
+
+def _delays(
+    times: Iterable[tuple[int, str]], interval_ms: int, rng: random.Random
+) -> dict[int, int]:
+    """For each time of (time, member) by how much it comes later."""
+    leader: dict[int, int] = {}
+    first_of: dict[str, int] = {}
+
+    def lead(at: int) -> int:
+        while leader[at] != at:
+            at = leader[at]
+        return at
+
+    before: int | None = None
+    for at, member in sorted(times):
+        leader.setdefault(at, at)
+        if before is not None and at - before < interval_ms:
+            leader[lead(at)] = lead(before)
+        if member:
+            leader[lead(at)] = lead(first_of.setdefault(member, at))
+        before = at
+    drawn = {at: rng.randrange(interval_ms) for at in leader}
+    return {at: drawn[lead(at)] for at in leader}
+
+
+def _told(progress: Callable[[int, int], None] | None, place: int) -> Callable[[int], None] | None:
+    if progress is None:
+        return None
+    return lambda now_ms: progress(place, now_ms)
+
+
+def _parts(run: Run) -> Iterable[Part]:
+    unread, stopped = unavailability(run), stops(run)
+    all_of = settlings(run)
+    ends = [*(one.at_ms for one in all_of[1:]), run.until_ms]
+    for one, end in zip(all_of, ends, strict=bool(all_of)):
+        within = [each for each in stopped if one.at_ms <= each.from_ms < end]
+        yield Part(
+            one.at_ms,
+            one.what,
+            None if one.settled_ms is None else one.settled_ms - one.at_ms,
+            sum(one.at_ms <= each.from_ms < end for each in run.rebalances),
+            unread(one.at_ms, end),
+            len({each.member for each in within}),
+            max((each.to_ms - each.from_ms for each in within), default=0),
+        )
+
+
+def _over(parts: Sequence[Part]) -> PartSpread:
+    figures: Any = (Spread.of(each) for each in list(zip(*parts, strict=True))[2:])
+    return PartSpread(parts[0].at_ms, parts[0].what, *figures)

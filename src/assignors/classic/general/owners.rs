@@ -1,0 +1,71 @@
+//! The order of Kafka's map from members to what they hold (`currentAssignment`), mirror of
+//! `general.Owners`.
+//!
+//! Shortcut that cannot change the answer: the order decides only whose partition counts where two
+//! members hold the same one, so that the table is made only there.
+
+use crate::assignors::classic::claims::Claims;
+use crate::group::{GroupSpec, MemberId};
+use crate::hash_table::{DEFAULT_SLOTS, HashTable};
+use crate::order::{compare_names, string_hash};
+
+pub struct Owners<'g, 'a> {
+    group: &'g GroupSpec<'a>,
+    table: HashTable,
+    /// Members that were taken out, as they were met.
+    fixed: Vec<MemberId>,
+}
+
+impl<'g, 'a> Owners<'g, 'a> {
+    /// Without the members that take no part: they are met in the order of a map that was made for
+    /// so many members.
+    pub fn without_fixed(claims: &Claims<'g, 'a>, is_fixed: &[bool]) -> Self {
+        let group = claims.group;
+        let walked = claims.members.iter().copied();
+        let slots = claims.members.len().next_power_of_two();
+        let mut fixed = table(group, walked.clone(), slots).keys();
+        fixed.retain(|&m| is_fixed[m as usize]);
+        let mut table = table(group, walked, DEFAULT_SLOTS);
+        for &member in &fixed {
+            table.remove(member);
+        }
+        Self {
+            group,
+            table,
+            fixed,
+        }
+    }
+
+    pub fn order(&self) -> Vec<MemberId> {
+        self.table.keys()
+    }
+
+    /// Clears the map, which keeps its slots, and fills it from a copy made before.
+    pub fn copy_back(&mut self) {
+        let copy = table(self.group, self.order().into_iter(), DEFAULT_SLOTS);
+        let slots = self.table.slots();
+        self.table = table(self.group, copy.keys().into_iter(), slots);
+    }
+
+    /// All members, after the fixed ones were put back.
+    pub fn with_fixed(mut self) -> Vec<MemberId> {
+        let fixed = table(self.group, self.fixed.iter().copied(), DEFAULT_SLOTS);
+        put_all(&mut self.table, self.group, fixed.keys().into_iter());
+        self.table.keys()
+    }
+}
+
+fn table(group: &GroupSpec, members: impl Iterator<Item = MemberId>, slots: usize) -> HashTable {
+    let mut table = HashTable::with_slots(slots);
+    put_all(&mut table, group, members);
+    table
+}
+
+fn put_all(table: &mut HashTable, group: &GroupSpec, members: impl Iterator<Item = MemberId>) {
+    let id = |m: MemberId| group.members[m as usize].member_id;
+    for member in members {
+        table.put(member, string_hash(id(member)), &|a, b| {
+            compare_names(id(a), id(b))
+        });
+    }
+}

@@ -1,0 +1,71 @@
+"""Who subscribes to what, and which racks hold what, in generated groups."""
+
+# ruff: noqa: ARG001 -- shapes and places have one signature, whatever they need of it
+
+from __future__ import annotations
+
+import random
+
+# Subscription shapes: the topics of member n of many ----------------------------------------------
+
+
+def _same(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
+    return list(names)
+
+
+def _nearly_same(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
+    return names[:-1] if n == members // 2 else list(names)
+
+
+def _disjoint(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
+    teams = max(1, min(len(names), members // 2))
+    return names[n % teams :: teams]
+
+
+def _windows(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
+    """Each member shares topics with its neighbours only."""
+    width = max(1, len(names) // 2)
+    return [names[(n + k) % len(names)] for k in range(width)] if names else []
+
+
+def _nested(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
+    return names[: 1 + n % len(names)] if names else []
+
+
+def _random(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
+    return rng.sample(names, rng.randint(1, len(names))) if names else []
+
+
+def some_idle(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
+    """Those without topics take no part in balancing."""
+    return [] if rng.random() < 0.3 else _random(rng, names, n, members)
+
+
+SHAPES = (
+    *(_same, _same, _same, _nearly_same, _disjoint, _windows, _nested, _random, _random),
+    some_idle,
+)
+
+
+# Replica placements: the racks of partition p -----------------------------------------------------
+
+
+def _everywhere(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
+    return list(racks)
+
+
+def _rotating(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
+    """As Kafka places two replicas."""
+    return [racks[(p + k) % len(racks)] for k in range(min(2, len(racks)))]
+
+
+def _scattered(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
+    return list(rng.sample(racks, rng.randint(1, len(racks))))
+
+
+def _holey(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
+    """Brokers without rack, with an empty one, two in one rack, or no replica at all."""
+    return rng.choices([*racks, None, ""], k=rng.randint(0, 3))
+
+
+PLACES = (_everywhere, _rotating, _scattered, _scattered, _holey)

@@ -1,0 +1,171 @@
+"""Consumers of kafka-python and aiokafka with our plug-ins, on a real broker, each told apart.
+
+They poll until they are closed or end; `failure` is what ended one. kafka-python's run in a thread
+each, aiokafka's as tasks on one loop. `generations` reads what the broker stored of their groups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+from kafka_rebalance import GroupSpec, Topic, TopicPartition, wire
+from kafka_rebalance.wire import group_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kafka_rebalance.wire.group_records import GroupMetadataValue
+
+CLOSE_TIMEOUT_S = 20.0
+
+
+class _Member:
+    """One consumer: topics to subscribe to next, what it holds, what ended it."""
+
+    def __init__(self, client: str, topics: Sequence[str], settings: dict[str, Any]) -> None:
+        self.client = client
+        self.settings = settings
+        self.subscriptions: queue.Queue[list[str] | None] = queue.Queue()
+        self.subscriptions.put(list(topics))
+        self.held: frozenset[TopicPartition] = frozenset()
+        self.failure: BaseException | None = None
+        self.ended = threading.Event()
+
+    def run_kafka_python(self) -> None:
+        from kafka import KafkaConsumer
+
+        consumer = KafkaConsumer(**self.settings)
+        try:
+            while (topics := self._next()) is not None:
+                if topics:
+                    consumer.subscribe(topics)
+                consumer.poll(timeout_ms=100)
+                self.held = frozenset(TopicPartition(*tp) for tp in consumer.assignment())
+        except BaseException as failure:
+            self.failure = failure
+        finally:
+            consumer.close()
+            self.ended.set()
+
+    async def run_aiokafka(self) -> None:
+        from aiokafka import AIOKafkaConsumer
+
+        consumer = AIOKafkaConsumer(**self.settings)
+        await consumer.start()
+        try:
+            while (topics := self._next()) is not None:
+                if topics:
+                    consumer.subscribe(topics)
+                await consumer.getmany(timeout_ms=100)
+                self.held = frozenset(TopicPartition(*tp) for tp in consumer.assignment())
+        except BaseException as failure:
+            self.failure = failure
+        finally:
+            await consumer.stop()
+            self.ended.set()
+
+    def _next(self) -> list[str] | None:
+        """Topics that it has been told since, or none; None when it is to end."""
+        try:
+            return self.subscriptions.get_nowait()
+        except queue.Empty:
+            return []
+
+
+class PlugInMembers:
+    """All of them in this process."""
+
+    def __init__(self, bootstrap_server: str) -> None:
+        self._server = bootstrap_server
+        self._members: dict[str, _Member] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def add(
+        self, client: str, group_id: str, client_id: str, strategy: Any, topics: Sequence[str],
+        *, group_instance_id: str | None = None,
+    ) -> None:  # fmt: skip
+        """`client` is "kafka-python" or "aiokafka"; `strategy` a class, an instance, a function."""
+        settings = {
+            "bootstrap_servers": self._server,
+            "group_id": group_id,
+            "client_id": client_id,
+            "group_instance_id": group_instance_id,
+            "partition_assignment_strategy": [strategy],
+            "heartbeat_interval_ms": 300,
+            "enable_auto_commit": False,
+        }
+        member = self._members[client_id] = _Member(client, topics, settings)
+        if client == "aiokafka":
+            asyncio.run_coroutine_threadsafe(member.run_aiokafka(), self._loop)
+        else:
+            threading.Thread(target=member.run_kafka_python, daemon=True).start()
+
+    def subscribe(self, client_id: str, topics: Sequence[str]) -> None:
+        self._members[client_id].subscriptions.put(list(topics))
+
+    def held(self, client_id: str) -> frozenset[TopicPartition]:
+        return self._members[client_id].held
+
+    def failures(self) -> dict[str, BaseException]:
+        return {name: one.failure for name, one in self._members.items() if one.failure}
+
+    def close(self) -> None:
+        for member in self._members.values():
+            member.subscriptions.put(None)
+        for member in self._members.values():
+            member.ended.wait(CLOSE_TIMEOUT_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(CLOSE_TIMEOUT_S)
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def generations(bootstrap_server: str) -> Iterator[tuple[str, GroupMetadataValue]]:
+    """Every assignment that the broker stored: group id, and the members' own bytes."""
+    from kafka import KafkaConsumer
+    from kafka import TopicPartition as Partition
+
+    reader = KafkaConsumer(
+        bootstrap_servers=bootstrap_server, auto_offset_reset="earliest", enable_auto_commit=False
+    )
+    partitions = [
+        Partition("__consumer_offsets", p)
+        for p in reader.partitions_for_topic("__consumer_offsets") or ()
+    ]
+    assert partitions
+    reader.assign(partitions)
+    ends = reader.end_offsets(partitions)
+    while any(reader.position(one) < ends[one] for one in partitions):
+        for records in reader.poll(timeout_ms=500).values():
+            for record in records:
+                key = group_records.decode_key(record.key)
+                value = group_records.decode_value(key, record.value)
+                if isinstance(value, group_records.GroupMetadataValue) and value.members:
+                    assert isinstance(key, group_records.GroupMetadataKey)
+                    yield key.group_id, value
+    reader.close()
+
+
+def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
+    """What the leader of that generation was asked."""
+    assert value.protocol is not None
+    members = tuple(
+        wire.sent_member(
+            one.member_id,
+            wire.decode_subscription(one.subscription),
+            value.protocol,
+            group_instance_id=one.group_instance_id,
+        )
+        for one in value.members
+    )
+    return GroupSpec("", topics, members, value.protocol)

@@ -1,0 +1,199 @@
+"""The plug-ins on a real broker beside Java members: Kafka's own classes judge each generation."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from broker import Broker, missing_tools
+
+pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
+
+from live_members import JavaMembers, await_stable
+from plug_in_members import PlugInMembers, asked, generations
+
+from kafka_rebalance import Topic, TopicPartition, wire
+from kafka_rebalance.clients import aiokafka as ours_aiokafka
+from kafka_rebalance.clients import kafka_python as ours_kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafka_rebalance.wire.group_records import GroupMetadataValue
+    from oracle import Oracle
+
+pytestmark = pytest.mark.live
+
+RACKS = "abc"
+REPLICAS = {
+    "t": [[0, 1], [1, 2], [2, 0], [0, 1], [1, 2], [2, 0], [0, 1]],
+    "u": [[0], [1], [2], [0]],
+}
+TOPICS = tuple(
+    Topic(name, len(replicas), tuple(tuple(RACKS[n] for n in nodes) for nodes in replicas))
+    for name, replicas in REPLICAS.items()
+)
+ALL = {TopicPartition(t, p) for t, replicas in REPLICAS.items() for p in range(len(replicas))}
+WAIT_S = 60.0
+
+
+def _java(group_id: str, n: int, assignor: str, **fields: Any) -> dict[str, Any]:
+    fields = {"topics": ["t", "u"], **fields}
+    name = f"{group_id}-java-{n}"
+    return {"client_id": name, "group_id": group_id, "assignors": [assignor], **fields}
+
+
+class Played(NamedTuple):
+    """What came of all groups."""
+
+    stored: list[tuple[str, GroupMetadataValue]]
+    held: dict[str, list[frozenset[TopicPartition]]]
+    resubscribed: frozenset[TopicPartition]
+    failures: dict[str, BaseException]
+
+
+# Three consumers of one process, then a fourth: what each is given.
+_shared = ours_kafka.CooperativeSticky()
+FORMS: dict[str, tuple[str, str, Callable[[], Any]]] = {
+    "ai-class": ("aiokafka", "sticky", lambda: ours_aiokafka.Sticky),
+    "ai-instances": ("aiokafka", "sticky", ours_aiokafka.Sticky),
+    "kp-class": ("kafka-python", "sticky", lambda: ours_kafka.Sticky),
+    "kp-shared": ("kafka-python", "cooperative-sticky", lambda: _shared),
+    "kp-factory": ("kafka-python", "cooperative-sticky", lambda: lambda: _fresh()),
+}
+
+
+def _fresh() -> Any:
+    return ours_kafka.CooperativeSticky()
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    log = tmp_path_factory.mktemp("clients") / "java-members.log"
+    with Broker(brokers=len(RACKS)) as broker:
+        server = broker.bootstrap_server
+        _create_topics(server)
+        with PlugInMembers(server) as ours, JavaMembers(server, log) as java:
+            yield _play(server, ours, java)
+
+
+def _create_topics(server: str) -> None:
+    from kafka import KafkaAdminClient
+
+    with KafkaAdminClient(bootstrap_servers=server) as admin:
+        admin.create_topics(
+            {name: {"assignments": dict(enumerate(nodes))} for name, nodes in REPLICAS.items()},
+            wait_for_metadata=True,
+        )
+
+
+def _play(server: str, ours: PlugInMembers, java: JavaMembers) -> Played:
+    # The first of a group leads it to its end.
+    for group_id, (client, _, strategy) in FORMS.items():
+        for n in range(3):
+            ours.add(client, group_id, f"{group_id}-{n}", strategy(), ["t", "u"])
+    ours.add(
+        "kafka-python", "racks-kp", "rk-0", ours_kafka.CooperativeSticky(rack_id="a"), ["t", "u"]
+    )
+    ours.add("aiokafka", "racks-ai", "ra-0", ours_aiokafka.Range(rack_id="a"), ["t", "u"])
+    ours.add("aiokafka", "resub", "rs-0", ours_aiokafka.Sticky, ["t", "u"])
+    sizes = dict.fromkeys(FORMS, 3) | {"racks-kp": 1, "racks-ai": 1, "resub": 1}
+    await_stable(server, sizes)
+    held = {g: [ours.held(f"{g}-{n}") for n in range(3)] for g in FORMS}
+    for group_id, (client, _, strategy) in FORMS.items():
+        ours.add(client, group_id, f"{group_id}-3", strategy(), ["t", "u"])
+    java.tell(
+        add=[
+            *(_java("racks-kp", n, "cooperative-sticky", client_rack=RACKS[n]) for n in (1, 2)),
+            _java("racks-ai", 1, "range", client_rack="b"),
+            _java("racks-ai", 2, "range", client_rack="c", group_instance_id="i2"),
+            _java("resub", 1, "sticky"),
+        ]
+    )
+    ours.add("aiokafka", "resub", "rs-1", ours_aiokafka.Sticky, ["t", "u"])
+    ours.add(
+        "kafka-python", "racks-kp", "rk-3", ours_kafka.CooperativeSticky(rack_id="a"), ["t", "u"]
+    )
+    ours.add("aiokafka", "racks-ai", "ra-3", ours_aiokafka.Range(rack_id="a"), ["t", "u"])
+    sizes = dict.fromkeys(FORMS, 4) | {"racks-kp": 4, "racks-ai": 4, "resub": 3}
+    await_stable(server, sizes)
+    for group_id in FORMS:
+        held[group_id] += [ours.held(f"{group_id}-{n}") for n in range(4)]
+    # One leaves a topic that another, who comes anew, has never held.
+    ours.subscribe("rs-1", ["u"])
+    resubscribed = _await(lambda: ours.held("rs-1"), lambda now: {tp.topic for tp in now} == {"u"})
+    java.tell(close=["resub-java-1"])
+    await_stable(server, {"resub": 2})
+    ours.subscribe("rs-1", ["t"])
+    resubscribed = _await(lambda: ours.held("rs-1"), lambda now: {tp.topic for tp in now} == {"t"})
+    return Played(list(generations(server)), held, resubscribed, ours.failures())
+
+
+def _await(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
+    deadline = time.monotonic() + WAIT_S
+    while not wanted(now := look()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not so after {WAIT_S:.0f} s: {now}")
+        time.sleep(0.1)
+    return now
+
+
+def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: Oracle) -> None:
+    """From the members' bytes, with the racks of the brokers; in order."""
+    for group_id, value in played.stored:
+        seen = {
+            topic
+            for m in value.members
+            for topic in wire.decode_subscription(m.subscription).topics
+        }
+        group = asked(tuple(topic for topic in TOPICS if topic.name in seen), value)
+        expected = oracle.ask(group.to_dict())["assignment"]
+        for member in value.members:
+            read = wire.decode_assignment(member.assignment)
+            assert [list(tp) for tp in read.partitions] == [
+                list(tp)
+                for topic in dict.fromkeys(t for t, _ in expected[member.member_id])
+                for tp in expected[member.member_id]
+                if tp[0] == topic
+            ], (group_id, value.generation_id)
+            assert (read.version, read.user_data) == (3, None)
+    groups = {group_id for group_id, _ in played.stored}
+    assert groups >= {*FORMS, "racks-kp", "racks-ai", "resub"}
+    assert len(played.stored) >= 2 * len(groups)
+
+
+@pytest.mark.parametrize("group_id", FORMS)
+def test_consumers_of_one_process_hold_each_their_own(played: Played, group_id: str) -> None:
+    """All partitions once; and when a fourth joins, the three keep all that they can keep."""
+    first, second = played.held[group_id][:3], played.held[group_id][3:]
+    for held in (first, second):
+        assert sum(map(len, held)) == len(ALL)
+        assert set().union(*held) == ALL
+    assert all(now <= before for before, now in zip(first, second, strict=False))
+    members = [value.members for name, value in played.stored if name == group_id][-1]
+    sent = [wire.decode_subscription(one.subscription) for one in members]
+    assert len({one.generation_id for one in sent if one.generation_id is not None}) <= 2
+
+
+def test_a_resubscribed_consumer_survives(played: Played) -> None:
+    assert played.failures == {}
+    assert {tp.topic for tp in played.resubscribed} == {"t"}
+    in_resub = [value for name, value in played.stored if name == "resub"]
+    for value in in_resub:
+        for member in value.members:
+            topics = set(wire.decode_subscription(member.subscription).topics)
+            given = wire.decode_assignment(member.assignment).partitions
+            assert {tp.topic for tp in given} <= topics
+
+
+@pytest.mark.parametrize("group_id", ["racks-kp", "racks-ai"])
+def test_racks_count(played: Played, group_id: str) -> None:
+    """Without them the last answer would be another one."""
+    value = [value for name, value in played.stored if name == group_id][-1]
+    assert {wire.decode_subscription(m.subscription).rack_id for m in value.members} == set(RACKS)

@@ -1,0 +1,88 @@
+"""Answers in columns are the answers of `assign`, in the same order."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import kafka_rebalance as kr
+
+VECTORS = Path(__file__).resolve().parent / "vectors"
+
+OWNED = pa.struct([("topic", pa.string()), ("partitions", pa.list_(pa.int32()))])
+TOPIC = pa.struct(
+    [
+        ("name", pa.string()),
+        ("partitions", pa.int32()),
+        ("racks", pa.list_(pa.list_(pa.string()))),
+    ]
+)
+MEMBER = pa.struct(
+    [
+        ("member_id", pa.string()),
+        ("group_instance_id", pa.string()),
+        ("topics", pa.list_(pa.string())),
+        ("owned_partitions", pa.list_(OWNED)),
+        ("generation_id", pa.int32()),
+        ("rack_id", pa.string()),
+    ]
+)
+SCHEMA = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("assignor", pa.string()),
+        ("topics", pa.list_(TOPIC)),
+        ("members", pa.list_(MEMBER)),
+    ]
+)
+
+
+def in_columns(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return kr.assign_batch(pa.RecordBatch.from_pylist(cases, SCHEMA)).to_pylist()
+
+
+def pairs(row: dict[str, Any]) -> dict[str, list[list[Any]]] | str:
+    """A row's answer as a contract line has it."""
+    if row["error"] is not None:
+        return str(row["error"])
+    return {
+        member["member_id"]: [
+            [r["topic"], p] for r in member["partitions"] for p in r["partitions"]
+        ]
+        for member in row["assignment"]
+    }
+
+
+def on_its_own(case: dict[str, Any]) -> dict[str, list[list[Any]]] | str:
+    try:
+        return kr.assign(kr.GroupSpec.from_dict(case)).to_dict()
+    except kr.GroupError as error:
+        return str(error)
+
+
+def test_columns_keep_kafkas_order_where_topics_mix() -> None:
+    """A sticky member keeps its partitions by number, then topic: the topics take turns."""
+    owned = [{"topic": topic, "partitions": [0, 1]} for topic in ("a", "b")]
+    member = {"member_id": "m", "topics": ["a", "b"], "owned_partitions": owned, "generation_id": 1}
+    topics = [{"name": name, "partitions": 2} for name in ("a", "b")]
+    case = {"group_id": "g", "assignor": "sticky", "topics": topics, "members": [member]}
+    (row,) = in_columns([case])
+    assert pairs(row) == on_its_own(case) == {"m": [["a", 0], ["b", 0], ["a", 1], ["b", 1]]}
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+def test_every_vector_is_answered_as_on_its_own(assignor: str) -> None:
+    """In order, and an entry a run: neighbours are of different topics."""
+    with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        cases = [json.loads(line)["case"] for line in lines][::4]
+    for case, row in zip(cases, in_columns(cases), strict=True):
+        assert pairs(row) == on_its_own(case)
+        for member in row["assignment"] or ():
+            topics = [run["topic"] for run in member["partitions"]]
+            assert topics == [topic for topic, _ in groupby(topics)]

@@ -1,0 +1,101 @@
+"""What members claim in a plan's rounds (review findings T1, L1, L4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import java_clients
+import kafka_rebalance as kr
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+    from oracle import Oracle
+
+A, B = (kr.TopicPartition("a", 0), kr.TopicPartition("a", 1)), kr.TopicPartition("b", 0)
+
+
+def _t1() -> kr.GroupSpec:
+    """Topics a and b with two partitions each; m1 has the first of both, m2 the second."""
+    members = tuple(
+        kr.Member(
+            f"m{p + 1}",
+            ("a", "b"),
+            owned_partitions=(kr.TopicPartition("a", p), kr.TopicPartition("b", p)),
+            generation_id=3,
+        )
+        for p in (0, 1)
+    )
+    topics = (kr.Topic("a", 2), kr.Topic("b", 2))
+    return kr.GroupSpec("g", topics, members, "cooperative-sticky")
+
+
+def _figures(group: kr.GroupSpec, change: str) -> dict[str, int]:
+    import pyarrow as pa
+
+    batch = pa.RecordBatch.from_pylist([group.to_dict()])
+    (row,) = kr.plan_batch(batch, None, [change]).to_pylist()
+    return {name: row[name] for name in ("rounds", "unavailable")}
+
+
+def test_t1_a_removed_topic_takes_one_round(engine: Engine) -> None:
+    plan = kr.plan(_t1(), None, ["remove-topics=b"], engine=engine)
+    assert len(plan.rounds) == 1
+    assert plan.settled
+    assert plan.unavailable == {}
+    assert _figures(_t1(), "remove-topics=b") == {"rounds": 1, "unavailable": 0}
+
+
+def test_t1_a_topic_that_a_member_left_is_handed_out_at_once(engine: Engine) -> None:
+    plan = kr.plan(_t1(), None, ["resubscribe=m1:a"], engine=engine)
+    assert B in plan.rounds[0].gained["m2"]
+    assert all(B not in withheld for withheld in plan.rounds[0].withheld.values())
+    # m1 gave it up before it joined, so that nobody read it during the round.
+    assert plan.rounds[0].unavailable == (B,)
+    assert _figures(_t1(), "resubscribe=m1:a")["unavailable"] == len(plan.unavailable)
+
+
+def test_l1_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None:
+    """C1 leaves topic a for b alone: with the claims that Java sends, one answer is final."""
+    members = (
+        kr.Member("C1", ("a", "b"), owned_partitions=(A[0], B), generation_id=1),
+        kr.Member("C2", ("a",), owned_partitions=(A[1],), generation_id=1),
+    )
+    topics = (kr.Topic("a", 2), kr.Topic("b", 1))
+    group = kr.GroupSpec("g", topics, members, "cooperative-sticky")
+    plan = kr.plan(group, None, ["resubscribe=C1:b"], engine=engine)
+    assert len(plan.rounds) == 1
+    assert plan.rounds[0].group.members[0].owned_partitions == (B,)
+    assert plan.after.to_dict() == {"C1": [["b", 0]], "C2": [["a", 1], ["a", 0]]}
+
+
+def test_l4_a_client_that_never_sends_a_generation(engine: Engine) -> None:
+    """Two members of aiokafka's sticky and one of Java; the newcomer is like the former."""
+    members = tuple(
+        kr.Member(
+            f"m{p}",
+            ("a",),
+            owned_partitions=(kr.TopicPartition("a", p),),
+            generation_id=4,
+            subscription_version=None if p == 0 else 0,
+            user_data=None if p == 0 else "partitions",
+        )
+        for p in range(3)
+    )
+    group = kr.GroupSpec("g", (kr.Topic("a", 6),), members, "sticky")
+    plan = kr.plan(group, None, ["add-members=1,like=m1"], engine=engine)
+    again = plan.final.members
+    assert [(m.generation_id, m.user_data) for m in again] == [
+        (5, None),
+        (5, "partitions"),
+        (5, "partitions"),
+        (5, "partitions"),
+    ]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("change", ["remove-topics=b", "resubscribe=m1:a", "add-members=2"])
+def test_java_plays_the_same_rounds(oracle: Oracle, change: str) -> None:
+    plan = kr.plan(_t1(), None, [change])
+    assert [java_clients.difference(oracle, step) for step in plan.steps] == [None]

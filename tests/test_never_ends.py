@@ -1,0 +1,308 @@
+"""Where Kafka's sticky assignors never end: the smallest cases, the detector, the warnings."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kafka_rebalance as kr
+import never_ends
+from kafka_rebalance.cli import main
+from kafka_rebalance.hash_table import HashTable
+from kafka_rebalance.report.never_ends import endless_lines
+from oracle import JAR, ask_once
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+ROOT = Path(__file__).resolve().parent.parent
+LINES = never_ends.SMALLEST.read_bytes().splitlines()
+SMALLEST = [json.loads(line) for line in LINES]
+JAVA = ROOT / "docs/reports/NeverEnds.java"
+IDS = [group["group_id"] for group in SMALLEST]
+
+
+# The smallest cases -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+@pytest.mark.parametrize("line", LINES, ids=IDS)
+def test_the_smallest_cases_never_end(line: bytes, assignor: str, engine: Engine) -> None:
+    with pytest.raises(kr.NeverEnds, match=f"{assignor} assignor never ends here"):
+        kr.assign(kr.GroupSpec.from_json(line), assignor, engine=engine)
+
+
+@pytest.mark.parametrize("group", SMALLEST, ids=IDS)
+def test_without_any_part_of_them_they_end(group: dict[str, Any]) -> None:
+    """Each member, topic, subscription, owned partition, and the last partition of each topic."""
+    parts = list(never_ends.parts_left_out(group))
+    assert len(parts) > 20
+    assert never_ends.hanging(parts) == []
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("oracle")
+@pytest.mark.parametrize("group", SMALLEST, ids=IDS)
+def test_kafka_never_ends_there(group: dict[str, Any]) -> None:
+    assert ask_once(group, within_s=5) is None
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("oracle")
+def test_groups_around_them_as_kafka_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert never_ends.judge(seed=5, groups=8) == 0
+    out = capsys.readouterr().out
+    assert "4 groups that end: Kafka's class answers otherwise in 0" in out
+    assert "4 groups that never end: Kafka's class answers 0" in out
+
+
+def test_the_trace_in_the_docs_is_what_the_tool_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    never_ends.trace()
+    printed = capsys.readouterr().out.splitlines()
+    page = (ROOT / "docs/never-ends.md").read_text(encoding="utf-8")
+    shown = page.partition("```text\n")[2].partition("```")[0].splitlines()
+    assert len(shown) > 10
+    assert shown == printed[: len(shown)]
+
+
+# The Java program of the report -------------------------------------------------------------------
+
+
+def _java(*arguments: str) -> list[str]:
+    return ["java", "-cp", f"{JAR.parent}/lib/*", str(JAVA), *arguments]
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("oracle")
+def test_the_java_program_ends_without_a_member() -> None:
+    ran = subprocess.run(
+        _java("without-m3"), capture_output=True, text=True, timeout=120, check=True
+    )
+    assert sorted(ran.stdout.splitlines()) == [
+        "m0: [a-3, b-0, b-1]",
+        "m1: [d-0, c-0, c-1]",
+        "m2: [c-2, a-0, a-1, a-2]",
+    ]
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("oracle")
+def test_the_java_program_never_ends(tmp_path: Path) -> None:
+    """It is in the loop of `performReassignments` at some time, and 3 s later still."""
+    out = tmp_path / "out.txt"
+    with out.open("w") as file, subprocess.Popen(_java(), stdout=file) as process:
+        try:
+            for seen in (1, 2):
+                for _ in range(60):
+                    time.sleep(3)
+                    assert process.poll() is None
+                    process.send_signal(signal.SIGQUIT)  # a JVM prints its threads
+                    if out.read_text(encoding="utf-8").count("performReassignments") >= seen:
+                        break
+        finally:
+            process.kill()
+    text = out.read_text(encoding="utf-8")
+    assert text.count("GeneralAssignmentBuilder.performReassignments") >= 2
+    assert "m0: [" not in text
+
+
+# The record's state -------------------------------------------------------------------------------
+
+
+# One slot of a table of 64: ten keys, some taken out and put in again. MORE does that once more.
+START = [512, 384, 448, 0, 64, 192, 576, 320, 256, 128]
+AGAIN = [192, 384, 384, 192, 320]
+MORE = 192
+
+
+def _table(again: list[int]) -> HashTable[int]:
+    table = HashTable[int](64)
+    for key in START:
+        table.put(key, key, key)
+    for key in again:
+        table.remove(key)
+        table.put(key, key, key)
+    return table
+
+
+def test_tables_of_one_order_may_differ_in_their_trees() -> None:
+    """The hole that was: equal orders, as of a state that comes again, and other orders next."""
+    once, more = _table(AGAIN), _table([*AGAIN, MORE])
+    assert once.keys() == more.keys()
+    assert once.state() != more.state()
+    once.remove(384)
+    more.remove(384)
+    assert once.keys() != more.keys()
+
+
+def test_a_chain_and_a_tree_of_one_order_differ() -> None:
+    tree, chain = HashTable[int](64), HashTable[int](64)
+    for key in range(0, 640, 64):
+        tree.put(key, key, key)
+    for key in tree:
+        if len(chain) < 8:
+            chain.put(key, key, key)
+    for key in list(tree)[8:]:
+        tree.remove(key)
+    assert list(tree) == list(chain)
+    assert tree.state() != chain.state()
+
+
+# The detector -------------------------------------------------------------------------------------
+
+GROUP = kr.GroupSpec.from_json(LINES[0])
+
+
+def _without(group: kr.GroupSpec, member_id: str) -> kr.GroupSpec:
+    members = tuple(m for m in group.members if m.member_id != member_id)
+    return group.edited(members=members)
+
+
+def test_a_group_that_hangs_now_has_ways_out_that_end() -> None:
+    found = kr.endless(GROUP)
+    assert found is not None
+    assert found.now
+    assert found.hangs
+    assert found.after is None
+    changes = {way.change: way.for_good for way in found.ways_out}
+    assert changes["switch-assignor=range"]
+    assert changes["resubscribe=a,b,c,d"]
+    assert False in changes.values()
+    for change in changes:
+        if change != kr.plans.never_ends.STOP_ALL:
+            assert kr.plan(GROUP, changes=[change]).settled
+
+
+def test_the_change_asked_for_is_named_when_it_hangs() -> None:
+    """m3 reads b only, then what makes the group hang."""
+    members = tuple(replace(m, topics=("b",)) if m.member_id == "m3" else m for m in GROUP.members)
+    found = kr.endless(GROUP.edited(members=members), changes=["resubscribe=m3:b,d"])
+    assert found is not None
+    assert not found.now
+    assert found.after == "resubscribe=m3:b,d"
+    assert found.ways_out
+
+
+def test_next_changes_that_hang_are_named_and_hang() -> None:
+    """Groups around the smallest case that end now: of some a next change does not."""
+    rng = random.Random(3)
+    around = [never_ends.changed(SMALLEST[0], rng) for _ in range(400)]
+    hangs = {json.dumps(group) for group in never_ends.hanging(around)}
+    named = 0
+    for line in (line for line in map(json.dumps, around) if line not in hangs):
+        group = kr.GroupSpec.from_json(line)
+        found = kr.endless(group)
+        if found is not None and found.following:
+            named += 1
+            assert found.ways_out
+            for change in found.following:
+                with pytest.raises(kr.NeverEnds):
+                    kr.plan(group, changes=[change])
+        if named == 3:
+            break
+    assert named == 3
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin"])
+def test_assignors_that_always_end_cost_nothing(assignor: str) -> None:
+    assert kr.endless(GROUP, assignor, most_plays=0) is None
+
+
+def test_equal_subscriptions_cost_nothing() -> None:
+    members = tuple(kr.Member(f"m{n}", ("a", "b")) for n in range(3))
+    assert kr.endless(GROUP.edited(members=members), most_plays=0) is None
+
+
+def test_the_budget_cuts_it_short_and_says_so() -> None:
+    found = kr.endless(GROUP, most_plays=3)
+    assert found is not None
+    assert found.now
+    assert (found.tried, found.untried) == (2, 10)
+    assert "10 more were not: the budget was spent" in " ".join(endless_lines(found))
+    small = kr.endless(GROUP, most_work=60)
+    assert small is not None
+    assert small.untried > 0
+
+
+def test_both_engines_find_alike(engine: Engine) -> None:
+    assert kr.endless(GROUP, engine=engine) == kr.endless(GROUP, engine="reference")
+
+
+# What people are told -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hanging_file(tmp_path: Path) -> Path:
+    file = tmp_path / "groups.jsonl"
+    file.write_bytes(LINES[0] + b"\n")
+    return file
+
+
+def test_plan_tells_of_a_hang_and_a_way_out(
+    hanging_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", str(hanging_file)]) == 3
+    told = capsys.readouterr().err
+    assert "sticky assignor never ends here" in told
+    assert "NEVER ENDS: sticky computes for ever at this group's next rebalance." in told
+    assert "Ends for good, as played: switch-assignor=range" in told
+
+
+def test_plan_tells_programs(hanging_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(hanging_file), "--json"]) == 3
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["never_ends"]["now"] is True
+    assert {"change": "switch-assignor=range", "for_good": True} in answer["never_ends"]["ways_out"]
+
+
+def test_plan_warns_of_what_ends_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "groups.jsonl"
+    file.write_text(_without(GROUP, "m3").to_json() + "\n", encoding="utf-8")
+    assert main(["plan", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "different subscriptions can hang a leader under sticky" in " ".join(told.split())
+    assert main(["plan", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["never_ends"]["now"] is False
+
+
+def test_compare_warns(hanging_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(hanging_file)]) == 0
+    told = capsys.readouterr().out
+    assert "NEVER ENDS: sticky computes for ever" in told
+    assert main(["compare", str(hanging_file), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["never_ends"]
+    assert [(one["assignor"], one["now"]) for one in found] == [("sticky", True)]
+
+
+def test_equal_subscriptions_are_told_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "groups.jsonl"
+    members = tuple(kr.Member(f"m{n}", ("a", "b")) for n in range(3))
+    file.write_text(GROUP.edited(members=members).to_json() + "\n", encoding="utf-8")
+    assert main(["plan", str(file)]) == 0
+    assert "hang" not in capsys.readouterr().out
+
+
+# The tool -----------------------------------------------------------------------------------------
+
+
+def test_the_tool_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    never_ends.shares(seed=1, groups=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(never_ends.SHAPES) * 12 + 1
+
+
+def test_the_tool_looks_for_a_smaller_case() -> None:
+    command = [sys.executable, "tools/never_ends.py", "smallest", "--seconds", "2"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "members, " in ran.stdout

@@ -1,0 +1,252 @@
+"""What a member sent, and what the assignor makes of it (review findings T2, L4, L8)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kafka_rebalance as kr
+from check_vectors import agrees
+from differential import difference
+from generate_sent import group_of
+from kafka_rebalance import wire
+from kafka_rebalance.coordinator import JoinedMember
+from kafka_rebalance.member.leading import assignments
+from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.sources.live import described_line, leader_library
+from kafka_rebalance.wire import AssignmentData, Subscription
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+    from oracle import Oracle
+
+
+def _owned(*partitions: int) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition("t", p) for p in partitions)
+
+
+def _of_version(version: int, owned: tuple[TopicPartition, ...], generation: int) -> Subscription:
+    """A Java client's subscription in a group of both sticky assignors' user data."""
+    return Subscription(
+        ("t",),
+        owned_partitions=owned if version >= 1 else (),
+        generation_id=generation if version >= 2 else None,
+        version=version,
+    )
+
+
+def _group(assignor: str, *members: tuple[str, Subscription]) -> kr.GroupSpec:
+    seen = tuple(wire.sent_member(member_id, sent, assignor) for member_id, sent in members)
+    return kr.GroupSpec("g", (kr.Topic("t", 4),), seen)
+
+
+def _sticky(version: int, owned: tuple[TopicPartition, ...], generation: int) -> Subscription:
+    sent = _of_version(version, (), generation)
+    return Subscription(
+        sent.topics,
+        wire.encode_sticky_user_data(owned, generation),
+        generation_id=sent.generation_id,
+        version=version,
+    )
+
+
+def _cooperative(version: int, owned: tuple[TopicPartition, ...], generation: int) -> Subscription:
+    sent = _of_version(version, owned, generation)
+    return Subscription(
+        sent.topics,
+        wire.encode_cooperative_user_data(generation),
+        sent.owned_partitions,
+        sent.generation_id,
+        version=version,
+    )
+
+
+def test_t2_a_generation_in_user_data_alone(engine: Engine) -> None:
+    """Version 1 has no field: a's claims of generation 7 meet b's of 3, which has none to show."""
+    for assignor, sent in (("sticky", _sticky), ("cooperative-sticky", _cooperative)):
+        group = _group(
+            assignor, ("a", sent(1, _owned(0, 1, 2, 3), 7)), ("b", sent(1, _owned(0, 1), 3))
+        )
+        answer = kr.assign(group, assignor, engine=engine)
+        assert answer.to_dict() == {"a": [["t", 2], ["t", 3]], "b": [["t", 0], ["t", 1]]}
+
+
+def test_t2_versions_mixed(engine: Engine) -> None:
+    group = _group(
+        "cooperative-sticky",
+        ("m0", _cooperative(3, _owned(0, 2), 4)),
+        ("m1", _cooperative(1, _owned(1, 2, 3), 4)),
+    )
+    answer = kr.assign(group, "cooperative-sticky", engine=engine)
+    assert answer.to_dict() == {"m0": [["t", 0]], "m1": [["t", 1], ["t", 3]]}
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+def test_t2_the_contract_says_what_was_sent(version: int, assignor: str) -> None:
+    sent = _sticky if assignor == "sticky" else _cooperative
+    group = _group(assignor, ("a", sent(version, _owned(3, 0), 7)))
+    assert kr.GroupSpec.from_json(group.to_json()) == group
+
+
+def test_a_line_without_the_new_fields_is_the_newest_java_client() -> None:
+    line = '{"group_id":"g","topics":[],"members":[{"member_id":"a","topics":["t"],"rack_id":"r"}]}'
+    member = kr.GroupSpec.from_json(line).members[0]
+    assert (member.version, member.rack, member.user_data) == (3, "r", None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"subscription_version": 4}, "4 is not a subscription version from 0 to 3"),
+        ({"subscription_version": "1"}, "a string is not a subscription version"),
+        ({"user_data": "v1"}, '"v1" is not "none" or "partitions"'),
+        (
+            {"user_data_generation_id": 2**31},
+            "2147483648 is not a generation from -2147483648 to 2147483647",
+        ),
+    ],
+)
+def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
+    from kafka_rebalance.contract import dumps
+    from kafka_rebalance.lines import assign_lines
+
+    line = {
+        "group_id": "g",
+        "topics": [],
+        "members": [{"member_id": "a", "topics": []} | fields],
+    }
+    message = f"members[0].{next(iter(fields))}: {problem}"
+    with pytest.raises(kr.GroupError) as raised:
+        kr.GroupSpec.from_dict(line)
+    assert str(raised.value) == message
+    for engine in ("rust", "reference"):
+        (answer,) = assign_lines([dumps(line).encode()], assignor="range", engine=engine)
+        assert message.replace('"', '\\"') in answer.line.decode()
+
+
+def test_t2_a_leading_member_reads_it_so_too() -> None:
+    """The leader of the simulator, with the bytes of the review."""
+    joined = [
+        JoinedMember("m0", None, wire.encode_subscription(_cooperative(3, _owned(0, 2), 4))),
+        JoinedMember("m1", None, wire.encode_subscription(_cooperative(1, _owned(1, 2, 3), 4))),
+    ]
+    answers = dict(assignments(kr.CooperativeSticky(), joined, {"t": kr.Topic("t", 4)}))
+    given = {m: wire.decode_assignment(data).partitions for m, data in answers.items()}
+    assert given == {"m0": _owned(0), "m1": _owned(1, 3)}
+
+
+def test_user_data_that_nobody_reads_is_no_claim() -> None:
+    """kafka-python's own sticky writes a version in front, which Kafka's class does not expect."""
+    data = struct.pack(">h", 1) + wire.encode_sticky_user_data(_owned(0), 3)
+    member = wire.sent_member("a", Subscription(("t",), data, version=0), "sticky")
+    assert (member.owned_partitions, member.user_data) == ((), "none")
+
+
+def test_user_data_without_a_generation() -> None:
+    data = wire.encode_sticky_user_data(_owned(0), -1)
+    member = wire.sent_member("a", Subscription(("t",), data, version=0), "sticky")
+    assert (member.owned_partitions, member.user_data) == (_owned(0), "partitions")
+
+
+# Bytes against Kafka's classes ----------------------------------------------------------------
+
+
+@pytest.mark.oracle
+def test_mixed_versions_by_bytes(oracle: Oracle) -> None:
+    """The two cases of the review, as bytes, through Java, the reference and Rust."""
+    cases = [
+        [("a", 1, _owned(0, 1, 2, 3), 7), ("b", 1, _owned(0, 1), 3)],
+        [("m0", 3, _owned(0, 2), 4), ("m1", 1, _owned(1, 2, 3), 4)],
+    ]
+    for assignor, sent in (("sticky", _sticky), ("cooperative-sticky", _cooperative)):
+        for members in cases:
+            case = {
+                "group_id": "g",
+                "assignor": assignor,
+                "topics": [{"name": "t", "partitions": 4}],
+                "members": [
+                    {
+                        "member_id": member_id,
+                        "subscription": wire.encode_subscription(sent(*fields)).hex(),
+                    }
+                    for member_id, *fields in members
+                ],
+            }
+            answers: dict[str, dict[str, Any]] = {"oracle": oracle.ask(case)}
+            for engine in ("reference", "rust"):
+                answer = kr.assign(group_of(case), assignor, engine=engine)  # type: ignore[arg-type]
+                answers[engine] = {"assignment": answer.to_dict()}
+            assert difference(answers) is None
+
+
+SENT = Path(__file__).resolve().parent / "vectors" / "sent.jsonl.gz"
+
+
+def test_members_as_bytes(engine: Engine) -> None:
+    """Frozen answers to bytes of every version, so that they hold without Java."""
+    vectors = [json.loads(line) for line in gzip.decompress(SENT.read_bytes()).splitlines()]
+    for vector in vectors:
+        case = vector["case"]
+        try:
+            got = {
+                "assignment": kr.assign(group_of(case), case["assignor"], engine=engine).to_dict()
+            }
+        except kr.GroupError as error:
+            got = {"error": str(error)}
+        assert agrees(vector["expected"], got), case["group_id"]
+
+
+# A live group's description -------------------------------------------------------------------
+
+
+def _described(
+    member_id: str, sent: Subscription, given: AssignmentData | None, client_id: str = "app"
+) -> SimpleNamespace:
+    return SimpleNamespace(
+        member_id=member_id,
+        group_instance_id=None,
+        client_id=client_id,
+        client_host="/127.0.0.1",
+        member_metadata=wire.encode_subscription(sent),
+        member_assignment=b"" if given is None else wire.encode_assignment(given),
+    )
+
+
+def test_l4_a_snapshot_keeps_what_each_member_sends() -> None:
+    """A Java member and one of aiokafka's own sticky, which never sends a generation."""
+    given = AssignmentData(_owned(0), version=3)
+    members = [
+        _described("j", _sticky(3, _owned(0), 4), given),
+        _described("a", _sticky(0, _owned(1), -1), given, "aiokafka-0.14.0"),
+        _described("k", Subscription(("t",), b"", version=0), None, "kafka-python-3.0.12"),
+    ]
+    group = SimpleNamespace(group_id="g", protocol_data="sticky", members=members)
+    line = described_line(group)
+    java, aiokafka, kafka_python = line["members"]
+    assert line["generation_id"] == 5
+    assert "subscription_version" not in java
+    assert (aiokafka["subscription_version"], aiokafka["user_data"]) == (0, "partitions")
+    assert (kafka_python["subscription_version"], kafka_python["user_data"]) == (0, "none")
+    # The next rebalance, with the claims that will be sent: the member without a generation is
+    # believed only where nobody contradicts it.
+    spec = kr.GroupSpec.from_dict(line | {"topics": [{"name": "t", "partitions": 3}]})
+    played = kr.plan(spec, "sticky", ["add-members=1,like=a"])
+    assert [m.generation_id for m in played.final.members] == [6, 6, 6, 6]
+    assert [m.user_data for m in played.final.members] == [None, "partitions", "none", "partitions"]
+
+
+def test_l8_the_assignments_tell_whose_assignor_led() -> None:
+    none, empty = AssignmentData(_owned(0), None), AssignmentData(_owned(0), b"", version=0)
+    echoed = AssignmentData(_owned(0), b"\0\0\0\0", version=0)
+    assert leader_library([none, None]) == "java"
+    assert leader_library([empty, empty]) == "python"
+    assert leader_library([empty, echoed]) == "librdkafka"
+    assert leader_library([AssignmentData(_owned(0), None, version=0)]) == "librdkafka"
+    assert leader_library([None]) is None

@@ -1,0 +1,149 @@
+"""A scenario from a group as it is: friction 6."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.changes import change_from_text
+from kafka_rebalance.cli import main
+from kafka_rebalance.data import captured_lines
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.simulator import Kind, Pace, Scenario, scenario_from_group, simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UUID = "-0b5c2d1e-1111-4222-8333-444455556666"
+GROUP = kr.GroupSpec(
+    "g",
+    topics=(kr.Topic("t", 6, (("a",), ("b",)) * 3), kr.Topic("u", 2)),
+    members=(
+        kr.Member(f"app{UUID}", ("t", "u"), client_id="app", rack_id="a"),
+        kr.Member(f"app{UUID[:-1]}7", ("t",), client_id="app", rack_id="b"),
+        kr.Member(f"s-1{UUID}", ("t", "u"), "s-1", rack_id="b"),
+    ),
+    assignor="cooperative-sticky",
+)
+
+
+def _scenario(*changes: str, **settings: object) -> Scenario:
+    return scenario_from_group(GROUP, [change_from_text(one) for one in changes], **settings)  # type: ignore[arg-type]
+
+
+def test_topics_members_assignor_and_racks_are_the_groups() -> None:
+    scenario = _scenario()
+    assert [(one.name, one.topics, one.pattern) for one in scenario.members] == [
+        ("app-1", ("t", "u"), None),
+        ("app-2", ("t",), None),
+        ("s-1", ("t", "u"), None),
+    ]
+    configs = [one.config for one in scenario.members if isinstance(one.config, ConsumerConfig)]
+    assert [one.group_instance_id for one in configs] == [None, None, "s-1"]
+    assert [one.client_rack for one in configs] == ["a", "b", "b"]
+    assert {one.partition_assignment_strategy for one in configs} == {("cooperative-sticky",)}
+    assert scenario.topics["t"].racks == GROUP.topics[0].racks
+    starts = [one.start_ms for one in scenario.members]
+    assert starts == sorted(set(starts))  # they join in their order
+    held = {one.partition for one in simulate(scenario).holds}
+    assert held == {*(f"t-{n}" for n in range(6)), "u-0", "u-1"}
+
+
+def test_every_playable_change() -> None:
+    scenario = _scenario(
+        "bounce-members", "add-members=1", "remove-member=s-1", "partitions u=4", "remove-rack=a",
+        "add-topics=v=2",
+    )  # fmt: skip
+    happenings = [(one.kind, one.member or one.topic) for one in scenario.happenings]
+    assert happenings == [
+        *((kind, name) for name in ("app-1", "app-2", "s-1") for kind in (Kind.STOP, Kind.START)),
+        (Kind.STOP, "s-1"),
+        (Kind.GROW, "u"),
+        (Kind.KILL, "app-1"),
+        (Kind.CREATE_TOPIC, "v"),
+    ]
+    assert [one.name for one in scenario.members] == ["app-1", "app-2", "s-1", "s-2"]
+    run = simulate(scenario)
+    at_the_end = {one.partition: one.member for one in run.holds if one.to_ms == run.until_ms}
+    assert set(at_the_end.values()) == {"app-2", "s-2"}
+    assert {one for one in at_the_end if one[0] != "t"} == {
+        "u-0",
+        "u-1",
+        "u-2",
+        "u-3",
+        "v-0",
+        "v-1",
+    }
+
+
+def test_bounces_as_static_and_as_dynamic_members() -> None:
+    pace = Pace(first_ms=60_000, apart_ms=120_000, down_ms=5_000)
+    as_they_are = simulate(_scenario("bounce-members", pace=pace))
+    assert [one.causes for one in as_they_are.rebalances][1:] == [
+        ["app-1 leaves"], ["app-1 joins"], ["app-2 leaves"], ["app-2 joins"],
+    ]  # fmt: skip
+    assert len(simulate(_scenario("bounce-members=*,static", pace=pace)).rebalances) == 1
+    dynamic = simulate(_scenario("bounce-members=s-1,dynamic", pace=pace))
+    assert [one.causes for one in dynamic.rebalances][1:] == [
+        ["s-1's session ended"],
+        ["s-1 joins"],
+    ]
+
+
+def test_what_the_simulator_cannot_play_is_named() -> None:
+    with pytest.raises(
+        GroupError, match=r"changes\[1\]: the simulator cannot play it; it plays add-"
+    ):
+        _scenario("add-members=1", "resubscribe=t")
+    with pytest.raises(GroupError, match=r"changes\[0\]: no member has the member_id"):
+        _scenario("remove-member=nobody")
+    nameless = kr.GroupSpec("g", GROUP.topics, GROUP.members)
+    with pytest.raises(GroupError, match="assignor: the group has none"):
+        scenario_from_group(nameless)
+    with pytest.raises(GroupError, match='assignor: "stream" cannot be played'):
+        scenario_from_group(nameless, assignor="stream")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "groups.jsonl"
+    path.write_text("\n".join(captured_lines()), encoding="utf-8")
+    source = ["simulate", "--from", str(path)]
+    bounce = [*source, "--group", "audit", "--bounce-members"]
+    assert main([*bounce, "--member", "session_timeout=10s", "--member", "process=500ms"]) == 0
+    shown = capsys.readouterr().out
+    assert "audit: bounce-members=*" in shown
+    assert "500 ms between polls" in shown
+    assert main([*bounce, "--compare", "eager,cooperative,static", "--json"]) == 0
+    runs = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["totals"]["rebalances"] > 0 for one in runs] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ([], "--from: name one of the groups with --group"),
+        (["--group", "nobody"], "--group: there is no group nobody"),
+        (
+            ["--group", "audit", "--change", "resubscribe=audit"],
+            "audit: resubscribe=audit: the sim",
+        ),
+        (["--group", "audit", "--member", "process=500"], "process: '500' has no unit"),
+        (["--group", "audit", "--member", "client_rack=a"], "client_rack: is the group's"),
+        (["--group", "checkout"], "--from: state: PreparingRebalance"),
+    ],
+)
+def test_wrong_usage_of_the_command(
+    options: list[str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "groups.jsonl"
+    path.write_text("\n".join(captured_lines()), encoding="utf-8")
+    codes = [2]
+    with contextlib.suppress(SystemExit):
+        codes.append(main(["simulate", "--from", str(path), *options]))
+    assert set(codes) == {2}
+    assert problem in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""Scenarios about the cluster: patterns, topics that come, brokers that go, racks, old metadata."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.simulator import Run, simulate, stops
+from kafka_rebalance.simulator.files import read
+
+GROUP = """
+until = "10m"
+[topics]
+{topics}
+[broker]
+group_initial_rebalance_delay = "0s"
+[members]
+partition_assignment_strategy = ["range"]
+{members}
+[[member]]
+name = "c"
+count = 3
+"""
+NAMED = "t = 6\nlate = 3"
+
+
+def _run(happening: str, *, topics: str = NAMED, members: str = "", seed: int = 1) -> Run:
+    head = f"seed = {seed}\n" + GROUP.format(topics=topics, members=members)
+    return simulate(read(f"{head}[[happening]]\n{happening}"))
+
+
+def _held(run: Run) -> set[str]:
+    return {one.partition for one in run.holds if one.to_ms == run.until_ms}
+
+
+ALL = {*(f"t-{n}" for n in range(6)), *(f"late-{n}" for n in range(3))}
+CREATE = 'at = "1m"\ndo = "create-topic"\ntopic = "late"\n'
+
+
+def test_s2_who_knows_a_new_topic_by_name_sees_it_within_the_longest_back_off() -> None:
+    run = _run(CREATE)
+    assert _held(run) == ALL
+    (rebalance,) = [one for one in run.rebalances if one.from_ms > 10_000]
+    assert 60_000 < rebalance.from_ms <= 61_100
+
+
+def test_s2_who_has_a_pattern_sees_a_new_topic_when_its_metadata_are_old() -> None:
+    later = [
+        [one for one in run.rebalances if one.from_ms > 10_000]
+        for run in (_run(CREATE, members='pattern = "t|l.*"', seed=seed) for seed in range(1, 9))
+    ]
+    # The first one to look makes all others look before they join: one rebalance, not three.
+    assert {len(each) for each in later} == {1}
+    waits = [each[0].from_ms - 60_000 for each in later]
+    assert all(0 < wait <= 300_000 for wait in waits)
+    assert max(waits) > 10_000
+    assert _held(_run(CREATE, members='pattern = "t|l.*"')) == ALL
+
+
+def test_s2_a_pattern_matches_whole_names() -> None:
+    assert _held(_run(CREATE, members='pattern = "t"')) == {f"t-{n}" for n in range(6)}
+
+
+AWAY = 'at = "2m"\ndo = "away"\nfor = "20s"\n'
+
+
+def test_s2_a_broker_that_is_away_disturbs_nobody_but_readers() -> None:
+    run = _run(AWAY, topics="t = 6")
+    assert len(run.rebalances) == len([one for one in run.rebalances if one.from_ms < 10_000])
+    unread = [(one.partition, one.from_ms, one.to_ms) for one in run.gaps if one.from_ms > 10_000]
+    assert unread == [(f"t-{n}", 120_000, 140_000) for n in range(6)]
+    assert [one for one in stops(run) if one.from_ms > 10_000] == []
+
+
+def test_s2_a_broker_leads_some_topics_only() -> None:
+    run = _run(AWAY + 'topics = "u"\ncoordinates = false\n', topics="t = 6\nu = 2")
+    unread = {one.partition for one in run.gaps if one.from_ms > 10_000}
+    assert unread == {"u-0", "u-1"}
+
+
+def test_s2_a_leader_that_sees_no_topic_while_a_broker_starts_rebalances_once_more() -> None:
+    """The topics go, and come again: twice what an assignment was made by has changed."""
+    seen = {
+        len([one for one in run.rebalances if one.from_ms > 10_000])
+        for run in (_run(AWAY + 'unseen = "4s"\n', topics="t = 6", seed=s) for s in range(1, 9))
+    }
+    assert seen == {2}
+    run = _run(AWAY + 'unseen = "4s"\n', topics="t = 6")
+    gone, back = [one for one in run.rebalances if one.from_ms > 10_000]
+    assert 140_000 < gone.from_ms < 141_200
+    assert 144_000 < back.from_ms < 148_500
+    # In between everybody has been assigned nothing.
+    assert gone.to_ms is not None
+    assert [one for one in run.holds if one.from_ms < gone.to_ms < one.to_ms] == []
+    assert _held(run) == {f"t-{n}" for n in range(6)}
+
+
+RACKS = 't = { partitions = 6, racks = [["a", "b"], ["b", "b"]] }'
+
+
+def test_s2_a_leader_with_a_rack_rebalances_when_replicas_lose_theirs_and_have_it_again() -> None:
+    away = AWAY + 'rack = "b"\ncoordinates = false\n'
+    run = _run(away, topics=RACKS, members='client_rack = "a"')
+    later = [one.from_ms for one in run.rebalances if one.from_ms > 10_000]
+    assert len(later) == 2
+    assert 120_000 < later[0] <= 121_100
+    assert 140_000 < later[1] <= 141_100
+    # Only what has no replica elsewhere cannot be read.
+    dark = {one.partition for one in run.holds if one.is_stuck}
+    assert dark == {"t-1", "t-3", "t-5"}
+    without = _run(away, topics=RACKS)
+    assert [one for one in without.rebalances if one.from_ms > 10_000] == []
+
+
+def test_s2_absences_that_overlap_end_with_the_last() -> None:
+    more = '[[happening]]\nat = "130s"\ndo = "move"\nfor = "1s"\n'
+    run = _run(AWAY + more, topics="t = 6")
+    assert [one for one in run.rebalances if one.from_ms > 10_000] == []
+    assert run.crashed == {}
+
+
+@pytest.mark.parametrize(
+    ("happening", "problem"),
+    [
+        ('at = "1m"\ndo = "create-topic"\ntopic = "x"\n', r"happenings\[0\]\.topic: no topic 'x'"),
+        (CREATE + "[[happening]]\n" + CREATE, r"happenings\[1\]\.topic: 'late' is created twice"),
+        (
+            'at = "1s"\ndo = "grow"\ntopic = "late"\npartitions = 9\n[[happening]]\n' + CREATE,
+            r"happenings\[0\]\.topic: 'late' is not created yet",
+        ),
+        (AWAY + 'rack = "z"\n', r"happenings\[0\]\.rack: no replica is in rack 'z'"),
+        (AWAY + 'rack = "z"\ntopics = "t"\n', r"happening\[0\]\.rack: does not go with topics"),
+        (AWAY + 'topics = "z"\n', r"happening\[0\]\.topics: 'z' is no topic's name"),
+        (AWAY + "unseen = 2\n", r'happening\[0\]\.unseen: 2 has no unit; write "2ms", "2s", "2m"'),
+    ],
+)
+def test_s2_what_cannot_happen_is_named(happening: str, problem: str) -> None:
+    with pytest.raises(GroupError, match=problem):
+        _run(happening)

@@ -1,0 +1,388 @@
+"""Everything in docs/never-ends.md that was counted or played, printed anew.
+
+    python tools/never_ends.py trace                    # the smallest case, move by move
+    python tools/never_ends.py smallest --seconds 60    # looks for a smaller one
+    python tools/never_ends.py shares --groups 2000     # how often, by shape and size
+    python tools/never_ends.py judge --groups 200       # asks Kafka's class about some that hang
+
+All but `trace` draw from `--seed`. `judge` needs the oracle (`make oracle`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import kafka_rebalance as kr  # noqa: E402
+from kafka_rebalance.assignors.classic.claims import sent_by_sticky, settle  # noqa: E402
+from kafka_rebalance.assignors.classic.general import Build  # noqa: E402
+from kafka_rebalance.assignors.classic.racks import Racks  # noqa: E402
+from kafka_rebalance.lines import assign_lines  # noqa: E402
+from oracle import Oracle, ask_once  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from kafka_rebalance.model import TopicPartition
+
+Group = dict[str, Any]  # a contract line
+
+SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
+MOST_WORK = 5_000_000
+"""Partitions of all groups of a row of the table."""
+
+PATIENCE_S = 2
+"""How long Kafka's class is waited for, with the start of its JVM; it takes such groups 1 ms."""
+
+
+def hanging(groups: Iterable[Group]) -> list[Group]:
+    """Those that never end."""
+    asked = list(groups)
+    answers = assign_lines([json.dumps(group).encode() for group in asked])
+    return [group for group, one in zip(asked, answers, strict=True) if b"never ends" in one.line]
+
+
+# The smallest case, move by move ------------------------------------------------------------------
+
+
+class Told(Build):
+    """The reference, which prints what it moves."""
+
+    def move(self, tp: TopicPartition, destination: str) -> None:
+        owner = self.owner[tp]
+        moved = self.movements.actual(tp, owner, destination)
+        source = self.owner[moved]
+        super().move(tp, destination)
+        instead = f"; sent back in its place: {moved} {source}>{destination}"
+        sizes = " ".join(str(len(self.current[m])) for m in sorted(self.current))
+        print(f"  {sizes}   {tp} {owner}>{destination}{'' if moved == tp else instead}")
+
+    def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
+        print(f"  again and again: {' '.join(map(str, partitions))}")
+        return super()._reassign(partitions)
+
+
+def trace() -> None:
+    """Plays the smallest cases until their state comes again; the sizes are those after a move."""
+    for line in SMALLEST.read_bytes().splitlines():
+        group = kr.GroupSpec.from_json(line)
+        claims = settle(group, {m.member_id: sent_by_sticky(m) for m in group.members})
+        build = Told("sticky", claims, Racks.of(group, claims))
+        build.sort_partitions()
+        build.remember_previous()
+        unassigned = build.keep_owned()
+        build.assign_unassigned(unassigned)
+        print(f"{group.group_id}, before partitions are moved:")
+        for member_id, held in sorted(build.current.items()):
+            print(f"  {member_id}: {' '.join(map(str, held))}")
+        build.take_out_fixed()
+        try:
+            build.balance(unassigned, initializing=False)
+        except kr.NeverEnds as error:
+            print(error)
+
+
+# Looking for a smaller one ------------------------------------------------------------------------
+
+
+def size(group: Group) -> tuple[int, ...]:
+    """Members, partitions, topics, subscriptions, owned partitions."""
+    members = group["members"]
+    owned = [len(one["partitions"]) for m in members for one in m.get("owned_partitions", ())]
+    partitions = sum(topic["partitions"] for topic in group["topics"])
+    subscriptions = sum(len(m["topics"]) for m in members)
+    return len(members), partitions, len(group["topics"]), subscriptions, sum(owned)
+
+
+def parts_left_out(group: Group) -> Iterator[Group]:
+    """The group without each member, topic, last partition, subscription and owned partition."""
+    for m in range(len(group["members"])):
+        yield _edited(group, lambda g, m=m: g["members"].pop(m))
+        for topic in group["members"][m]["topics"]:
+            yield _edited(group, lambda g, m=m, t=topic: g["members"][m]["topics"].remove(t))
+        for o, owned in enumerate(group["members"][m].get("owned_partitions", ())):
+            for partition in owned["partitions"]:
+                yield _edited(
+                    group,
+                    lambda g, m=m, o=o, p=partition: g["members"][m]["owned_partitions"][o][
+                        "partitions"
+                    ].remove(p),
+                )
+    for t in range(len(group["topics"])):
+        yield _edited(group, lambda g, t=t: g["topics"].pop(t))
+        count = group["topics"][t]["partitions"]
+        for fewer in {1, count // 4} & set(range(1, count)):
+            yield _edited(group, lambda g, t=t, n=fewer: _grow(g["topics"][t], -n))
+
+
+def changed(group: Group, rng: random.Random) -> Group:
+    """A group with one to three things otherwise."""
+
+    def edit(g: Group) -> None:
+        for _ in range(rng.randint(1, 3)):
+            topic, member = rng.choice(g["topics"]), rng.choice(g["members"])
+            what = rng.randrange(6)
+            if what == 0:
+                _grow(topic, rng.choice([1, 2, -1, -2, -5]))
+            elif what == 1:
+                topics = set(member["topics"]) ^ {topic["name"]}
+                member["topics"] = sorted(topics)
+            elif what == 2:
+                other = rng.choice(g["members"])
+                swapped = other["member_id"], member["member_id"]
+                member["member_id"], other["member_id"] = swapped
+            elif what == 3:
+                other = rng.choice(g["topics"])
+                topic["partitions"], other["partitions"] = other["partitions"], topic["partitions"]
+            elif _owns(g) and topic["name"] in member["topics"]:
+                _own(g, member, topic, rng.randrange(topic["partitions"]), kept=what == 4)
+
+    return _edited(group, edit)
+
+
+def _edited(group: Group, edit: Any) -> Group:
+    """A changed copy that is valid still: nobody subscribes to or owns what is not there."""
+    new = copy.deepcopy(group)
+    edit(new)
+    counts = {topic["name"]: topic["partitions"] for topic in new["topics"]}
+    for member in new["members"]:
+        member["topics"] = [t for t in member["topics"] if t in counts]
+        for owned in member.get("owned_partitions", ()):
+            count = counts.get(owned["topic"], 0) if owned["topic"] in member["topics"] else 0
+            owned["partitions"] = [p for p in owned["partitions"] if p < count]
+    return new
+
+
+def _grow(topic: Group, by: int) -> None:
+    topic["partitions"] = max(1, topic["partitions"] + by)
+
+
+def _own(group: Group, member: Group, topic: Group, partition: int, *, kept: bool) -> None:
+    for each in group["members"]:
+        for owned in each.get("owned_partitions", ()):
+            if owned["topic"] == topic["name"] and partition in owned["partitions"]:
+                owned["partitions"].remove(partition)
+    if kept:
+        entry = {"topic": topic["name"], "partitions": [partition]}
+        member.setdefault("generation_id", 1)
+        member.setdefault("owned_partitions", [])
+        same = [o for o in member["owned_partitions"] if o["topic"] == topic["name"]]
+        if same:
+            same[0]["partitions"] = sorted([*same[0]["partitions"], partition])
+        else:
+            member["owned_partitions"].append(entry)
+
+
+def _owns(group: Group) -> bool:
+    return size(group)[4] > 0
+
+
+def smaller(group: Group, rng: random.Random) -> Group:
+    """Leaves parts out until the group ends without any of them."""
+    while True:
+        tried = list(parts_left_out(group))
+        rng.shuffle(tried)
+        parts = (tried[i : i + 64] for i in range(0, len(tried), 64))
+        found = next((hits for part in parts if (hits := hanging(part))), None)
+        if found is None:
+            return group
+        group = found[0]
+
+
+def smallest(seed: int, seconds: int) -> None:
+    """From random groups, and from the smallest ones known: parts left out, others put in."""
+    rng = random.Random(seed)
+    known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
+    until = time.monotonic() + seconds
+    tried, starts = 0, 0
+    best: dict[bool, Group] = {_owns(group): group for group in known}
+    while time.monotonic() < until:
+        starts += 1
+        found = rng.choice(known) if starts % 2 else _any_that_hangs(rng, until)
+        if found is None:
+            break
+        found = smaller(found, rng)
+        stale = 0
+        while stale < 100 and time.monotonic() < until:
+            drawn = [changed(found, rng) for _ in range(128)]
+            tried += len(drawn)
+            # A little larger is a way to something smaller.
+            most = size(found)[1] + rng.choice([0, 0, 1, 3])
+            hits = [one for one in hanging(drawn) if size(one)[1] <= most]
+            other = smaller(rng.choice(hits), rng) if hits else found
+            stale = 0 if size(other) < size(found) else stale + 1
+            found = other if size(other) <= size(found) else found
+        owns = _owns(found)
+        if size(found) < size(best[owns]):
+            best[owns] = found
+            print(json.dumps(found))
+    for owns, group in best.items():
+        members, partitions, topics, *_ = size(group)
+        what = "some owned" if owns else "nothing owned"
+        print(f"{what}: {members} members, {partitions} partitions, {topics} topics")
+    print(f"{starts} starts, {tried:,} changed groups in {seconds} s (seed {seed})")
+
+
+def _any_that_hangs(rng: random.Random, until: float) -> Group | None:
+    while time.monotonic() < until:
+        members = rng.randint(6, 20)
+        drawn = []
+        for _ in range(300):
+            shape = rng.choice(list(SHAPES))
+            drawn.append(drawn_group(rng, shape, members, rng.choice([50, 100, 200])))
+        found = hanging(drawn)
+        if found:
+            return found[0]
+    return None
+
+
+# How often ----------------------------------------------------------------------------------------
+
+
+def _some(most: int) -> Callable[[random.Random, int, int], list[int]]:
+    return lambda rng, _, topics: rng.sample(range(topics), min(most, topics))
+
+
+# The topics of member n, of as many topics as members.
+SHAPES: dict[str, Callable[[random.Random, int, int], list[int]]] = {
+    "2 random topics each": _some(2),
+    "3 random topics each": _some(3),
+    "a common and a team's": lambda _, n, topics: [0, 1 + n % max(1, topics // 5)],
+    "the first n topics": lambda _, n, topics: list(range(1 + n % topics)),
+    "9 of 10 random topics": lambda rng, _, topics: rng.sample(range(topics), topics * 9 // 10),
+}
+
+
+def drawn_group(rng: random.Random, shape: str, members: int, partitions: int) -> Group:
+    """As many topics as members, nothing owned yet."""
+    return {
+        "group_id": "drawn",
+        "assignor": "sticky",
+        "topics": [{"name": f"t{t}", "partitions": partitions} for t in range(members)],
+        "members": [
+            {
+                "member_id": f"{rng.getrandbits(64):016x}",
+                "topics": [f"t{t}" for t in SHAPES[shape](rng, n, members)],
+            }
+            for n in range(members)
+        ],
+    }
+
+
+def _next(rng: random.Random, group: Group, answer: bytes) -> Group:
+    """Owned as answered; then one member leaves, or one more like another joins."""
+    held = json.loads(answer)["assignment"]
+    new = copy.deepcopy(group)
+    new["generation_id"] = 1
+    for member in new["members"]:
+        by_topic: dict[str, list[int]] = {}
+        for topic, partition in held[member["member_id"]]:
+            by_topic.setdefault(topic, []).append(partition)
+        member["generation_id"] = 1
+        member["owned_partitions"] = [
+            {"topic": topic, "partitions": each} for topic, each in by_topic.items()
+        ]
+    if rng.random() < 0.5:
+        new["members"].pop(rng.randrange(len(new["members"])))
+    else:
+        like = rng.choice(group["members"])
+        new["members"].append({**like, "member_id": f"{rng.getrandbits(64):016x}"})
+    return new
+
+
+def shares(seed: int, groups: int) -> None:
+    """How many never end, by shape and size: first assignments, then one member more or less."""
+    print("| shape | members | partitions a topic | groups | first never ends | next never ends |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    total: Counter[str] = Counter()
+    for shape in SHAPES:
+        for members in (5, 20, 50, 100):
+            for partitions in (10, 50, 200):
+                count = min(groups, MOST_WORK // (members * partitions))
+                rng = random.Random(f"{seed}/{shape}/{members}/{partitions}")
+                row = Counter(groups=count)
+                for _ in range(row["groups"]):
+                    group = drawn_group(rng, shape, members, partitions)
+                    answer = assign_lines([json.dumps(group).encode()])[0].line
+                    if b"never ends" in answer:
+                        row["first"] += 1
+                    else:
+                        row["next"] += len(hanging([_next(rng, group, answer)]))
+                total += row
+                cells = (f"{row[k]} ({row[k] / row['groups']:.1%})" for k in ("first", "next"))
+                text = f"{shape} | {members} | {partitions} | {row['groups']:,}"
+                print(f"| {text} | {' | '.join(cells)} |", flush=True)
+    print(
+        f"{total['groups']:,} groups; never end: {total['first']} first assignments, "
+        f"{total['next']} next ones (seed {seed})"
+    )
+
+
+# Is it so? ----------------------------------------------------------------------------------------
+
+
+def judge(seed: int, groups: int) -> int:
+    """Draws small groups around the known ones, and asks Kafka's class about each.
+
+    About half of them never end by us: Kafka's class must not answer. The others it must answer as
+    we do. Returns how often it was otherwise.
+    """
+    rng = random.Random(seed)
+    known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
+    count: Counter[str] = Counter()
+    drawn: dict[bool, dict[str, Group]] = {True: {}, False: {}}
+    at = known
+    while min(map(len, drawn.values())) < groups // 2:
+        tried = [changed(rng.choice(at), rng) for _ in range(400)]
+        hits = hanging(tried)
+        at = [*known, *hits]
+        for group in tried:
+            drawn[group in hits].setdefault(json.dumps(group), group)
+    with Oracle() as oracle:
+        for group in list(drawn[False].values())[: groups // 2]:
+            answer = json.loads(assign_lines([json.dumps(group).encode()])[0].line)
+            count["end"] += 1
+            kafkas = oracle.ask(group)
+            count["otherwise"] += kafkas.get("assignment") != answer.get("assignment")
+    for group in list(drawn[True].values())[: groups // 2]:
+        count["never end"] += 1
+        count["answered"] += ask_once(group, within_s=PATIENCE_S) is not None
+    print(
+        f"{count['end']} groups that end: Kafka's class answers otherwise in {count['otherwise']}\n"
+        f"{count['never end']} groups that never end: Kafka's class answers {count['answered']} "
+        f"within {PATIENCE_S} s (seed {seed})"
+    )
+    return count["otherwise"] + count["answered"]
+
+
+def main() -> int:
+    """Parses the command line and runs one of the above."""
+    parser = argparse.ArgumentParser(description="What docs/never-ends.md tells, printed anew.")
+    parser.add_argument("what", choices=("trace", "smallest", "shares", "judge"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--groups", type=int, default=200)
+    parser.add_argument("--seconds", type=int, default=60)
+    options = parser.parse_args()
+    if options.what == "trace":
+        trace()
+    elif options.what == "smallest":
+        smallest(options.seed, options.seconds)
+    elif options.what == "shares":
+        shares(options.seed, options.groups)
+    elif judge(options.seed, options.groups):
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

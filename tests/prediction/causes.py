@@ -130,12 +130,13 @@ def _named(what: str, planned: GroupSpec, real: GroupSpec) -> str:
     """The cause as findings call it."""
     sent = {member.member_id: member for member in real.members}
     pairs = [(member, sent[member.member_id]) for member in planned.members]
-    if what == "claims":
-        return "claims: " + ", ".join(sorted({_claims(*pair) for pair in pairs} - {""}))
-    if what.endswith("generations"):
+    kinds: set[str] = set()
+    if what in ("claims", BOTH):
+        kinds |= {_claims(*pair) for pair in pairs}
+    if what in ("generations", BOTH):
         newest = max((m.generation_id or -1 for m in real.members), default=-1)
-        return f"{what}: " + ", ".join(sorted({_age(*pair, newest) for pair in pairs} - {""}))
-    return what
+        kinds |= {_age(*pair, newest) for pair in pairs}
+    return ": ".join([what, ", ".join(sorted(kinds - {""}))]) if kinds - {""} else what
 
 
 def _claims(planned: Member, sent: Member) -> str:
@@ -154,7 +155,9 @@ def _claims(planned: Member, sent: Member) -> str:
 
 def _age(planned: Member, sent: Member, newest: int) -> str:
     if planned.generation_id == sent.generation_id:
-        return ""
+        ours = planned.version, planned.user_data, planned.user_data_generation_id
+        theirs = sent.version, sent.user_data, sent.user_data_generation_id
+        return "" if ours == theirs else f"sent as {theirs}, planned as {ours}"
     if sent.generation_id is None or sent.generation_id < 0:
         return "generation never sent"
     if planned.generation_id is None:

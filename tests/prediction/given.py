@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
 import kafka_rebalance as kr
@@ -23,7 +23,7 @@ from .cast import JAVA
 from .log import generations, subscription_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .log import Written
     from .observed import Inventory, Observed
@@ -111,7 +111,7 @@ def _compare(
     if _same(ours, theirs, in_order=False):
         return Verdict.ORDER, ""
     for what, changed in _explanations(group):
-        if _same(_answer(changed), theirs, in_order):
+        if _same(_answer(changed), theirs, in_order=False):
             return Verdict.DIFFERENT, what
     return Verdict.DIFFERENT, "unknown"
 
@@ -133,17 +133,32 @@ def _older(
 
 
 def _explanations(group: GroupSpec) -> Iterator[tuple[str, GroupSpec]]:
-    bare = tuple(replace(topic, racks=None) for topic in group.topics)
-    rackless = tuple(replace(member, rack_id=None) for member in group.members)
-    yield "the leader ignored racks of brokers", group.edited(topics=bare)
-    yield "the leader ignored racks of members", group.edited(members=rackless)
-    ageless = tuple(
-        replace(member, generation_id=None, user_data_generation_id=None)
-        for member in group.members
+    """Groups of which a leader sees less, least changed first."""
+    for count in range(1, len(_IGNORED) + 1):
+        for names in combinations(_IGNORED, count):
+            changed = group
+            for name in names:
+                changed = _IGNORED[name](changed)
+            yield f"the leader ignored {' and '.join(names)}", changed
+
+
+def _without(**fields: object) -> Callable[[GroupSpec], GroupSpec]:
+    return lambda group: group.edited(
+        members=tuple(replace(member, **fields) for member in group.members)
     )
-    yield "the leader ignored generations", group.edited(members=ageless)
-    empty = tuple(replace(member, owned_partitions=()) for member in group.members)
-    yield "the leader ignored claims", group.edited(members=empty)
+
+
+def _without_topic_racks(group: GroupSpec) -> GroupSpec:
+    return group.edited(topics=tuple(replace(topic, racks=None) for topic in group.topics))
+
+
+_IGNORED = {
+    "racks of brokers": _without_topic_racks,
+    "racks of members": _without(rack_id=None),
+    "instance ids": _without(group_instance_id=None),
+    "generations": _without(generation_id=None, user_data_generation_id=None),
+    "claims": _without(owned_partitions=()),
+}
 
 
 def _answer(group: GroupSpec) -> Answer:

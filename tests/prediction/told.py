@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
-from kafka_rebalance.changes.made_up import MadeUp
+from kafka_rebalance.changes.made_up import Basis, MadeUp, Newcomer
 from kafka_rebalance.plans.plan import RebalancePlan, parse_changes, replay
 from kafka_rebalance.plans.samples import NEW, Samples
 
@@ -105,10 +105,9 @@ def _causes(
 ) -> tuple[str, ...]:
     if told.real:
         return (f"ids, though {DRAWS} draws were alike: {_called(observed, plan)}",)
-    found = causes.find(observed, plan, _new(observed))
-    found += [
+    found = [
         f"leader's answer: {one.cause or one.verdict.value}" for one in judged if not one.is_right
-    ]
+    ] or causes.find(observed, plan, _new(observed))
     if told.rounds > told.rounds_planned:
         found.append(f"{told.rounds - told.rounds_planned} more rounds than planned")
     elif told.rounds < told.rounds_planned:
@@ -169,20 +168,22 @@ def _is_among(plan: RebalancePlan, samples: Samples | None, truth: Holds) -> boo
 class _RealIds(MadeUp):
     """New members are called as they were, in the order in which they came."""
 
-    def __init__(self, group_id: str, real: Sequence[str], made_up: Sequence[str]) -> None:
+    def __init__(self, group_id: str, real: Sequence[str], made_up: Sequence[Newcomer]) -> None:
         super().__init__(group_id, instead_of=made_up)
         self._real = iter(real)
 
-    def member_id(self, prefix: str, taken: Collection[str]) -> str:
-        member_id = next(self._real)
-        self.made.append(member_id)
-        self.aliases[next(self._instead_of, member_id)] = member_id
-        return member_id
+    def newcomer(
+        self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool
+    ) -> Newcomer:
+        made = Newcomer(next(self._real), name, basis, is_static)
+        self.made.append(made)
+        self.aliases[next(self._instead_of, made).member_id] = made.member_id
+        return made
 
 
 def _with_real_ids(plan: RebalancePlan, joined: Sequence[str]) -> RebalancePlan | None:
     """The plan played again; None where not as many have joined as it has made up."""
-    if len(joined) != len(plan.made_up):
+    if len(joined) != len(plan.newcomers):
         return None
-    ids = _RealIds(plan.group.group_id, joined, plan.made_up)
+    ids = _RealIds(plan.group.group_id, joined, plan.newcomers)
     return replay(plan.group, parse_changes(plan.changes), plan.engine, ids)

@@ -79,7 +79,7 @@ def _kafka_python(part: Part, settings: dict[str, Any], pipe: Connection) -> Non
 
 
 async def _aiokafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
-    assignor = getattr(for_aiokafka, CLASSES[part.assignor])
+    assignor = getattr(for_aiokafka, CLASSES[part.assignor])(rack_id=part.rack_id)
     consumer = aiokafka.AIOKafkaConsumer(
         *part.topics, partition_assignment_strategy=(assignor,), **settings
     )

@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: help demo test lint format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
         differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
         bench-bulk bench-coordinator bench-simulator franz \
-        browser reality pictures clean need-python need-cargo need-java need-maven
+        browser reality prediction pictures clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
@@ -129,6 +129,10 @@ sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups a
 
 reality: broker-jars $(VENV)/built ## the simulator beside real Java consumers on a real broker (about a minute)
 	$(BIN)/python -m tests.reality
+
+CHANGES ?= 200
+prediction: broker-jars $(VENV)/built ## CHANGES planned and then made on groups of real members (about 20 minutes)
+	$(BIN)/python -m tests.prediction --changes $(CHANGES) --seed $(SEED)
 
 pictures: $(VENV)/built ## draw the pictures of docs/simulator.md anew
 	$(BIN)/python tools/pictures.py

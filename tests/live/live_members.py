@@ -41,15 +41,21 @@ class JavaMembers:
 
     def tell(self, **command: Any) -> dict[str, Any]:
         """Sends add=, close= or stall=; returns {group: {client_id: what it owns}} when stable."""
+        groups: dict[str, Any] = self.send(**command)["groups"]
+        return groups
+
+    def send(self, **command: Any) -> dict[str, Any]:
+        """Sends any command and returns its answer; RuntimeError for an error."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline() or '{"error": "the program ended"}')
+        answer: dict[str, Any] = json.loads(
+            self._process.stdout.readline() or '{"error": "the program ended"}'
+        )
         if "error" in answer:
             raise RuntimeError(answer["error"])
-        groups: dict[str, Any] = answer["groups"]
-        return groups
+        return answer
 
     def close(self) -> None:
         assert self._process.stdin

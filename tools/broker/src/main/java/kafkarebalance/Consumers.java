@@ -18,6 +18,8 @@ import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.MemberDescription;
+import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.CloseOptions.GroupMembershipOperation;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.GroupState;
@@ -31,14 +33,17 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Consumers BOOTSTRAP_SERVER
  * {"add": [{"client_id": "c1", "group_id": "g", "assignors": ["range"], "topics": ["t"],
  *           "client_rack": "a", "group_instance_id": "i1", "configs": {"max.poll.interval.ms": "60000"}}]}
- * {"close": ["c1"]}     the consumers of these client ids leave
- * {"stall": ["c1"]}     they stop polling and stay members: the next rebalance waits for them
+ * {"close": ["c1"]}              these consumers leave
+ * {"kill": ["c1"]}               these end without LeaveGroup, so that only their sessions end their membership
+ * {"stall": ["c1"]}              these stop polling and stay members: the next rebalance waits for them
+ * {"subscribe": {"c1": ["u"]}}   these subscribe to other topics
  * </pre>
  *
- * In configs, null takes a setting away. Each line is answered by one when every group without a stalled member is stable:
+ * A consumer is called by its "name" where one was added, else by its client id; names have to be unique. In configs, null
+ * takes a setting away. Each line is answered by one when every group without a stalled member is stable:
  * {"groups": {"g": {"c1": {"member_id": ..., "generation_id": ..., "assignment": [["t", 0], ...]}}}},
- * or by {"error": ...}. The end of the input closes all of them and ends the program.
- * Client ids have to be unique.
+ * or by {"error": ...}. A line with "wait": false is answered at once, by {"failures": {"c1": ...}}: the consumers that
+ * have failed so far. The end of the input closes all of them and ends the program.
  */
 public final class Consumers {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -88,8 +93,11 @@ public final class Consumers {
 
     private Map<String, Object> answer(Admin admin, String line) throws InterruptedException {
         try {
-            obey(JSON.readTree(line));
-            return Map.of("groups", awaitStable(admin));
+            JsonNode command = JSON.readTree(line);
+            obey(command);
+            return command.path("wait").asBoolean(true)
+                ? Map.of("groups", awaitStable(admin))
+                : Map.of("failures", failures());
         } catch (InterruptedException interrupted) {
             throw interrupted;
         } catch (Exception wrong) {
@@ -100,28 +108,48 @@ public final class Consumers {
     private void obey(JsonNode command) throws InterruptedException {
         for (JsonNode description : command.path("add")) {
             Member member = new Member(bootstrapServer, description);
-            if (members.putIfAbsent(member.clientId, member) != null) {
-                throw new IllegalArgumentException("client_id: " + member.clientId + " is there already");
+            if (members.putIfAbsent(member.name, member) != null) {
+                throw new IllegalArgumentException("name: " + member.name + " is there already");
             }
             member.start();
         }
-        for (JsonNode clientId : command.path("stall")) {
-            find(clientId.asText()).stalled = true;
+        for (JsonNode name : command.path("stall")) {
+            find(name.asText()).stalled = true;
         }
-        for (JsonNode clientId : command.path("close")) {
-            Member member = find(clientId.asText());
-            member.finish();
-            member.join(CLOSE_TIMEOUT_MS);
-            members.remove(member.clientId);
+        for (JsonNode name : command.path("kill")) {
+            end(find(name.asText()), GroupMembershipOperation.REMAIN_IN_GROUP);
+        }
+        for (JsonNode name : command.path("close")) {
+            end(find(name.asText()), GroupMembershipOperation.DEFAULT);
+        }
+        for (Map.Entry<String, JsonNode> one : command.path("subscribe").properties()) {
+            find(one.getKey()).topics = Member.strings(one.getValue());
         }
     }
 
-    private Member find(String clientId) {
-        Member member = members.get(clientId);
+    private void end(Member member, GroupMembershipOperation operation) throws InterruptedException {
+        member.atTheEnd = operation;
+        member.finish();
+        member.join(CLOSE_TIMEOUT_MS);
+        members.remove(member.name);
+    }
+
+    private Member find(String name) {
+        Member member = members.get(name);
         if (member == null) {
-            throw new IllegalArgumentException("client_id: no consumer " + clientId);
+            throw new IllegalArgumentException("name: no consumer " + name);
         }
         return member;
+    }
+
+    private Map<String, String> failures() {
+        Map<String, String> failures = new TreeMap<>();
+        for (Member member : members.values()) {
+            if (member.failure != null) {
+                failures.put(member.name, String.valueOf(member.failure));
+            }
+        }
+        return failures;
     }
 
     private Map<String, Map<String, Object>> awaitStable(Admin admin) throws Exception {
@@ -130,7 +158,7 @@ public final class Consumers {
         for (int same = 0; System.currentTimeMillis() < deadline; Thread.sleep(LOOK_AGAIN_MS)) {
             for (Member member : members.values()) {
                 if (member.failure != null) {
-                    throw new IllegalStateException(member.clientId + ": " + member.failure, member.failure);
+                    throw new IllegalStateException(member.name + ": " + member.failure, member.failure);
                 }
             }
             Map<String, Map<String, Object>> now = look(admin);
@@ -170,7 +198,7 @@ public final class Consumers {
                 if (look == null || !look.assignment.equals(owned.get(look.memberId))) {
                     return null;
                 }
-                consumers.put(member.clientId, look.toJson());
+                consumers.put(member.name, look.toJson());
             }
             groups.put(entry.getKey(), consumers);
         }
@@ -190,19 +218,21 @@ public final class Consumers {
     }
 
     private static final class Member extends Thread {
-        final String clientId;
+        final String name;
         final String groupId;
         volatile boolean stalled;
+        volatile List<String> topics;
+        volatile GroupMembershipOperation atTheEnd = GroupMembershipOperation.DEFAULT;
         volatile Look look;
         volatile Throwable failure;
         private volatile boolean stopped;
-        private final List<String> topics;
         private final Properties properties;
 
         Member(String bootstrapServer, JsonNode description) {
             super("consumer-" + description.path("client_id").asText());
             setDaemon(true);
-            clientId = description.path("client_id").asText();
+            String clientId = description.path("client_id").asText();
+            name = description.path("name").asText(clientId);
             groupId = description.path("group_id").asText();
             topics = strings(description.path("topics"));
             properties = new Properties();
@@ -239,12 +269,24 @@ public final class Consumers {
 
         @Override
         public void run() {
-            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties)) {
-                consumer.subscribe(topics);
+            try {
+                poll(new KafkaConsumer<>(properties));
+            } catch (Throwable wrong) {
+                failure = wrong;
+            }
+        }
+
+        private void poll(KafkaConsumer<byte[], byte[]> consumer) throws InterruptedException {
+            List<String> subscribed = null;
+            try {
                 while (!stopped) {
                     if (stalled) {
                         Thread.sleep(POLL.toMillis());
                         continue;
+                    }
+                    if (topics != subscribed) {
+                        subscribed = topics;
+                        consumer.subscribe(subscribed);
                     }
                     consumer.poll(POLL);
                     look = new Look(
@@ -252,12 +294,12 @@ public final class Consumers {
                         consumer.groupMetadata().generationId(),
                         Set.copyOf(consumer.assignment()));
                 }
-            } catch (Throwable wrong) {
-                failure = wrong;
+            } finally {
+                consumer.close(CloseOptions.groupMembershipOperation(atTheEnd));
             }
         }
 
-        private static List<String> strings(JsonNode array) {
+        static List<String> strings(JsonNode array) {
             List<String> list = new ArrayList<>();
             array.forEach(item -> list.add(item.asText()));
             return list;

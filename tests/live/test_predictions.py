@@ -1,0 +1,30 @@
+"""What real groups did, beside what was predicted: twelve changes on one broker.
+
+`make prediction` plays two hundred on three, and prints the tables.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from broker import missing_tools
+
+pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
+
+from prediction import report, run
+
+
+@pytest.mark.live
+def test_real_groups_do_what_was_told() -> None:
+    """Every generation is Kafka's answer to what was sent, every change ends as the plan told.
+
+    A change that does not settle is no evidence; that most of them do is.
+    """
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    results = run.run(12, seed=1, brokers=1, minutes=1.3)
+    print(report.show(results))
+    assert [report.miss(one) for one in results if one.is_miss] == []
+    assert sum(one.told is not None for one in results) >= 6

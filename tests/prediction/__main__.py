@@ -1,0 +1,90 @@
+"""`python -m tests.prediction [--changes 200] [--seed 1] [--leaders java,…] [--minutes 40]`.
+
+Plans changes of real groups on a real broker from snapshots, makes them, and compares; computes
+every generation of these groups again from what their members sent. Writes everything that was seen
+to build/prediction/changes.jsonl, and each miss to a file of its own beside it; `--again FILE`
+judges such files anew, without a broker. Exit code 0 without misses, 1 with some, 2 if it cannot
+run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # broker.py
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "live"))  # live_members.py
+
+from broker import BrokerError
+
+from . import report, result, run
+from .cast import LIBRARIES
+
+OUT = Path(__file__).resolve().parent.parent.parent / "build" / "prediction"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.prediction",
+        description="Plans changes of real groups, makes them, and compares.",
+    )
+    parser.add_argument("--changes", type=int, default=200, help="how many (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (%(default)s)")
+    parser.add_argument(
+        "--leaders", default=",".join(LIBRARIES), help="separated by commas (%(default)s)"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=40, help="no new change after these (%(default)s)"
+    )
+    parser.add_argument("--brokers", type=int, choices=(1, 2, 3), default=3, help="(%(default)s)")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="judge an earlier run's file")
+    arguments = parser.parse_args()
+    leaders = arguments.leaders.split(",")
+    unknown = set(leaders) - set(LIBRARIES)
+    if unknown:
+        parser.error(f"--leaders: {', '.join(sorted(unknown))} is not of {', '.join(LIBRARIES)}")
+    if arguments.again:
+        results = result.again(arguments.again.read_text().splitlines())
+        _misses(results)
+        print(report.show(results))
+        return any(one.is_miss for one in results)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    try:
+        with (OUT / "changes.jsonl").open("w") as out:
+            results = run.run(
+                arguments.changes,
+                arguments.seed,
+                leaders=leaders,
+                minutes=arguments.minutes,
+                brokers=arguments.brokers,
+                progress=lambda one: print(one.observed.to_json(), file=out, flush=True),
+            )
+    except BrokerError as error:
+        print(f"prediction: {error}", file=sys.stderr)
+        return 2
+    _misses(results, OUT)
+    command = f"--changes {arguments.changes} --seed {arguments.seed} --leaders {arguments.leaders}"
+    print(f"$ python -m tests.prediction {command} --brokers {arguments.brokers}\n")
+    print(report.show(results))
+    return any(one.is_miss for one in results)
+
+
+def _misses(results: list[result.Result], out: Path | None = None) -> None:
+    """Prints them, a line each, and writes what is needed to judge one again."""
+    for n, one in enumerate((one for one in results if one.is_miss), 1):
+        where = ""
+        if out:
+            path = out / f"miss-{n:03}.jsonl"
+            path.write_text(one.observed.to_json() + "\n")
+            where = f"{path.name}: "
+        print(f"{where}{report.miss(one)}")
+    print()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

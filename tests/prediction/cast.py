@@ -1,0 +1,151 @@
+"""Who plays: the groups of a run, drawn from a seed, and the members that they are made of.
+
+A run goes round the casts: each leader's library with each assignor that it has, alone and mixed
+with members of other libraries. Everything else is drawn: names, subscriptions, racks, who is
+static, and whether client ids are alike or counted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+JAVA, KAFKA_PYTHON, AIOKAFKA = LIBRARIES = ("java", "kafka-python", "aiokafka")
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+RACKS = "abc"
+SESSION_MS = 10_000
+
+_WORDS = ("orders", "refunds", "payments", "clicks", "stock", "a", "t", "audit-log")
+_NUMBER = re.compile(r"(.*?)(\d*)")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A member to be: what is configured in its client.
+
+    `number` is its own in the group, and a part of its session timeout: records in the log of the
+    group have that timeout, so that each of their members is known, whatever its ids are.
+    """
+
+    number: int
+    library: str
+    group_id: str
+    assignor: str
+    client_id: str
+    topics: tuple[str, ...]
+    group_instance_id: str | None = None
+    rack_id: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.group_id}/{self.number}"
+
+    @property
+    def session_timeout_ms(self) -> int:
+        return SESSION_MS + self.number
+
+
+@dataclass
+class Cast:
+    """A group: its topics with the brokers of their replicas, and its members as they are now."""
+
+    group_id: str
+    leader: str
+    assignor: str
+    is_mixed: bool
+    topics: dict[str, list[list[int]]]
+    parts: list[Part]
+    random: Random
+    numbers: Iterator[int] = field(repr=False)
+
+    def subscribed(self) -> list[str]:
+        """The topics that somebody subscribes to; a snapshot knows no others."""
+        return sorted({topic for part in self.parts for topic in part.topics})
+
+    def like(self, model: Part) -> Part:
+        """The next one of its kind: its ids are counted as the model's are."""
+        clients = {part.client_id for part in self.parts}
+        instances = {part.group_instance_id or "" for part in self.parts}
+        instance = model.group_instance_id
+        return replace(
+            model,
+            number=next(self.numbers),
+            client_id=next_name(model.client_id, clients),
+            group_instance_id=instance and next_name(instance, instances),
+        )
+
+
+def casts(seed: int, leaders: Sequence[str], brokers: int) -> Iterator[Cast]:
+    """Groups without an end; each draws from a seed of its own, whatever the others do."""
+    kinds = [
+        (leader, assignor, is_mixed)
+        for is_mixed in (False, True)
+        for leader in leaders
+        for assignor in ASSIGNORS
+        if assignor in assignors_of(leader)
+    ]
+    Random(f"{seed}/order").shuffle(kinds)
+    for n, (leader, assignor, is_mixed) in enumerate(itertools.cycle(kinds)):
+        yield _cast(Random(f"{seed}/{n}"), n, leader, assignor, is_mixed, brokers)
+
+
+def assignors_of(library: str) -> tuple[str, ...]:
+    """aiokafka has no cooperative rebalancing."""
+    return ASSIGNORS[:3] if library == AIOKAFKA else ASSIGNORS
+
+
+def next_name(name: str, taken: Collection[str]) -> str:
+    """The next free one in its count, as a deployment would call it: pod-2 after pod-1.
+
+    A name that does not end in a number is not counted, and stays as it is.
+    """
+    match = _NUMBER.fullmatch(name)
+    assert match
+    if not match[2]:
+        return name
+    return next(
+        candidate
+        for n in itertools.count(int(match[2]) + 1)
+        if (candidate := f"{match[1]}{n}") not in taken
+    )
+
+
+def _cast(random: Random, n: int, leader: str, assignor: str, is_mixed: bool, brokers: int) -> Cast:
+    group_id = f"{random.choice(_WORDS)}-{n}"
+    words = random.sample(_WORDS, random.randint(1, 4))
+    replicas = random.randint(1, min(2, brokers))
+    topics = {
+        f"{word}.{n}": [
+            random.sample(range(brokers), replicas) for _ in range(random.randint(1, 6))
+        ]
+        for word in words
+    }
+    libraries = [leader] * random.randint(2, 4)
+    if is_mixed:
+        others = [one for one in LIBRARIES if one != leader and assignor in assignors_of(one)]
+        libraries += random.choices(others, k=random.randint(1, 2))
+    is_counted, is_racked, is_alike = (random.random() < 0.5 for _ in range(3))
+    stem, pod = random.choice(_WORDS), random.choice(_WORDS)
+    parts = []
+    for number, library in enumerate(libraries, 1):
+        some = random.sample(sorted(topics), random.randint(1, len(topics)))
+        parts.append(
+            Part(
+                number,
+                library,
+                group_id,
+                assignor,
+                client_id=f"{stem}-{number}" if is_counted else stem,
+                topics=tuple(topics if is_alike else some),
+                group_instance_id=f"{pod}-{number}" if random.random() < 0.35 else None,
+                rack_id=random.choice(RACKS[: max(brokers, 2)]) if is_racked else None,
+            )
+        )
+    numbers = itertools.count(len(parts) + 1)
+    return Cast(group_id, leader, assignor, is_mixed, topics, parts, random, numbers)

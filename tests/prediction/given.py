@@ -1,0 +1,180 @@
+"""Given what the members sent: is the leader's answer Kafka's? Every generation, from its bytes.
+
+1. A member is what its subscription says (`wire.sent_member`); topics are as the cluster had them
+   when the record was written.
+2. Our answer and the leader's are the same: in partitions a member; where Java leads, in order too.
+3. The log does not have what the leader knew of topics. Where the answers differ, it is tried
+   whether the leader's metadata were older, or had not yet a topic that it does not subscribe to;
+   such a generation is counted apart. Then it is named what would explain the difference.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING
+
+import kafka_rebalance as kr
+from kafka_rebalance import GroupSpec, Topic, wire
+
+from .cast import JAVA
+from .log import generations, subscription_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from .log import Written
+    from .observed import Inventory, Observed
+
+Answer = dict[str, tuple[tuple[str, int], ...]]
+
+
+class Verdict(enum.Enum):
+    EQUAL = "equal"
+    OLDER = "equal with metadata that the leader had before"
+    ORDER = "the same partitions in another order"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One generation; `cause` is empty where the answers are equal."""
+
+    generation_id: int
+    leader: str
+    assignor: str
+    verdict: Verdict
+    cause: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        return self.verdict in (Verdict.EQUAL, Verdict.OLDER)
+
+
+def judge(observed: Observed) -> list[Judged]:
+    """Every generation that has been written since the change."""
+    known = -1 if observed.earlier is None else observed.earlier.generation_id
+    return [
+        _judge(record, observed)
+        for record in generations(observed.records)
+        if record.generation_id != known
+    ]
+
+
+def spec(record: Written, topics: Sequence[Topic]) -> GroupSpec:
+    """What the leader was asked for this record."""
+    value = record.value
+    members = tuple(
+        wire.sent_member(
+            member.member_id,
+            subscription_of(member),
+            value.protocol or "",
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+        )
+        for member in value.members
+    )
+    return GroupSpec("", tuple(topics), members, value.protocol, value.generation_id)
+
+
+def inventory_of(record: Written, inventories: Sequence[Inventory]) -> Inventory:
+    """The topics at the time of the record."""
+    at = [one for one in inventories if one.from_ms <= record.timestamp_ms]
+    return at[-1] if at else inventories[0]
+
+
+def _judge(record: Written, observed: Observed) -> Judged:
+    leader = observed.libraries.get(record.value.leader or "", "unknown")
+    verdict, cause = _compare(record, observed.inventories, in_order=leader == JAVA)
+    return Judged(record.generation_id, leader, record.value.protocol or "", verdict, cause)
+
+
+def _compare(
+    record: Written, inventories: Sequence[Inventory], *, in_order: bool
+) -> tuple[Verdict, str]:
+    group = spec(record, inventory_of(record, inventories).topics)
+    theirs = record.assigned()
+    # 2.
+    try:
+        ours = _answer(group)
+    except kr.KafkaRebalanceError as error:
+        return Verdict.DIFFERENT, f"we raise {error}"
+    if _same(ours, theirs, in_order):
+        return Verdict.EQUAL, ""
+    # 3.
+    for what, topics in _older(record, group, inventories):
+        if _same(_answer(group.edited(topics=topics)), theirs, in_order):
+            return Verdict.OLDER, what
+    if _same(ours, theirs, in_order=False):
+        return Verdict.ORDER, ""
+    for what, changed in _explanations(group):
+        if _same(_answer(changed), theirs, in_order=False):
+            return Verdict.DIFFERENT, what
+    return Verdict.DIFFERENT, "unknown"
+
+
+def _older(
+    record: Written, group: GroupSpec, inventories: Sequence[Inventory]
+) -> Iterator[tuple[str, tuple[Topic, ...]]]:
+    """What the leader may have known instead."""
+    for one in inventories:
+        if one.topics != group.topics:
+            yield "topics of another time", one.topics
+    (leader,) = (m for m in group.members if m.member_id == record.value.leader)
+    for one in (inventory_of(record, inventories), *inventories):
+        own = tuple(topic for topic in one.topics if topic.name in leader.topics)
+        yield "only topics of the leader's own subscription", own
+        for missing in group.topics:
+            some = tuple(topic for topic in one.topics if topic.name != missing.name)
+            yield f"no metadata of {missing.name}", some
+
+
+def _explanations(group: GroupSpec) -> Iterator[tuple[str, GroupSpec]]:
+    """Groups of which a leader sees less, least changed first."""
+    for count in range(1, len(_IGNORED) + 1):
+        for names in combinations(_IGNORED, count):
+            changed = group
+            for name in names:
+                changed = _IGNORED[name](changed)
+            yield f"the leader ignored {' and '.join(names)}", changed
+
+
+def _without(**fields: object) -> Callable[[GroupSpec], GroupSpec]:
+    return lambda group: group.edited(
+        members=tuple(replace(member, **fields) for member in group.members)
+    )
+
+
+def _without_topic_racks(group: GroupSpec) -> GroupSpec:
+    return group.edited(topics=tuple(replace(topic, racks=None) for topic in group.topics))
+
+
+_IGNORED = {
+    "racks of brokers": _without_topic_racks,
+    "racks of members": _without(rack_id=None),
+    "instance ids": _without(group_instance_id=None),
+    "generations": _without(generation_id=None, user_data_generation_id=None),
+    "claims": _without(owned_partitions=()),
+}
+
+
+def _answer(group: GroupSpec) -> Answer:
+    return {member: tuple(map(tuple, owned)) for member, owned in kr.assign(group).items()}
+
+
+def _same(ours: Mapping[str, Iterable], theirs: Mapping[str, Iterable], in_order: bool) -> bool:
+    shape = _in_order if in_order else frozenset
+    return {m: shape(owned) for m, owned in ours.items()} == {
+        m: shape(owned) for m, owned in theirs.items()
+    }
+
+
+def _in_order(owned: Iterable[tuple[str, int]]) -> list[tuple[str, list[int]]]:
+    """As the bytes have it: each topic once, in order of first appearance."""
+    topics: dict[str, list[int]] = {}
+    for topic, run in groupby(owned, key=lambda tp: tp[0]):
+        topics.setdefault(topic, []).extend(p for _, p in run)
+    return list(topics.items())

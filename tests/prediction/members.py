@@ -1,0 +1,139 @@
+"""The members: Java's in one JVM, those of the Python clients in a process each."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+from live_members import JavaMembers
+
+from . import python_member
+from .cast import JAVA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkServerProcess
+    from pathlib import Path
+
+    from .cast import Part
+
+CLOSE_TIMEOUT_S = 10.0
+MOST_POLL_MS = 15_000
+"""A client that hangs is put out of its group after this long."""
+
+# Metadata are young: a leader misses a new partition for a second at most.
+JAVA_CONFIGS = {
+    "group.protocol": "classic",
+    "heartbeat.interval.ms": "500",
+    "max.poll.interval.ms": str(MOST_POLL_MS),
+    "metadata.max.age.ms": "1000",
+    "enable.auto.commit": "false",
+}
+
+
+class Members:
+    """All members of a run, from any thread; every one has ended when its `with` has."""
+
+    def __init__(self, bootstrap_server: str, log: Path) -> None:
+        self._server = bootstrap_server
+        self._java = JavaMembers(bootstrap_server, log)
+        self._lock = threading.Lock()
+        self._processes = multiprocessing.get_context("forkserver")
+        self._processes.set_forkserver_preload([python_member.__name__])
+        self._python: dict[str, tuple[ForkServerProcess, Connection]] = {}
+        self._in_java: set[str] = set()
+
+    def start(self, part: Part) -> None:
+        if part.library == JAVA:
+            self._in_java.add(part.name)
+            self._tell(add=[_described(part)])
+            return
+        ours, theirs = self._processes.Pipe()
+        process = self._processes.Process(
+            target=python_member.run, args=(part, self._server, MOST_POLL_MS, theirs), daemon=True
+        )
+        process.start()
+        theirs.close()
+        self._python[part.name] = process, ours
+
+    def close(self, part: Part) -> None:
+        """The member leaves its group; returns when it has, or when it takes too long."""
+        if part.library == JAVA:
+            self._in_java.remove(part.name)
+            self._tell(close=[part.name])
+            return
+        process, pipe = self._python.pop(part.name)
+        _send(pipe, ("close", ()))
+        process.join(CLOSE_TIMEOUT_S)
+        _end(process, pipe)
+
+    def kill(self, part: Part) -> None:
+        """The member ends without a LeaveGroup; nothing, where it was not started."""
+        if part.name in self._in_java:
+            self._in_java.remove(part.name)
+            self._tell(kill=[part.name])
+        elif part.name in self._python:
+            _end(*self._python.pop(part.name))
+
+    def subscribe(self, part: Part) -> None:
+        """To what it is now to be subscribed to."""
+        if part.library == JAVA:
+            self._tell(subscribe={part.name: part.topics})
+        else:
+            _send(self._python[part.name][1], ("subscribe", part.topics))
+
+    def failures(self, parts: Iterable[Part]) -> dict[str, str]:
+        """What ended those that have ended by themselves."""
+        parts = list(parts)
+        failures: dict[str, str] = self._tell()["failures"]
+        found = {part.name: failures[part.name] for part in parts if part.name in failures}
+        for part in parts:
+            if part.name in self._python:
+                process, pipe = self._python[part.name]
+                with contextlib.suppress(EOFError, OSError):
+                    if pipe.poll():
+                        found[part.name] = pipe.recv()
+                if not process.is_alive():
+                    found.setdefault(part.name, f"ended with {process.exitcode}")
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process, pipe in self._python.values():
+            _end(process, pipe)
+        self._python.clear()
+        self._java.close()
+
+    def _tell(self, **command: Any) -> dict[str, Any]:
+        with self._lock:
+            return self._java.send(wait=False, **command)
+
+
+def _described(part: Part) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "group_id": part.group_id,
+        "client_id": part.client_id,
+        "group_instance_id": part.group_instance_id,
+        "client_rack": part.rack_id,
+        "assignors": [part.assignor],
+        "topics": part.topics,
+        "configs": {**JAVA_CONFIGS, "session.timeout.ms": str(part.session_timeout_ms)},
+    }
+
+
+def _send(pipe: Connection, command: tuple[str, tuple[str, ...]]) -> None:
+    """Nothing, where the member has ended."""
+    with contextlib.suppress(OSError):
+        pipe.send(command)
+
+
+def _end(process: ForkServerProcess, pipe: Connection) -> None:
+    process.kill()
+    process.join(CLOSE_TIMEOUT_S)
+    pipe.close()

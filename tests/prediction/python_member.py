@@ -1,0 +1,96 @@
+"""A member of a Python client with our plug-in, in a process of its own: it can really be killed.
+
+Its pipe brings ("subscribe", topics) and ("close", ()); the end of the pipe means the end. A client
+that raises sends the last line of what it raised, and ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import aiokafka
+import kafka
+
+from kafka_rebalance.clients import aiokafka as for_aiokafka
+from kafka_rebalance.clients import kafka_python as for_kafka_python
+
+from .cast import AIOKAFKA
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from .cast import Part
+
+POLL_MS = 100
+CLASSES = {
+    "range": "Range",
+    "roundrobin": "RoundRobin",
+    "sticky": "Sticky",
+    "cooperative-sticky": "CooperativeSticky",
+}
+
+
+def run(part: Part, bootstrap_server: str, most_poll_ms: int, pipe: Connection) -> None:
+    """Polls until it is told to close, or killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its parent's to handle
+    logging.disable(logging.CRITICAL)
+    settings = {
+        "bootstrap_servers": bootstrap_server,
+        "group_id": part.group_id,
+        "client_id": part.client_id,
+        "group_instance_id": part.group_instance_id,
+        "session_timeout_ms": part.session_timeout_ms,
+        "heartbeat_interval_ms": 500,
+        "max_poll_interval_ms": most_poll_ms,
+        "metadata_max_age_ms": 1_000,
+        "enable_auto_commit": False,
+        "auto_offset_reset": "earliest",
+    }
+    if part.rack_id is not None:
+        settings["client_rack"] = part.rack_id
+    try:
+        if part.library == AIOKAFKA:
+            settings["rebalance_timeout_ms"] = most_poll_ms
+            asyncio.run(_aiokafka(part, settings, pipe))
+        else:
+            _kafka_python(part, settings, pipe)
+    except EOFError:
+        pass  # nobody is there any more
+    except Exception as error:
+        pipe.send(traceback.format_exception_only(error)[-1].strip())
+
+
+def _kafka_python(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
+    assignor = getattr(for_kafka_python, CLASSES[part.assignor])(rack_id=part.rack_id)
+    consumer = kafka.KafkaConsumer(partition_assignment_strategy=[assignor], **settings)
+    consumer.subscribe(list(part.topics))
+    while True:
+        if pipe.poll():
+            word, topics = pipe.recv()
+            if word == "close":
+                consumer.close()
+                return
+            consumer.subscribe(list(topics))
+        consumer.poll(timeout_ms=POLL_MS)
+
+
+async def _aiokafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
+    assignor = getattr(for_aiokafka, CLASSES[part.assignor])(rack_id=part.rack_id)
+    consumer = aiokafka.AIOKafkaConsumer(
+        *part.topics, partition_assignment_strategy=(assignor,), **settings
+    )
+    await consumer.start()
+    try:
+        while True:
+            if pipe.poll():
+                word, topics = pipe.recv()
+                if word == "close":
+                    return
+                consumer.subscribe(topics=topics)
+            await consumer.getmany(timeout_ms=POLL_MS)
+    finally:
+        await consumer.stop()

@@ -1,0 +1,43 @@
+"""One observation and both judges' verdicts on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import given, told
+from .observed import Observed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .given import Judged
+    from .told import Foreseen, Told
+
+
+@dataclass(frozen=True)
+class Result:
+    """`told` is None where nothing was told, or where the group has not settled."""
+
+    observed: Observed
+    judged: list[Judged]
+    told: Told | None
+
+    @property
+    def is_miss(self) -> bool:
+        return not all(one.is_right for one in self.judged) or (
+            self.told is not None and not self.told.is_right
+        )
+
+
+def result(observed: Observed, foreseen: Foreseen | None = None) -> Result:
+    """Judges; what was foreseen is computed again where it is not given."""
+    compared = None
+    if observed.before is not None and observed.problem is None:
+        compared = told.compare(observed, foreseen or told.foresee(observed.before, observed.text))
+    return Result(observed, given.judge(observed), compared)
+
+
+def again(lines: Iterable[str]) -> list[Result]:
+    """Judges what an earlier run has seen, with the package as it is now."""
+    return [result(Observed.from_json(line)) for line in lines]

@@ -1,0 +1,118 @@
+"""A run: a cluster, several groups at a time, so many changes, no longer than so many minutes."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import sys
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker import Broker
+
+from .cast import LIBRARIES, RACKS, casts
+from .log import OffsetsLog
+from .members import Members
+from .result import Result, result
+from .stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from .cast import Cast
+    from .observed import Observed
+    from .told import Foreseen
+
+MOST_CHANGES_A_GROUP = 6
+FAILED_GROUPS = 10
+"""So many groups that do not come to be, and the run gives up: something else is wrong."""
+
+
+class _Budget:
+    """How many changes are still to be played, and the groups that play them; for many threads."""
+
+    def __init__(self, changes: int, a_group: int, groups: Iterator[Cast]) -> None:
+        self._left = changes
+        self._a_group = a_group
+        self._groups = groups
+        self._failed = 0
+        self._lock = threading.Lock()
+
+    def take(self) -> tuple[Cast, int] | None:
+        with self._lock:
+            if not self._left or self._failed > FAILED_GROUPS:
+                return None
+            changes = min(self._a_group, self._left)
+            self._left -= changes
+            return next(self._groups), changes
+
+    def give_back(self, changes: int, *, failed: bool) -> None:
+        with self._lock:
+            self._left += changes
+            self._failed += failed
+
+
+def run(
+    changes: int,
+    seed: int,
+    *,
+    leaders: Sequence[str] = LIBRARIES,
+    minutes: float = 40,
+    brokers: int = 3,
+    lanes: int = 5,
+    progress: Callable[[Result], None] = lambda _: None,
+) -> list[Result]:
+    """Plays and judges. Ends early after `minutes`, or at Ctrl-C, with what there is by then.
+
+    Errors: BrokerError; what a lane raises.
+    """
+    results: list[Result] = []
+    lock = threading.Lock()
+    stop = threading.Event()
+
+    def seen(observed: Observed, foreseen: Foreseen | None) -> None:
+        one = result(observed, foreseen)
+        with lock:
+            results.append(one)
+            progress(one)
+
+    a_group = max(2, min(MOST_CHANGES_A_GROUP, changes // 11))
+    budget = _Budget(changes, a_group, casts(seed, leaders, brokers))
+    timer = threading.Timer(60 * minutes, stop.set)
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-rebalance-prediction-") as directory,
+        _cluster(brokers) as broker,
+        OffsetsLog(broker.bootstrap_server) as log,
+        Members(broker.bootstrap_server, Path(directory) / "java.log") as members,
+        concurrent.futures.ThreadPoolExecutor(lanes) as pool,
+    ):
+        timer.start()
+        stage = partial(Stage, broker.bootstrap_server, brokers, members, log, stop, seen)
+        futures = [pool.submit(_lane, stage, budget, stop) for _ in range(lanes)]
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                future.result()
+        except KeyboardInterrupt:
+            print("ending …", file=sys.stderr)
+        finally:
+            stop.set()
+            timer.cancel()
+    return results
+
+
+def _lane(make: Callable[[], Stage], budget: _Budget, stop: threading.Event) -> None:
+    stage = make()
+    try:
+        while not stop.is_set() and (taken := budget.take()):
+            cast, changes = taken
+            played = stage.play(cast, changes)
+            budget.give_back(changes - played, failed=not played)
+    finally:
+        stage.close()
+
+
+def _cluster(brokers: int) -> Broker:
+    """Each node in a rack, also where there is only one."""
+    return Broker(brokers=brokers, properties={"broker.rack": RACKS[0]} if brokers == 1 else {})

@@ -1,0 +1,126 @@
+"""When a group has settled.
+
+1. Its newest record has exactly the members that it should have, each with its subscription; who
+   has restarted has another id.
+2. The coordinator describes it as Stable with these members, twice alike.
+3. No newer record has come for a while: a short one where every partition of the topics is
+   assigned, a long one where some are not, as between the two rounds of a cooperative group.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from .cast import Part
+    from .log import OffsetsLog, Written
+
+QUIET_S = 2.5
+QUIET_WITH_HOLES_S = 8.0
+TIMEOUT_S = 45.0
+LOOK_AGAIN_S = 0.25
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a group has to look like; `replaced` are ids that have to be gone.
+
+    `at_least` are the records that were there before the change: only newer ones count. `staying`
+    are members that have no reason to be away meanwhile.
+    """
+
+    parts: Sequence[Part]
+    partitions: Mapping[str, int]
+    replaced: Collection[str] = ()
+    at_least: int = 0
+    staying: Sequence[Part] = ()
+
+    def problem(self, records: Sequence[Written]) -> str | None:
+        """1. in words: what is not yet as it should be."""
+        if len(records) <= self.at_least:
+            return "no newer record"
+        members = records[-1].value.members
+        there = {member.session_timeout_ms for member in members}
+        wanted = {part.session_timeout_ms: part for part in self.parts}
+        if there != set(wanted):
+            return f"members {sorted(there)} in place of {sorted(wanted)} (session timeouts)"
+        old = [member.member_id for member in members if member.member_id in self.replaced]
+        if old:
+            return f"{old[0]} has not restarted"
+        subscribed = records[-1].subscribed()
+        for member in members:
+            if subscribed[member.member_id] != set(wanted[member.session_timeout_ms].topics):
+                return f"{member.member_id} has not subscribed anew"
+        return None
+
+    def away(self, records: Sequence[Written]) -> str | None:
+        """Who should have been in every generation since, but was not, in words.
+
+        A member that a busy machine keeps from its heartbeats is put out, and joins again.
+        """
+        wanted = {part.session_timeout_ms: part.name for part in self.staying}
+        for record in records[self.at_least :]:
+            there = {member.session_timeout_ms for member in record.value.members}
+            for number in wanted.keys() - there:
+                return f"{wanted[number]} was away in generation {record.generation_id}"
+        return None
+
+    def holes(self, record: Written) -> int:
+        """How many partitions of subscribed topics nobody has."""
+        subscribed = {topic for part in self.parts for topic in part.topics}
+        assigned = {tp for owned in record.assigned().values() for tp in owned}
+        return sum(
+            (topic, p) not in assigned
+            for topic in subscribed
+            for p in range(self.partitions[topic])
+        )
+
+
+class NotSettledError(Exception):
+    """The change took too long; the message has what was still missing."""
+
+
+def settle(
+    group_id: str,
+    expected: Expected,
+    log: OffsetsLog,
+    describe: Callable[[str], Any],
+    stop: threading.Event,
+) -> Written:
+    """Waits; returns the record in which the group has settled. Errors: NotSettledError."""
+    deadline = time.monotonic() + TIMEOUT_S
+    last = None
+    problem: str | None = "nothing"
+    while time.monotonic() < deadline and not stop.wait(LOOK_AGAIN_S):
+        records = log.of(group_id)
+        problem = expected.problem(records)
+        if problem:
+            last = None
+            continue
+        # 2.
+        described = describe(group_id)
+        if described is None:
+            problem = "the coordinator does not answer"
+            continue
+        ids = sorted(member["member_id"] for member in described["members"])
+        same, last = described == last, described
+        if described["group_state"] != "Stable" or ids != sorted(records[-1].assigned()):
+            problem = f"{described['group_state']}, with {len(ids)} members"
+            continue
+        # 3.
+        holes = expected.holes(records[-1])
+        quiet_s = log.quiet_s(group_id)
+        if same and quiet_s >= (QUIET_WITH_HOLES_S if holes else QUIET_S):
+            disturbed = expected.away(records)
+            if disturbed:
+                raise NotSettledError(f"disturbed: {disturbed}")
+            return records[-1]
+        problem = f"{holes} partitions without a member, and quiet for {quiet_s:.1f} s"
+    if stop.is_set():
+        raise NotSettledError("the run was ended")
+    raise NotSettledError(problem)

@@ -1,0 +1,225 @@
+"""A group on the stage: it comes to be, and each change is foreseen, made, and waited for."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance import Topic
+from kafka_rebalance.sources import snapshot
+
+from .cast import RACKS
+from .events import Step, deck, draw
+from .observed import FORMATION, Inventory, Observed
+from .settle import LOOK_AGAIN_S, Expected, NotSettledError, settle
+from .told import Foreseen, foresee
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from .cast import Cast, Part
+    from .events import Happening
+    from .log import OffsetsLog, Written
+    from .members import Members
+
+    Seen = Callable[[Observed, Foreseen | None], None]
+
+SNAPSHOT_ATTEMPTS = 5
+
+
+class Stage:
+    """One group at a time; `seen` is called with every formation and every change.
+
+    `brokers` is the number of nodes, each in a rack of its own.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        brokers: int,
+        members: Members,
+        log: OffsetsLog,
+        stop: threading.Event,
+        seen: Seen,
+    ) -> None:
+        from kafka import KafkaAdminClient
+
+        self._admin = KafkaAdminClient(bootstrap_servers=server)
+        self._server = server
+        self._brokers = brokers
+        self._members = members
+        self._log = log
+        self._stop = stop
+        self._seen = seen
+
+    def close(self) -> None:
+        self._admin.close()
+
+    def play(self, cast: Cast, changes: int) -> int:
+        """Plays so many changes, fewer where one does not settle; returns how many were played."""
+        self._admin.create_topics(
+            {name: {"assignments": dict(enumerate(at))} for name, at in cast.topics.items()},
+            wait_for_metadata=True,
+        )
+        self._inventories = [self._inventory(cast, _now_ms())]
+        self._libraries: dict[str, str] = {}
+        try:
+            return self._play(cast, changes)
+        finally:
+            for part in cast.parts:
+                self._members.kill(part)
+
+    def _play(self, cast: Cast, changes: int) -> int:
+        if not self._form(cast):
+            return 0
+        played = 0
+        while played < changes and not self._stop.is_set():
+            for event in deck(cast):
+                if played == changes or self._stop.is_set():
+                    break
+                happening = draw(event, cast, self._ids(cast))
+                if happening is None:
+                    continue
+                played += 1
+                if not self._change(cast, happening):
+                    return played
+        return played
+
+    def _form(self, cast: Cast) -> bool:
+        """The leader first, then all others at once."""
+        everybody, cast.parts = cast.parts, []
+        problem = self._steps(
+            cast, [Step(starts=(everybody[0],)), Step(starts=tuple(everybody[1:]))]
+        )
+        self._see(cast, FORMATION, "", None, 0, problem)
+        return problem is None
+
+    def _change(self, cast: Cast, happening: Happening) -> bool:
+        before = self._snapshot(cast)
+        start = len(self._log.of(cast.group_id))
+        if "error" in before:
+            self._see(cast, happening.event, happening.text, None, start, str(before["error"]))
+            return False
+        foreseen = foresee(before, happening.text)
+        problem = self._steps(cast, happening.steps)
+        self._see(cast, happening.event, happening.text, before, start, problem, foreseen)
+        return problem is None
+
+    def _steps(self, cast: Cast, steps: list[Step] | tuple[Step, ...]) -> str | None:
+        """Plays them; returns what the group was waiting for when it has not settled."""
+        for step in steps:
+            there = len(self._log.of(cast.group_id))
+            ids = self._ids(cast)
+            self._act(cast, step)
+            replaced = [ids[part.number] for part in step.starts if part.number in ids]
+            counts = {name: len(at) for name, at in cast.topics.items()}
+            starting = {part.number for part in step.starts if part.number not in ids}
+            staying = [part for part in cast.parts if part.number not in starting]
+            expected = Expected(cast.parts, counts, replaced, there, staying)
+            try:
+                settle(cast.group_id, expected, self._log, self._describe, self._stop)
+            except NotSettledError as error:
+                failures = self._members.failures(cast.parts)
+                ended = "".join(f"; {name} ended: {why}" for name, why in failures.items())
+                return f"{error}{ended}"
+        return None
+
+    def _act(self, cast: Cast, step: Step) -> None:
+        cast.parts = step.after(cast.parts)
+        for part in step.closes:
+            self._members.close(part)
+        for part in step.kills:
+            self._members.kill(part)
+        for part in step.starts:
+            self._members.start(part)
+        for part in step.subscribes:
+            self._members.subscribe(part)
+        if step.grows:
+            topic, count = step.grows
+            from_ms = _now_ms()
+            self._admin.create_partitions({topic: count})
+            cast.topics[topic] += [[] for _ in range(count - len(cast.topics[topic]))]
+            self._inventories.append(self._inventory(cast, from_ms))
+
+    def _see(
+        self,
+        cast: Cast,
+        event: str,
+        text: str,
+        before: dict[str, Any] | None,
+        start: int,
+        problem: str | None,
+        foreseen: Foreseen | None = None,
+    ) -> None:
+        records = self._log.of(cast.group_id)
+        earlier: Written | None = records[start - 1] if start else None
+        self._ids(cast)
+        observed = Observed(
+            cast.group_id,
+            cast.leader,
+            cast.assignor,
+            cast.is_mixed,
+            event,
+            text,
+            before,
+            earlier,
+            records[start:],
+            tuple(self._inventories),
+            dict(self._libraries),
+            problem,
+        )
+        self._inventories = self._inventories[-1:]
+        self._seen(observed, foreseen)
+
+    def _ids(self, cast: Cast) -> dict[int, str]:
+        """The members' ids by number, as the newest record has them."""
+        parts: dict[int, Part] = {part.session_timeout_ms: part for part in cast.parts}
+        ids = {}
+        for record in self._log.of(cast.group_id):
+            ids = {}
+            for member in record.value.members:
+                part = parts.get(member.session_timeout_ms)
+                if part is not None:
+                    ids[part.number] = member.member_id
+                    self._libraries[member.member_id] = part.library
+        return ids
+
+    def _describe(self, group_id: str) -> Any:
+        """As the coordinator describes the group, or None where it does not answer."""
+        from kafka.errors import KafkaError
+
+        try:
+            return self._admin.describe_groups([group_id])[group_id]
+        except KafkaError:
+            return None
+
+    def _snapshot(self, cast: Cast) -> dict[str, Any]:
+        """A line of the group; a group that rebalances without a cause is asked again."""
+        line: dict[str, Any] = {}
+        for _ in range(SNAPSHOT_ATTEMPTS):
+            (line,) = snapshot(self._server, [cast.group_id])
+            if "error" not in line:
+                break
+            time.sleep(1)
+        return line
+
+    def _inventory(self, cast: Cast, from_ms: int) -> Inventory:
+        """The topics as the cluster describes them, once it knows of all partitions."""
+        wanted = {name: len(at) for name, at in cast.topics.items()}
+        described: dict[str, Any] = {}
+        while {name: len(partitions) for name, partitions in described.items()} != wanted:
+            if self._stop.wait(LOOK_AGAIN_S):
+                break
+            found = self._admin.describe_topics(list(wanted))
+            described = {one["name"]: one["partitions"] for one in found}
+        topics = []
+        for name, partitions in sorted(described.items()):
+            ordered = sorted(partitions, key=lambda one: int(one["partition_index"]))
+            racks = tuple(tuple(RACKS[node] for node in one["replica_nodes"]) for one in ordered)
+            topics.append(Topic(name, len(racks), racks))
+        return Inventory(from_ms, tuple(topics))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,189 @@
+"""As told: does a change end as the plan of it told, when it had only the snapshot?
+
+1. Before the change: the plan, and the same plan in DRAWS draws of other ids for new members.
+2. Afterwards the plan's made-up ids get the names of those that have joined. Then the members hold
+   what the plan told (`direct`), or
+3. the draws told that ids decide, and every partition has ended where it ended in some draw
+   (`among`), or the plan with the real ids put in ends so (`real`).
+4. A plan that told nothing of ids and is not right is wrong, though the real ids may mend it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import kafka_rebalance as kr
+from kafka_rebalance import GroupSpec
+from kafka_rebalance.changes.made_up import Basis, MadeUp, Newcomer
+from kafka_rebalance.plans.plan import RebalancePlan, parse_changes, replay
+from kafka_rebalance.plans.samples import NEW, Samples
+
+from . import causes
+from .given import judge
+from .log import generations
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from .given import Judged
+    from .log import Written
+    from .observed import Observed
+
+DRAWS = 64
+
+Holds = dict[str, frozenset[tuple[str, int]]]
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """1. A plan, or why there is none."""
+
+    plan: RebalancePlan | None
+    samples: Samples | None = None
+    refusal: str = ""
+
+    @property
+    def ids_decide(self) -> bool:
+        return self.samples is not None and bool(self.samples.depends)
+
+
+@dataclass(frozen=True)
+class Told:
+    """2. to 4. of one change that has settled; `causes` is empty where it is right."""
+
+    ids_decide: bool
+    direct: bool
+    among: bool
+    real: bool
+    rounds_planned: int
+    rounds: int
+    causes: tuple[str, ...] = field(default=())
+
+    @property
+    def is_right(self) -> bool:
+        return self.direct or (self.ids_decide and (self.among or self.real))
+
+
+def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
+    """What `plan` tells of a change from the line of a snapshot."""
+    try:
+        plan = kr.plan(GroupSpec.from_dict(before), None, [text])
+        return Foreseen(plan, kr.sample(plan, DRAWS) if plan.made_up else None)
+    except kr.KafkaRebalanceError as error:
+        return Foreseen(None, refusal=str(error))
+
+
+def compare(observed: Observed, foreseen: Foreseen) -> Told:
+    """What came, beside what was told; `observed` is a change that has settled."""
+    records = _new(observed)
+    if foreseen.plan is None:
+        return Told(False, False, False, False, 0, len(records), (f"refused: {foreseen.refusal}",))
+    plan, truth = foreseen.plan, _holds(observed.records[-1].assigned())
+    joined = _joined(observed)
+    names = _names(plan, joined, observed.records[-1])
+    direct = any(_renamed(truth, one) == _holds(plan.after) for one in names)
+    among = any(_is_among(plan, foreseen.samples, _renamed(truth, one)) for one in names)
+    with_real = _with_real_ids(plan, joined)
+    real = with_real is not None and _holds(with_real.after) == truth
+    told = Told(foreseen.ids_decide, direct, among, real, len(plan.rounds), len(records))
+    if told.is_right:
+        return told
+    found = _causes(observed, told, with_real or plan, judge(observed))
+    return Told(*(getattr(told, name) for name in list(Told.__dataclass_fields__)[:-1]), found)
+
+
+def _new(observed: Observed) -> list[Written]:
+    """The generations since the change."""
+    known = -1 if observed.earlier is None else observed.earlier.generation_id
+    return [one for one in generations(observed.records) if one.generation_id != known]
+
+
+def _causes(
+    observed: Observed, told: Told, plan: RebalancePlan, judged: Sequence[Judged]
+) -> tuple[str, ...]:
+    if told.real:
+        return (f"ids, though {DRAWS} draws were alike: {_called(observed, plan)}",)
+    found = [
+        f"leader's answer: {one.cause or one.verdict.value}" for one in judged if not one.is_right
+    ] or causes.find(observed, plan, _new(observed))
+    if told.rounds > told.rounds_planned:
+        found.append(f"{told.rounds - told.rounds_planned} more rounds than planned")
+    elif told.rounds < told.rounds_planned:
+        found.append(f"{told.rounds_planned - told.rounds} fewer rounds than planned")
+    return tuple(dict.fromkeys(found)) or ("unknown",)
+
+
+def _called(observed: Observed, plan: RebalancePlan) -> str:
+    """Whether a new member is called as the plan thought, but for the UUID."""
+    real = {member.member_id: member.client_id for member in observed.records[-1].value.members}
+    for member in plan.final.members:
+        client_id = real.get(member.member_id)
+        if member.member_id in plan.made_up and client_id != member.client_id:
+            return f"client id {client_id} where the plan had {member.client_id}"
+    return "the UUID"
+
+
+def _joined(observed: Observed) -> list[str]:
+    """Ids that were not there before, in the order of the log."""
+    assert observed.before
+    known = {member["member_id"] for member in observed.before["members"]}
+    ids = [m.member_id for one in observed.records for m in one.value.members]
+    return [member_id for member_id in dict.fromkeys(ids) if member_id not in known]
+
+
+def _names(plan: RebalancePlan, joined: Sequence[str], last: Written) -> Iterator[dict[str, str]]:
+    """Ways to give each real new id a made-up one; static members have to be the same ones."""
+    made_up = {m.member_id: m.group_instance_id for m in plan.final.members}
+    real = {m.member_id: m.group_instance_id for m in last.value.members}
+    ours = [one for one in plan.made_up if one in made_up]
+    theirs = [one for one in joined if one in real]
+    for order in permutations(ours, min(len(ours), len(theirs))):
+        pairs = dict(zip(theirs, order, strict=False))
+        if all(
+            real[id_] is None or made_up[other] in (None, real[id_]) or len(ours) == 1
+            for id_, other in pairs.items()
+        ):
+            yield pairs
+
+
+def _renamed(truth: Holds, names: Mapping[str, str]) -> Holds:
+    return {names.get(member_id, member_id): owned for member_id, owned in truth.items()}
+
+
+def _holds(assigned: Mapping[str, Collection[tuple[str, int]]]) -> Holds:
+    return {id_: frozenset((t, p) for t, p in owned) for id_, owned in assigned.items()}
+
+
+def _is_among(plan: RebalancePlan, samples: Samples | None, truth: Holds) -> bool:
+    if samples is None:
+        return False
+    origins = plan.steps[-1].origins
+    ends = {tp: origins.get(id_, NEW) for id_, owned in truth.items() for tp in owned}
+    told = {(tp.topic, tp.partition): ends for tp, ends in samples.ends.items()}
+    return set(ends) == set(told) and all(end in told[tp] for tp, end in ends.items())
+
+
+class _RealIds(MadeUp):
+    """New members are called as they were, in the order in which they came."""
+
+    def __init__(self, group_id: str, real: Sequence[str], made_up: Sequence[Newcomer]) -> None:
+        super().__init__(group_id, instead_of=made_up)
+        self._real = iter(real)
+
+    def newcomer(
+        self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool
+    ) -> Newcomer:
+        made = Newcomer(next(self._real), name, basis, is_static)
+        self.made.append(made)
+        self.aliases[next(self._instead_of, made).member_id] = made.member_id
+        return made
+
+
+def _with_real_ids(plan: RebalancePlan, joined: Sequence[str]) -> RebalancePlan | None:
+    """The plan played again; None where not as many have joined as it has made up."""
+    if len(joined) != len(plan.newcomers):
+        return None
+    ids = _RealIds(plan.group.group_id, joined, plan.newcomers)
+    return replay(plan.group, parse_changes(plan.changes), plan.engine, ids)

@@ -1,0 +1,315 @@
+"""The instrument's judges, without a broker: what is right is found right, each lie is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, wire
+from kafka_rebalance.wire.group_records import GroupMetadataValue, MemberMetadata, encode_value
+from prediction import given, report, told
+from prediction.cast import (
+    AIOKAFKA,
+    JAVA,
+    KAFKA_PYTHON,
+    LIBRARIES,
+    SESSION_MS,
+    casts,
+    next_name,
+)
+from prediction.events import EVENTS, deck, draw
+from prediction.given import Verdict
+from prediction.log import Written, generations
+from prediction.observed import Inventory, Observed
+from prediction.result import result
+from prediction.settle import Expected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prediction.told import Told
+
+T = Topic("t", 4)
+U = Topic("u", 3)
+
+
+def member(
+    name: str, *owned: tuple[str, int], generation_id: int | None = None, **more: object
+) -> Member:
+    claims = tuple(TopicPartition(*tp) for tp in owned)
+    fields = {"topics": ("t", "u"), "client_id": name[:-2], **more}
+    return Member(name, owned_partitions=claims, generation_id=generation_id, **fields)
+
+
+def written(
+    group: GroupSpec,
+    answer: Mapping[str, Sequence[tuple[str, int]]] | None = None,
+    *,
+    subscription_version: int = 3,
+) -> Written:
+    """The record of a cooperative or range group that was given `answer`, by default Kafka's."""
+    assert group.assignor
+    assert group.generation_id is not None
+    answer = kr.assign(group) if answer is None else answer
+    members = []
+    for n, one in enumerate(group.members, 1):
+        subscription = wire.Subscription(
+            one.topics,
+            None,
+            one.owned_partitions if group.assignor == "cooperative-sticky" else (),
+            one.generation_id,
+            one.rack_id,
+            subscription_version,
+        )
+        assigned = wire.AssignmentData(tuple(TopicPartition(*tp) for tp in answer[one.member_id]))
+        members.append(
+            MemberMetadata(
+                one.member_id,
+                one.group_instance_id,
+                one.client_id or "",
+                "/127.0.0.1",
+                15_000,
+                SESSION_MS + n,
+                wire.encode_subscription(subscription),
+                wire.encode_assignment(assigned),
+            )
+        )
+    first = group.members[0].member_id
+    value = GroupMetadataValue(
+        "consumer", group.generation_id, group.assignor, first, 0, tuple(members)
+    )
+    return Written(1_000 * group.generation_id, encode_value(value))
+
+
+def observed(
+    *records: Written,
+    topics: Sequence[tuple[Topic, ...]] = ((T, U),),
+    leader: str = JAVA,
+    text: str = "",
+    before: GroupSpec | None = None,
+    earlier: Written | None = None,
+) -> Observed:
+    """The inventories are those of 0 s, 1 s, …; a record of generation n is of n s."""
+    ids = {m.member_id for one in records for m in one.value.members}
+    return Observed(
+        "g",
+        leader,
+        records[-1].value.protocol or "",
+        is_mixed=False,
+        event="join",
+        text=text,
+        before=before and before.to_dict(),
+        earlier=earlier,
+        records=records,
+        inventories=tuple(Inventory(1_000 * n, one) for n, one in enumerate(topics)),
+        libraries=dict.fromkeys(ids, leader),
+    )
+
+
+def group(assignor: str, *members: Member, generation_id: int = 3) -> GroupSpec:
+    return GroupSpec("g", (T, U), members, assignor, generation_id)
+
+
+THREE = group("range", member("a-1"), member("a-2"), member("a-3"))
+
+
+def verdicts(one: Observed) -> list[tuple[Verdict, str]]:
+    return [(judged.verdict, judged.cause) for judged in given.judge(one)]
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
+def test_kafkas_answer_is_found_right(assignor: str) -> None:
+    assert verdicts(observed(written(replace(THREE, assignor=assignor)))) == [(Verdict.EQUAL, "")]
+
+
+def test_another_answer_is_found() -> None:
+    swapped = dict(zip(["a-1", "a-3", "a-2"], kr.assign(THREE).values(), strict=True))
+    assert verdicts(observed(written(THREE, swapped))) == [(Verdict.DIFFERENT, "unknown")]
+
+
+def test_the_order_counts_only_where_java_leads() -> None:
+    backwards = {id_: list(owned)[::-1] for id_, owned in kr.assign(THREE).items()}
+    record = written(THREE, backwards)
+    assert verdicts(observed(record)) == [(Verdict.ORDER, "")]
+    assert verdicts(observed(record, leader=KAFKA_PYTHON)) == [(Verdict.EQUAL, "")]
+
+
+def test_a_leader_that_ignores_racks_is_named() -> None:
+    racks = (("a",), ("b",), ("b",), ("a",))
+    topics = (Topic("t", 4, racks), Topic("u", 3, racks[:3]))
+    ids = zip("ab", ("b", "a"), strict=True)
+    members = tuple(member(f"{name}-1", rack_id=rack) for name, rack in ids)
+    asked = GroupSpec("g", topics, members, "range", 3)
+    ignored = asked.edited(topics=(T, U))
+    assert kr.assign(asked) != kr.assign(ignored)
+    assert verdicts(observed(written(asked), topics=[topics])) == [(Verdict.EQUAL, "")]
+    assert verdicts(observed(written(ignored), topics=[topics])) == [
+        (Verdict.DIFFERENT, "the leader ignored racks of brokers")
+    ]
+
+
+def test_older_metadata_of_the_leader_are_counted_apart() -> None:
+    now = [(T, U), (replace(T, partitions=8), U)]
+    assert verdicts(observed(written(THREE), topics=now)) == [
+        (Verdict.OLDER, "topics of another time")
+    ]
+    # A leader that has not heard of u hands out nothing of it.
+    (first, *others) = THREE.members
+    asked = THREE.edited(members=(replace(first, topics=("t",)), *others))
+    record = written(asked, kr.assign(asked.edited(topics=(T,))))
+    assert verdicts(observed(record)) == [
+        (Verdict.OLDER, "only topics of the leader's own subscription")
+    ]
+
+
+def test_a_generation_that_is_written_again_is_one() -> None:
+    renamed = THREE.edited(members=(*THREE.members[:2], member("a-9")))
+    records = (written(THREE), written(renamed), written(replace(THREE, generation_id=4)))
+    assert [one.generation_id for one in generations(records)] == [3, 4]
+    assert len(given.judge(observed(*records))) == 2
+    assert len(given.judge(observed(*records, earlier=records[0]))) == 1
+
+
+# As told ------------------------------------------------------------------------------------------
+
+
+def settled(assignor: str, **more: object) -> GroupSpec:
+    """Two members that hold what the assignor gave them in generation 3."""
+    start = group(assignor, member("a-1", **more), member("b-1", **more))
+    answer = kr.assign(start)
+    members = tuple(
+        replace(one, owned_partitions=tuple(answer[one.member_id]), generation_id=3)
+        for one in start.members
+    )
+    return start.edited(members=members)
+
+
+def compare(before: GroupSpec, text: str, *records: Written) -> Told:
+    one = observed(*records, text=text, before=before, earlier=written(before))
+    assert one.before is not None
+    return told.compare(one, told.foresee(one.before, text))
+
+
+def test_a_departure_is_right_as_told() -> None:
+    before = settled("range")
+    left = group("range", before.members[0], generation_id=4)
+    found = compare(before, "remove-member=b-1", written(left))
+    assert (found.is_right, found.direct, found.ids_decide, found.rounds) == (True, True, False, 1)
+
+
+def test_a_new_member_of_any_id_is_right_as_told() -> None:
+    """Only the newcomer's UUID decides here, and it comes last in every draw."""
+    before = settled("range")
+    joined = group("range", *before.members, member("b-2"), generation_id=4)
+    found = compare(before, "add-members=1", written(joined))
+    assert (found.is_right, found.direct) == (True, True)
+
+
+def test_a_false_certainty_is_a_miss() -> None:
+    """A newcomer that sorts first, where the client id of the model puts it last in every draw."""
+    before = settled("range", client_id="c")
+    newcomer = member("A-1", client_id="A")
+    joined = group("range", *before.members, newcomer, generation_id=4)
+    one = compare(before, "add-members=1", written(joined))
+    assert (one.is_right, one.direct, one.ids_decide, one.real) == (False, False, False, True)
+    assert one.causes == ("ids, though 64 draws were alike: client id A where the plan had c",)
+
+
+def test_a_generation_that_was_never_sent_is_named() -> None:
+    """One member claims a partition without a generation; the plan let it send the newest."""
+    before = settled("cooperative-sticky")
+    one, other = before.members
+    joined = group(
+        "cooperative-sticky",
+        one,
+        replace(other, generation_id=None, owned_partitions=one.owned_partitions),
+        member("c-1"),
+        generation_id=4,
+    )
+    found = compare(before, "add-members=1,like=a-1", written(joined))
+    assert not found.is_right
+    assert any(cause.startswith(("claims", "generations")) for cause in found.causes)
+
+
+def test_a_refusal_is_a_miss() -> None:
+    before = settled("range")
+    found = compare(before, "remove-member=nobody", written(before))
+    assert not found.is_right
+    assert found.causes[0].startswith("refused: ")
+
+
+def test_an_observation_as_text_is_judged_alike() -> None:
+    before = settled("range")
+    left = group("range", before.members[0], generation_id=4)
+    one = observed(written(left), text="remove-member=b-1", before=before, earlier=written(before))
+    back = Observed.from_json(one.to_json())
+    assert back == one
+    assert result(back) == result(one)
+    assert not result(one).is_miss
+    text = report.show([result(one), result(replace(one, problem="members [1] in place of [2]"))])
+    assert "given what members sent: 2 of 2 (100.0%) of the generations" in text
+    assert "as told:                 1 of 1 (100.0%) of the changes that settled" in text
+
+
+# What is drawn ------------------------------------------------------------------------------------
+
+
+def test_a_seed_always_draws_the_same() -> None:
+    drawn = [
+        [(cast.group_id, cast.topics, cast.parts, deck(cast)) for cast in islice(groups, 30)]
+        for groups in (casts(5, LIBRARIES, 3), casts(5, LIBRARIES, 3), casts(6, LIBRARIES, 3))
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_every_kind_of_group_and_of_event_is_drawn() -> None:
+    kinds, events = set(), set()
+    for cast in islice(casts(1, LIBRARIES, 3), 60):
+        kinds.add((cast.leader, cast.assignor, cast.is_mixed))
+        assert cast.parts[0].library == cast.leader
+        assert cast.is_mixed == (len({part.library for part in cast.parts}) > 1)
+        assert all(len({len(at) for at in cast.topics.values() for at in at}) == 1 for _ in "1")
+        ids = {part.number: f"id-{part.number}" for part in cast.parts}
+        for event in deck(cast):
+            happening = draw(event, cast, ids)
+            if happening:
+                assert happening.event == event
+                events.add(event)
+    assert len(kinds) == 2 * (4 + 4 + 3)
+    assert (AIOKAFKA, "cooperative-sticky", False) not in kinds
+    assert events == set(EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "taken", "following"),
+    [
+        ("pod-1", {"pod-1"}, "pod-2"),
+        ("pod-1", {"pod-1", "pod-2"}, "pod-3"),
+        ("pod-9", {"pod-9"}, "pod-10"),
+        ("pod", {"pod"}, "pod"),
+    ],
+)
+def test_newcomers_are_counted(name: str, taken: set[str], following: str) -> None:
+    assert next_name(name, taken) == following
+
+
+def test_what_a_group_still_waits_for() -> None:
+    record = written(THREE)
+    (cast,) = islice(casts(1, [JAVA], 1), 1)
+    parts = [replace(cast.parts[0], number=n, topics=("t", "u")) for n in (1, 2, 3)]
+    there = Expected(parts, {"t": 4, "u": 3})
+    assert there.problem([record]) is None
+    assert there.holes(record) == 0
+    assert replace(there, partitions={"t": 6, "u": 3}).holes(record) == 2
+    assert replace(there, at_least=1).problem([record]) == "no newer record"
+    assert "in place of" in str(replace(there, parts=parts[:2]).problem([record]))
+    assert replace(there, replaced=["a-1"]).problem([record]) == "a-1 has not restarted"
+    assert replace(there, staying=parts).away([record]) is None
+    fourth = replace(parts[0], number=4)
+    assert "was away" in str(replace(there, staying=[fourth]).away([record]))
+    elsewhere = [*parts[:2], replace(parts[2], topics=("t",))]
+    assert "has not subscribed anew" in str(replace(there, parts=elsewhere).problem([record]))

@@ -16,6 +16,7 @@ from check_vectors import agrees
 from differential import difference
 from generate_sent import group_of
 from kafka_rebalance import wire
+from kafka_rebalance.cli import main
 from kafka_rebalance.coordinator import JoinedMember
 from kafka_rebalance.member.leading import assignments
 from kafka_rebalance.model import TopicPartition
@@ -250,3 +251,18 @@ def test_l8_the_assignments_tell_whose_assignor_led() -> None:
     assert leader_library([empty, echoed]) == "librdkafka"
     assert leader_library([AssignmentData(_owned(0), None, version=0)]) == "librdkafka"
     assert leader_library([None]) is None
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_l8_plans_say_whose_answer_they_are(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A group that librdkafka led: the figures are Kafka's, and the reader is told."""
+    member = kr.Member("a", ("t",), owned_partitions=_owned(0), generation_id=1)
+    topics = (kr.Topic("t", 1),)
+    for library, told in (("librdkafka", True), ("java", False), (None, False)):
+        group = kr.GroupSpec("g", topics, (member,), "range", leader_library=library)
+        file = tmp_path / "group.jsonl"
+        file.write_text(group.to_json() + "\n", encoding="utf-8")
+        assert main([command, str(file)]) == 0
+        assert ("led by the assignor of librdkafka" in capsys.readouterr().out) is told

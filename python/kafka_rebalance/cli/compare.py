@@ -64,14 +64,20 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     if not compared:
         return
     from kafka_rebalance.report.compare import print_comparison, print_comparisons
+    from kafka_rebalance.report.leader import leader_note, leaders_note
     from kafka_rebalance.report.never_ends import print_endless
+    from kafka_rebalance.report.plan import print_wrapped
 
     if len(compared) == 1:
         print_comparison(compared[0], *_times(compared[0], args.changes))
         for found in _endless(compared[0], args):
             print_endless(found)
+        if note := leader_note(compared[0].group):
+            print_wrapped(note)
     else:
         print_comparisons(compared)
+        if note := leaders_note(one.group.leader_library for one in compared):
+            print_wrapped(note)
         print("In the last two columns: by the group's own assignor -> by the recommended one.")
         print("--group G shows one of them in detail.")
 

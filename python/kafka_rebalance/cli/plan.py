@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     tally = Tally()
     first: RebalancePlan | None = None
     rows: list[tuple[str, str, Figures]] = []
+    leaders: list[str | None] = []
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> RebalancePlan:
         return plan(group, args.assignor, changes, engine=args.engine)
@@ -76,14 +77,18 @@ def run(args: argparse.Namespace) -> int:
             print(contract.dumps(_json(planned, args, not_affected)), flush=True)
         elif not alone:
             rows.append((planned.group.group_id, planned.assignor, planned.figures()))
+            leaders.append(planned.group.leader_library)
     if first is not None and alone and args.json:
         print(contract.dumps(_json(first, args, [])))
     elif first is not None and (alone or len(rows) == 1):
         _show(first, args)
     elif rows:
-        from kafka_rebalance.report.plan import print_plans
+        from kafka_rebalance.report.leader import leaders_note
+        from kafka_rebalance.report.plan import print_plans, print_wrapped
 
         print_plans(rows)
+        if note := leaders_note(leaders):
+            print_wrapped(note)
         print("--group G shows one of them in detail.")
     if not args.json:
         print("".join(f"{line}\n" for line in tally.lines()), end="")
@@ -112,13 +117,16 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
 
         print_explanation(planned, partition_from_text(args.explain))
     else:
+        from kafka_rebalance.report.leader import leader_note
         from kafka_rebalance.report.never_ends import print_endless
-        from kafka_rebalance.report.plan import print_plan
+        from kafka_rebalance.report.plan import print_plan, print_wrapped
 
         draws = enough_draws(planned) if args.samples is None else args.samples
         samples = sample(planned, draws) if draws and planned.made_up else None
         print_plan(planned, samples, everything=args.all)
         print_endless(_endless(planned))
+        if note := leader_note(planned.group):
+            print_wrapped(note)
     _draw(planned, args)
 
 

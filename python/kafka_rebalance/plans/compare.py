@@ -67,6 +67,7 @@ class Comparison:
         return {
             "group_id": self.group.group_id,
             "assignor": self.group.assignor,
+            "leader_library": self.group.leader_library,
             "changes": list(self.changes),
             "candidates": [candidate.to_dict() for candidate in self.candidates],
             "recommended": self.recommended,

@@ -162,6 +162,7 @@ class RebalancePlan:
         return {
             "group_id": self.group.group_id,
             "assignor": self.assignor,
+            "leader_library": self.group.leader_library,
             "changes": [str(change) for change in self.changes],
             **self.figures().to_dict(),
             "made_up": [

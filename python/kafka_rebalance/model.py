@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.field_types import check_types
 from kafka_rebalance.fields import MAX_INT32
 
 MAX_PARTITIONS = 10_000_000
@@ -157,13 +158,6 @@ def quoted(name: str) -> str:
 
 
 def _validate_member(member: Member, at: str) -> None:
-    if isinstance(member.topics, str):
-        problem = f"{quoted(member.topics)} is a string; give a tuple of topic names"
-        raise GroupError(f"{at}.topics", problem)
-    for i, (_, partition) in enumerate(member.owned_partitions):
-        if not 0 <= partition <= MAX_INT32:
-            problem = f"{partition} is not a partition from 0 to {MAX_INT32}"
-            raise GroupError(f"{at}.owned_partitions[{i}]", problem)
     generation_id = member.generation_id
     if generation_id is not None and not -MAX_INT32 - 1 <= generation_id <= MAX_INT32:
         problem = f"{generation_id} is not a generation from {-MAX_INT32 - 1} to {MAX_INT32}"
@@ -171,6 +165,7 @@ def _validate_member(member: Member, at: str) -> None:
 
 
 def _validate(group: GroupSpec, max_partitions: int) -> None:
+    check_types(group, Topic, Member, TopicPartition)
     names: dict[str, int] = {}
     for i, topic in enumerate(group.topics):
         at = f"topics[{i}]"

@@ -28,8 +28,8 @@ OUTPUT_SCHEMA = (
     "anomalies array<struct<kind: string, topic: string, partition: int, member_id: string>>, "
     "error string"
 )
-"""What comes back: `assignment` is null where `error` is not; partitions in Kafka's order, an entry a
-run of one topic, so that a topic may come back; `anomalies` is null where there are none."""
+"""What comes back: `assignment` is null where `error` is not; partitions in Kafka's order, an entry
+a run of one topic, so that a topic may come back; `anomalies` is null where there are none."""
 
 _BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
 

@@ -11,6 +11,7 @@ pub mod error;
 pub mod group;
 pub mod hash_table;
 pub mod interrupt;
+pub mod java_text;
 pub mod lines;
 mod lists;
 pub mod order;

@@ -2,6 +2,7 @@
 
 mod arrow;
 mod connect;
+mod field_types;
 mod group;
 mod wire;
 
@@ -48,6 +49,8 @@ mod _core {
     use super::arrow::{ArrowBatch, assign_batch, assign_line_batch, plan_batch};
     #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};
+    #[pymodule_export]
+    use super::field_types::has_its_types;
     #[pymodule_export]
     use super::group::{Interned, assign, assign_lines, best_possible, intern};
     #[pymodule_export]

@@ -1,21 +1,21 @@
 //! How a member's state travels: ConsumerProtocol subscriptions and assignments (versions 0 to 3),
-//! and the user data of the sticky assignors. Byte for byte as Kafka's Java classes write them.
+//! and the user data of the sticky assignors. Byte for byte as Kafka's Java classes write them, and
+//! read as they read them: names that are not UTF-8 included.
 //!
-//! The messages are read and written by the `kafka-protocol` crate. It reserves room for as many
-//! entries as a length field announces, so `check_lengths` first walks the bytes and refuses what
-//! announces more than they hold.
+//! ```text
+//! subscription   topics [string], user data bytes?; from 1 on owned [(topic string, [int32])];
+//!                from 2 on generation int32; from 3 on rack string?
+//! assignment     partitions [(topic string, [int32])], user data bytes?
+//! ```
+//!
+//! A string is two bytes of length and UTF-8, bytes and lists have four; negative is null (`?`).
 
 use std::sync::Arc;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
-use kafka_protocol::messages::consumer_protocol_assignment as assignment_message;
-use kafka_protocol::messages::consumer_protocol_subscription as subscription_message;
-use kafka_protocol::messages::{
-    ConsumerProtocolAssignment, ConsumerProtocolSubscription, TopicName,
-};
-use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
+use bytes::{Buf, BufMut};
 use rustc_hash::FxHashMap;
 
+use crate::java_text::java_text;
 use crate::order::{compare_names, java_grouping_order};
 
 pub type Result<T> = std::result::Result<T, String>;
@@ -45,93 +45,79 @@ pub struct Assigned {
 
 pub fn decode_subscription(data: &[u8]) -> Result<Subscription> {
     let (version, body) = split_version(data, "subscription")?;
-    let mut body = body.to_vec();
-    check_lengths(&mut body, &SUBSCRIPTION[..2 + version as usize])
-        .map_err(|problem| format!("subscription: {problem}"))?;
-    let message = ConsumerProtocolSubscription::decode(&mut Bytes::from(body), version)
-        .map_err(|error| format!("subscription: {error}"))?;
-    let owned = message.owned_partitions.iter();
-    Ok(Subscription {
-        version,
-        topics: message
-            .topics
-            .iter()
-            .map(|topic| topic.to_string())
-            .collect(),
-        user_data: message.user_data.map(|data| data.to_vec()),
-        owned_partitions: owned
-            .flat_map(|entry| named(&entry.topic, &entry.partitions))
-            .collect(),
-        generation_id: Some(message.generation_id).filter(|&generation| generation >= 0),
-        rack_id: message
-            .rack_id
-            .map(|rack| rack.to_string())
-            .filter(|rack| !rack.is_empty()),
-    })
+    read_subscription(version, body).map_err(|problem| format!("subscription: {problem}"))
 }
 
-/// Topics and owned partitions are sorted, as `ConsumerProtocol.serializeSubscription` does.
-pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
-    let version = subscription.version.min(HIGHEST_VERSION);
-    let mut topics = subscription.topics.clone();
-    topics.sort_by(|a, b| compare_names(a, b));
-    let mut owned = subscription.owned_partitions.clone();
-    owned.sort_by(|a, b| compare_names(&a.0, &b.0).then(a.1.cmp(&b.1)));
-    let mut message = ConsumerProtocolSubscription::default()
-        .with_topics(topics.into_iter().map(StrBytes::from_string).collect())
-        .with_user_data(subscription.user_data.clone().map(Bytes::from));
-    // The crate refuses fields that a version does not have; Kafka leaves them out.
+fn read_subscription(version: i16, body: &[u8]) -> Result<Subscription> {
+    let mut reader = Reader { body, at: 0 };
+    let mut read = Subscription {
+        version,
+        ..Subscription::default()
+    };
+    for _ in 0..reader.count(STRING)? {
+        read.topics.push(reader.string()?);
+    }
+    read.user_data = reader.data()?;
     if version >= 1 {
-        let runs = owned.chunk_by(|a, b| a.0 == b.0).map(|run| {
-            subscription_message::TopicPartition::default()
-                .with_topic(topic_name(&run[0].0))
-                .with_partitions(run.iter().map(|&(_, partition)| partition).collect())
-        });
-        message = message.with_owned_partitions(runs.collect());
+        read.owned_partitions = reader.partitions()?;
     }
     if version >= 2 {
-        let generation_id = subscription.generation_id.filter(|&id| id >= 0);
-        message = message.with_generation_id(generation_id.unwrap_or(-1));
+        read.generation_id = Some(reader.int32()?).filter(|&generation| generation >= 0);
     }
     if version >= 3 {
-        message = message.with_rack_id(subscription.rack_id.clone().map(StrBytes::from_string));
+        read.rack_id = reader.nullable_string()?.filter(|rack| !rack.is_empty());
     }
-    encode(&message, version, "subscription")
+    Ok(read)
+}
+
+/// Topics and owned partitions are sorted, as `ConsumerProtocol.serializeSubscription` does; fields
+/// that the version does not have are left out.
+pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
+    let mut writer = Writer::of("subscription", subscription.version)?;
+    let mut topics = subscription.topics.clone();
+    topics.sort_by(|a, b| compare_names(a, b));
+    writer.out.put_i32(topics.len() as i32);
+    for topic in &topics {
+        writer.string(topic)?;
+    }
+    writer.data(subscription.user_data.as_deref());
+    if writer.version >= 1 {
+        let mut owned = subscription.owned_partitions.clone();
+        owned.sort_by(|a, b| compare_names(&a.0, &b.0).then(a.1.cmp(&b.1)));
+        writer.partitions(&by_topic(&owned))?;
+    }
+    if writer.version >= 2 {
+        let generation_id = subscription.generation_id.filter(|&id| id >= 0);
+        writer.out.put_i32(generation_id.unwrap_or(-1));
+    }
+    if writer.version >= 3 {
+        match &subscription.rack_id {
+            Some(rack) => writer.string(rack)?,
+            None => writer.out.put_i16(-1),
+        }
+    }
+    Ok(writer.out)
 }
 
 pub fn decode_assignment(data: &[u8]) -> Result<Assigned> {
     let (version, body) = split_version(data, "assignment")?;
-    let mut body = body.to_vec();
-    check_lengths(&mut body, ASSIGNMENT).map_err(|problem| format!("assignment: {problem}"))?;
-    let message = ConsumerProtocolAssignment::decode(&mut Bytes::from(body), version)
-        .map_err(|error| format!("assignment: {error}"))?;
-    let assigned = message.assigned_partitions.iter();
-    Ok(Assigned {
-        version,
-        partitions: assigned
-            .flat_map(|entry| named(&entry.topic, &entry.partitions))
-            .collect(),
-        user_data: message.user_data.map(|data| data.to_vec()),
-    })
+    let mut reader = Reader { body, at: 0 };
+    let mut read = || {
+        Ok(Assigned {
+            version,
+            partitions: reader.partitions()?,
+            user_data: reader.data()?,
+        })
+    };
+    read().map_err(|problem: String| format!("assignment: {problem}"))
 }
 
 /// Partitions are grouped by topic, topics in order of first appearance.
 pub fn encode_assignment(assigned: &Assigned) -> Result<Vec<u8>> {
-    let entries = by_topic(&assigned.partitions)
-        .into_iter()
-        .map(|(topic, partitions)| {
-            assignment_message::TopicPartition::default()
-                .with_topic(topic_name(topic))
-                .with_partitions(partitions)
-        });
-    let message = ConsumerProtocolAssignment::default()
-        .with_assigned_partitions(entries.collect())
-        .with_user_data(assigned.user_data.clone().map(Bytes::from));
-    encode(
-        &message,
-        assigned.version.min(HIGHEST_VERSION),
-        "assignment",
-    )
+    let mut writer = Writer::of("assignment", assigned.version)?;
+    writer.partitions(&by_topic(&assigned.partitions))?;
+    writer.data(assigned.user_data.as_deref());
+    Ok(writer.out)
 }
 
 /// StickyAssignor's user data: version 1 if a generation follows the partitions, else version 0,
@@ -153,7 +139,7 @@ fn read_sticky_partitions(data: &mut &[u8]) -> Option<Vec<NamedPartition>> {
         let length = usize::try_from(data.try_get_i16().ok()?).ok()?;
         let (topic, rest) = data.split_at_checked(length)?;
         *data = rest;
-        let topic: Arc<str> = String::from_utf8_lossy(topic).into();
+        let topic: Arc<str> = java_text(topic).into();
         for _ in 0..read_count(data)? {
             partitions.push((topic.clone(), data.try_get_i32().ok()?));
         }
@@ -172,25 +158,22 @@ pub fn encode_sticky_user_data(
     partitions: &[NamedPartition],
     generation_id: i32,
 ) -> Result<Vec<u8>> {
-    let entries = by_topic(partitions);
+    let mut entries = by_topic(partitions);
     let names: Vec<&str> = entries.iter().map(|&(topic, _)| topic).collect();
     let places: FxHashMap<&str, u32> = names.iter().copied().zip(0..).collect();
     let topics = partitions.iter().map(|(topic, _)| places[&**topic]);
-    let mut out = Vec::new();
-    out.put_i32(entries.len() as i32);
-    for i in java_grouping_order(&names, topics) {
-        let (topic, partitions) = &entries[i as usize];
-        let length = i16::try_from(topic.len())
-            .map_err(|_| format!("sticky user data: a topic name of {} bytes", topic.len()))?;
-        out.put_i16(length);
-        out.put_slice(topic.as_bytes());
-        out.put_i32(partitions.len() as i32);
-        for &partition in partitions {
-            out.put_i32(partition);
-        }
-    }
-    out.put_i32(generation_id);
-    Ok(out)
+    let order = java_grouping_order(&names, topics).into_iter();
+    let grouped: Vec<_> = order
+        .map(|i| std::mem::take(&mut entries[i as usize]))
+        .collect();
+    let mut writer = Writer {
+        what: "sticky user data",
+        version: 1,
+        out: Vec::new(),
+    };
+    writer.partitions(&grouped)?;
+    writer.out.put_i32(generation_id);
+    Ok(writer.out)
 }
 
 /// The generation in CooperativeStickyAssignor's user data; unreadable is -1, as Kafka reads it.
@@ -202,29 +185,15 @@ fn split_version<'a>(mut data: &'a [u8], what: &str) -> Result<(i16, &'a [u8])> 
     let version = data
         .try_get_i16()
         .map_err(|_| format!("{what}: {} bytes are too few for a version", data.len()))?;
+    Ok((known_version(version, what)?, data))
+}
+
+/// A newer version begins like the newest known one.
+fn known_version(version: i16, what: &str) -> Result<i16> {
     if version < 0 {
         return Err(format!("{what}: {version} is not a version"));
     }
-    // A newer version begins like the newest known one.
-    Ok((version.min(HIGHEST_VERSION), data))
-}
-
-fn encode(message: &impl Encodable, version: i16, what: &str) -> Result<Vec<u8>> {
-    let mut out = BytesMut::new();
-    out.put_i16(version);
-    message
-        .encode(&mut out, version)
-        .map_err(|error| format!("{what}: {error}"))?;
-    Ok(out.to_vec())
-}
-
-fn topic_name(topic: &str) -> TopicName {
-    TopicName(StrBytes::from_string(topic.into()))
-}
-
-fn named(topic: &TopicName, partitions: &[i32]) -> Vec<NamedPartition> {
-    let topic: Arc<str> = topic.as_str().into();
-    partitions.iter().map(|&p| (topic.clone(), p)).collect()
+    Ok(version.min(HIGHEST_VERSION))
 }
 
 fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
@@ -240,73 +209,114 @@ fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     entries
 }
 
-// What the messages are made of, as far as lengths go
+/// The least bytes of an entry of a list.
+const STRING: usize = 2;
+const INT32: usize = 4;
+const TOPIC_PARTITIONS: usize = STRING + INT32;
 
-enum Shape {
-    Int32,
-    /// Length in two bytes, -1 for null.
-    String,
-    /// Length in four bytes, -1 for null.
-    Bytes,
-    /// Count in four bytes.
-    Array(&'static [Shape]),
+/// Nothing is reserved for what a length announces; bytes behind the last field are ignored.
+struct Reader<'a> {
+    body: &'a [u8],
+    at: usize,
 }
 
-const TOPIC_PARTITIONS: &[Shape] = &[Shape::String, Shape::Array(&[Shape::Int32])];
-/// Versions 0 to 3 have the first two, three, four, five of them.
-const SUBSCRIPTION: &[Shape] = &[
-    Shape::Array(&[Shape::String]),
-    Shape::Bytes,
-    Shape::Array(TOPIC_PARTITIONS),
-    Shape::Int32,
-    Shape::String,
-];
-const ASSIGNMENT: &[Shape] = &[Shape::Array(TOPIC_PARTITIONS), Shape::Bytes];
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let taken = self.body[self.at..].get(..length);
+        let taken = taken.ok_or_else(|| self.problem("it announces more than is there"))?;
+        self.at += length;
+        Ok(taken)
+    }
 
-impl Shape {
-    fn least_bytes(&self) -> usize {
-        if matches!(self, Self::String) { 2 } else { 4 }
+    fn problem(&self, what: &str) -> String {
+        format!("at byte {} of {} {what}", self.at, self.body.len())
+    }
+
+    fn int16(&mut self) -> Result<i16> {
+        Ok(self.take(2)?.get_i16())
+    }
+
+    fn int32(&mut self) -> Result<i32> {
+        Ok(self.take(4)?.get_i32())
+    }
+
+    /// How many entries follow, of so many bytes at least.
+    fn count(&mut self, least: usize) -> Result<usize> {
+        let count = self.int32()?;
+        let count = usize::try_from(count).map_err(|_| self.problem("a list is null"))?;
+        if count > (self.body.len() - self.at) / least {
+            return Err(self.problem("it announces more than is there"));
+        }
+        Ok(count)
+    }
+
+    fn nullable_string(&mut self) -> Result<Option<String>> {
+        let Ok(length) = usize::try_from(self.int16()?) else {
+            return Ok(None);
+        };
+        Ok(Some(java_text(self.take(length)?)))
+    }
+
+    fn string(&mut self) -> Result<String> {
+        let name = self.nullable_string()?;
+        name.ok_or_else(|| self.problem("a name is null"))
+    }
+
+    fn data(&mut self) -> Result<Option<Vec<u8>>> {
+        let Ok(length) = usize::try_from(self.int32()?) else {
+            return Ok(None);
+        };
+        Ok(Some(self.take(length)?.to_vec()))
+    }
+
+    fn partitions(&mut self) -> Result<Vec<NamedPartition>> {
+        let mut partitions = Vec::new();
+        for _ in 0..self.count(TOPIC_PARTITIONS)? {
+            let topic: Arc<str> = self.string()?.into();
+            for _ in 0..self.count(INT32)? {
+                partitions.push((topic.clone(), self.int32()?));
+            }
+        }
+        Ok(partitions)
     }
 }
 
-/// Also writes every negative length as -1: all are null to Kafka, only -1 is to the crate.
-fn check_lengths(body: &mut [u8], shapes: &[Shape]) -> Result<()> {
-    let mut at = 0;
-    skip(body, &mut at, shapes).ok_or_else(|| {
-        format!(
-            "at byte {at} of {} it announces more than is there",
-            body.len()
-        )
-    })
+struct Writer {
+    what: &'static str,
+    version: i16,
+    out: Vec<u8>,
 }
 
-fn skip(body: &mut [u8], at: &mut usize, shapes: &[Shape]) -> Option<()> {
-    for shape in shapes {
-        let width = shape.least_bytes();
-        let field = body.get_mut(*at..*at + width)?;
-        *at += width;
-        if matches!(shape, Shape::Int32) {
-            continue;
-        }
-        if field[0] >= 0x80 {
-            field.fill(0xff); // the decoder refuses it where null is not allowed
-            continue;
-        }
-        let length = field.iter().fold(0, |n, &byte| n << 8 | usize::from(byte));
-        let left = body.len() - *at;
-        if let Shape::Array(entry) = shape {
-            let least: usize = entry.iter().map(Shape::least_bytes).sum();
-            if length > left / least {
-                return None;
-            }
-            for _ in 0..length {
-                skip(body, at, entry)?;
-            }
-        } else if length > left {
-            return None;
-        } else {
-            *at += length;
-        }
+impl Writer {
+    /// Begins with the version, of which none is above the highest.
+    fn of(what: &'static str, version: i16) -> Result<Self> {
+        let version = known_version(version, what)?;
+        let out = version.to_be_bytes().to_vec();
+        Ok(Self { what, version, out })
     }
-    Some(())
+
+    fn string(&mut self, text: &str) -> Result<()> {
+        let length = i16::try_from(text.len())
+            .map_err(|_| format!("{}: a name of {} bytes", self.what, text.len()))?;
+        self.out.put_i16(length);
+        self.out.put_slice(text.as_bytes());
+        Ok(())
+    }
+
+    fn data(&mut self, data: Option<&[u8]>) {
+        self.out.put_i32(data.map_or(-1, |data| data.len() as i32));
+        self.out.put_slice(data.unwrap_or_default());
+    }
+
+    fn partitions(&mut self, entries: &[(&str, Vec<i32>)]) -> Result<()> {
+        self.out.put_i32(entries.len() as i32);
+        for (topic, partitions) in entries {
+            self.string(topic)?;
+            self.out.put_i32(partitions.len() as i32);
+            for &partition in partitions {
+                self.out.put_i32(partition);
+            }
+        }
+        Ok(())
+    }
 }

@@ -201,6 +201,28 @@ def test_a_careless_answer_is_given_with_its_anomalies() -> None:
     )
 
 
+class Absent(Reversing):
+    """Gives to somebody who is not there any more."""
+
+    name = "absent"
+
+    def assign(self, group: kr.GroupSpec) -> Mapping[str, Sequence[kr.TopicPartition]]:
+        return {"A": [T0, T1], "Z": [T2], "Y": []}
+
+
+def test_partitions_for_nobody_in_the_group_are_refused(engine: Engine) -> None:
+    kr.register(Absent())
+    try:
+        with pytest.raises(kr.GroupError) as raised:
+            kr.assign(GROUP, "absent", engine=engine)
+    finally:
+        kr.unregister("absent")
+    assert str(raised.value) == (
+        'assignment: "absent" gives partitions to "Z", who is no member of the group; '
+        "give them to members only"
+    )
+
+
 # Cooperative --------------------------------------------------------------------------------------
 
 

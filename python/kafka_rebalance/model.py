@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.field_types import check_types
 from kafka_rebalance.fields import MAX_INT32
 
 MAX_PARTITIONS = 10_000_000
@@ -222,13 +223,6 @@ def unknown_user_data(text: str) -> str:
 
 
 def _validate_member(member: Member, at: str) -> None:
-    if isinstance(member.topics, str):
-        problem = f"{quoted(member.topics)} is a string; give a tuple of topic names"
-        raise GroupError(f"{at}.topics", problem)
-    for i, (_, partition) in enumerate(member.owned_partitions):
-        if not 0 <= partition <= MAX_INT32:
-            problem = f"{partition} is not a partition from 0 to {MAX_INT32}"
-            raise GroupError(f"{at}.owned_partitions[{i}]", problem)
     for name in ("generation_id", "user_data_generation_id"):
         generation_id = getattr(member, name)
         if generation_id is not None and not -MAX_INT32 - 1 <= generation_id <= MAX_INT32:
@@ -242,6 +236,7 @@ def _validate_member(member: Member, at: str) -> None:
 
 
 def _validate(group: GroupSpec, max_partitions: int) -> None:
+    check_types(group, Topic, Member, TopicPartition)
     names: dict[str, int] = {}
     for i, topic in enumerate(group.topics):
         at = f"topics[{i}]"

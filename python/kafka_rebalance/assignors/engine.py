@@ -2,7 +2,7 @@
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.model import GroupSpec, quoted
 from kafka_rebalance.ownership import Anomaly, AnomalyKind, Assignment, find_anomalies
 
 from .protocol import RebalanceProtocol
@@ -20,11 +20,9 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     the compiled one; both give the same. A custom assignor runs as it is.
 
     Errors   GroupError at `assignor` for an unknown name, or when the group names none;
-             AssignorThrows where Kafka's class throws.
+             AssignorThrows where Kafka's class throws; TypeError for what is no group, or no name.
     """
-    name = group.assignor if assignor is None else assignor
-    if name is None:
-        raise GroupError("assignor", "missing; name one, in the group or in the call")
+    name = assignor_of(group, assignor)
     if name not in BUILT_IN:
         return _assign_custom(group, name)
     if check_engine(engine) == "rust":
@@ -37,9 +35,33 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     return Assignment.of(assignment, anomalies)
 
 
+def assignor_of(group: GroupSpec, assignor: str | None) -> str:
+    """The name in the call, else the group's own; errors as `assign` has them."""
+    if not isinstance(group, GroupSpec):
+        raise TypeError(
+            f"group: a {type(group).__name__} is not a GroupSpec; "
+            "GroupSpec.from_dict and GroupSpec.from_json read one"
+        )
+    name = group.assignor if assignor is None else assignor
+    if name is None:
+        raise GroupError("assignor", "missing; name one, in the group or in the call")
+    if not isinstance(name, str):
+        kind = type(name).__name__
+        raise TypeError(f'assignor: a {kind} is not a name; give one, as "sticky"')
+    return name
+
+
 def _assign_custom(group: GroupSpec, name: str) -> Assignment:
     assignor = custom(name)
     answer = assignor.assign(group)
+    members = {member.member_id for member in group.members}
+    for member_id, partitions in answer.items():
+        if partitions and member_id not in members:
+            raise GroupError(
+                "assignment",
+                f"{quoted(name)} gives partitions to {quoted(member_id)}, who is no member of the "
+                "group; give them to members only",
+            )
     assignment = {m.member_id: tuple(answer.get(m.member_id, ())) for m in group.members}
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
     if cooperative:

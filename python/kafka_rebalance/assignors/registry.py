@@ -43,6 +43,15 @@ FOREIGN = {
     "uniform": "an assignor of the new consumer protocol (KIP-848), whose broker assigns",
 }
 """Names that live groups have, of assignors that are not Kafka's classic ones: whose they are."""
+_PARTS = (
+    "name",
+    "version",
+    "supported_protocols",
+    "subscription_user_data",
+    "assign",
+    "on_assignment",
+)
+"""What `protocol.Assignor` has."""
 
 _custom: "dict[str, Assignor]" = {}
 
@@ -51,10 +60,21 @@ def register(assignor: "Assignor") -> None:
     """Makes a custom assignor known by its `name`, everywhere in this process.
 
     Not in bulk (`assign_batch`, Spark): the core does not know it.
+
+    Errors   TypeError for what has not all that an `Assignor` has; ValueError for a built-in name.
     """
+    missing = [part for part in _PARTS if not hasattr(assignor, part)]
+    if isinstance(assignor, type):
+        raise _not_an_assignor("a class", "make an object of it")
+    if missing:
+        raise _not_an_assignor(f"a {type(assignor).__name__}", f"it has no {', '.join(missing)}")
     if assignor.name in BUILT_IN:
         raise ValueError(f"{quoted(assignor.name)} is the name of a built-in assignor")
     _custom[assignor.name] = assignor
+
+
+def _not_an_assignor(what: str, why: str) -> TypeError:
+    return TypeError(f"assignor: {what} is not an assignor: {why}; see kafka_rebalance.Assignor")
 
 
 def unregister(name: str) -> None:

@@ -108,6 +108,11 @@ class RemoveMembers:
     rack: str | None = None
     client_id: str | None = None
 
+    def __post_init__(self) -> None:
+        given = [self.count, self.member, self.rack, self.client_id]
+        if sum(field is not None for field in given) != 1:
+            raise error("say which members: one of count, member, rack and client_id")
+
     def __str__(self) -> str:
         if self.count is not None:
             return f"remove-members={self.count}"
@@ -127,9 +132,6 @@ class RemoveMembers:
         return [Event(str(self), lambda group, _: Edited(without(group, gone)))]
 
     def _gone(self, group: GroupSpec) -> set[str]:
-        given = [self.count, self.member, self.rack, self.client_id]
-        if sum(field is not None for field in given) != 1:
-            raise error("say which members: one of count, member, rack and client_id")
         members = group.members
         if self.count is not None:
             if not 1 <= self.count <= len(members):

@@ -323,6 +323,10 @@ def test_seconds_are_those_of_simulate() -> None:
     for assignor in kr.assignor_names():
         runs = simulate_seeds(scenario_from_group(orders, changes, assignor=assignor), SEEDS)
         assert timed(orders, changes, assignor).unread == runs.spreads()["unavailable_ms"]
+    # A static member that stops is waited for until it is back, 10 s later.
+    static = timed(orders, [change_from_text("bounce-members=*,static")], "range")
+    assert static.settled.median is not None
+    assert 10_000 < static.settled.median < 11_000
     with pytest.raises(GroupError, match="without a change there is nothing to time"):
         timed(orders, [], "range")
     with pytest.raises(GroupError, match="cannot play it"):
@@ -460,7 +464,10 @@ def test_what_was_varied_is_said(sample: Path) -> None:
     """Finding L6."""
     run = command("plan", sample, "--group", "orders", "--add-members", 1, stdin="")
     assert "The client id orders-10 is the next in the others' count, a guess" in run.stdout
-    assert "In 10 draws of the names in front and the UUIDs there are 7 to 25 moves" in run.stdout
+    assert (
+        "10 draws of the names in front and the UUIDs: 7 to 25 moves; 41 of 48 partitions end"
+        in run.stdout
+    )
     given = command(
         "plan", sample, "--group", "orders", "--add-members", "1,client-id=orders-10", stdin=""
     )

@@ -47,8 +47,10 @@ def plan_batch(
     `changes` are texts, as `add-members=2`, for every group; None takes each row's own from a
     column `changes`, a list of texts (null: none). The rest as in `assign_batch`.
 
-    Answer   columns group_id, assignor, those of `Figures`, error; a bad group, or a change that
-             does not fit it, has its error set and null figures.
+    Answer   columns group_id, assignor, those of `Figures`, not_affected, error; a bad group, or a
+             change that does not fit it, has its error set and null figures. One of `changes` that
+             names what a group does not have is left out for it, and stands in not_affected; where
+             none is left, the figures are null.
     """
     threads = _threads(threads)
     answers, _ = _core.plan_batch(batch, assignor, changes, max_partitions, threads)

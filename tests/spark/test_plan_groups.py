@@ -67,6 +67,21 @@ def test_one_list_of_changes_for_all_and_another_assignor(spark):
     }
 
 
+def test_what_does_not_concern_a_group_is_no_error(spark):
+    """Friction 9: one list for a fleet names topics that only some groups have."""
+    drawn = [case for case, _ in cases(60)]
+    names = [topic["name"] for case in drawn for topic in case["topics"]]
+    grows = f"partitions {max(set(names), key=names.count)}=1000"
+    groups = spark.createDataFrame(drawn, INPUT_SCHEMA)
+    rows = plan_groups(groups, changes=[grows]).collect()
+    topic = grows.removeprefix("partitions ").removesuffix("=1000")
+    has = {case["group_id"] for case in drawn if topic in {t["name"] for t in case["topics"]}}
+    assert {row["group_id"] for row in rows if row["not_affected"] is None} == has
+    left_out = [row for row in rows if row["not_affected"] is not None]
+    assert left_out
+    assert all(row["rounds"] is None and row["error"] is None for row in left_out)
+
+
 def test_what_is_wrong_is_told_before_anything_runs(spark):
     groups = spark.createDataFrame([], INPUT_SCHEMA)
     with pytest.raises(SchemaError, match="changes: missing; expected array<string>"):

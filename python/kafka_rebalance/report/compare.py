@@ -8,7 +8,7 @@ from kafka_rebalance.simulator import Spread
 from kafka_rebalance.simulator.timing import Timed
 
 from .names import counted, cut, share_text
-from .plan import print_wrapped, spread_text
+from .plan import its, print_wrapped, spread_text, waits
 from .tables import print_table
 
 Times = Mapping[str, Timed]
@@ -32,11 +32,18 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
     there = [
         i for i in range(len(columns)) if i == 0 or any(row[i] not in ("", "-") for row in rows)
     ]
-    print_table([columns[i] for i in there], [[row[i] for i in there] for row in rows])
+    shown = [[row[i] for i in there] for row in rows]
+    print_table([columns[i] for i in there], shown, whole=True)
     if times:
         print_wrapped(
             "unread: partition-seconds without a reader; settles: seconds. Simulated, as by "
             f"simulate --from: {assumed}."
+        )
+    waiting = max((one.figures.waiting for one in comparison.candidates if one.figures), default=0)
+    if waiting:
+        print_wrapped(
+            f"Under every assignor {waits(waiting)} while {its(waiting)} member is down, which no "
+            "round counts."
         )
     for one in comparison.candidates:
         if one.error is not None:

@@ -24,14 +24,15 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     print(f"{plan.group.group_id}, {plan.assignor}: {changes}")
     print_figures(plan, figures)
     names = member_names(plan)
-    told = 0
+    told = quiet = 0
     for step in plan.steps:
         cause = shortened(step.cause, names)
-        notes = step_notes(step)
-        for note in notes:
-            print_wrapped(f"{cause}{note}")
-        if notes:
-            print()
+        quiet = 0 if step.rounds else quiet + 1
+        if quiet <= _MOST_ROWS or everything:
+            for note in step_notes(step):
+                print_wrapped(f"{cause}{note}", "", "  ")
+            if step.rounds and (step.waiting or step.leaderless):
+                print()
         for number, one in enumerate(step.rounds, 1):
             told += 1
             if told <= _MOST_ROUNDS or everything:
@@ -40,6 +41,10 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
                 _print_round(heading, one, names, everything=everything)
     if told > _MOST_ROUNDS and not everything:
         print(f"… and {counted(told - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
+    if quiet > _MOST_ROWS and not everything:
+        print(f"… and {quiet - _MOST_ROWS} more (--all shows them)")
+    if quiet:
+        print()
     if not plan.settled:
         print("It never settles: a state comes again, and partitions move round for ever.\n")
     _print_ids(plan, samples, names)
@@ -133,7 +138,7 @@ def step_notes(step: Step) -> list[str]:
             "by default), and only then the group rebalances"
         )
     elif step.waiting:
-        notes.append(f"; {waits(len(step.waiting))} for it, without a reader while it is down")
+        notes.append(f"; {waits(len(step.waiting))} for it")
     if step.leaderless:
         lost = partitions_text(step.leaderless, _MOST_NAMED)
         notes.append(
@@ -224,10 +229,11 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
         )
         return
     low, high = min(samples.moves), max(samples.moves)
+    moves = f"{low} to {high} moves" if low < high else counted(high, "move")
+    ends = "ends" if len(depends) == 1 else "end"
     print_wrapped(
-        f"In {counted(samples.draws, 'draw')} of {varied} there are "
-        f"{f'{low} to ' if low < high else ''}{counted(high, 'move')}, and {len(depends)} of "
-        f"{counted(len(moved), 'partition')} end elsewhere in some:",
+        f"{counted(samples.draws, 'draw')} of {varied}: {moves}; {len(depends)} of "
+        f"{counted(len(moved), 'partition')} {ends} elsewhere in some:",
         "  ",
     )
     for tp in sorted(depends)[:_MOST_ROWS]:
@@ -282,31 +288,30 @@ def print_explanation(plan: RebalancePlan, tp: TopicPartition) -> None:
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
-    """Several groups, one a line."""
-    print_table(
-        (
-            "group",
-            "assignor",
-            "rounds",
-            "moves",
-            "least",
-            "no reader",
-            "before",
-            "after",
-            "best",
-        ),
-        [
-            (
-                cut(group_id, 22),
-                assignor,
-                str(one.rounds) if one.settled else f"{one.rounds}, unsettled",
-                str(one.moves),
-                str(one.least_moves),
-                str(one.unavailable),
-                spread_text(one.balance_before),
-                spread_text(one.balance_after),
-                spread_text(one.balance_possible),
-            )
-            for group_id, assignor, one in rows
-        ],
+    """Several groups, one a line; what waits or has no leader only where there is any."""
+    columns = (
+        *("group", "assignor", "rounds", "moves", "least", "no reader"),
+        *("waits", "no leader", "before", "after", "best"),
     )
+    lines = [
+        (
+            cut(group_id, 22),
+            assignor,
+            str(one.rounds) if one.settled else f"{one.rounds}, unsettled",
+            str(one.moves),
+            str(one.least_moves),
+            str(one.unavailable),
+            str(one.waiting),
+            str(one.leaderless),
+            spread_text(one.balance_before),
+            spread_text(one.balance_after),
+            spread_text(one.balance_possible),
+        )
+        for group_id, assignor, one in rows
+    ]
+    there = {
+        "waits": any(one.waiting for _, _, one in rows),
+        "no leader": any(one.leaderless for _, _, one in rows),
+    }
+    shown = [i for i, name in enumerate(columns) if there.get(name, True)]
+    print_table([columns[i] for i in shown], [[line[i] for i in shown] for line in lines])

@@ -11,8 +11,12 @@ def print_table(
     rows: Sequence[Sequence[str]],
     *,
     left: Sequence[int] = (),
+    whole: bool = False,
 ) -> None:
-    """Prints a table; all columns but the first, and those `left`, are right-aligned."""
+    """Prints a table; all columns but the first, and those `left`, are right-aligned.
+
+    The first is never broken where it is `whole`: the others wrap on a narrow terminal.
+    """
     try:
         from rich.box import SIMPLE_HEAD
         from rich.console import Console
@@ -23,7 +27,7 @@ def print_table(
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for i, column in enumerate(columns):
         justify: Literal["left", "right"] = "left" if i == 0 or i in left else "right"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=i == 0)
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=whole and i == 0)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     console = Console(highlight=False)

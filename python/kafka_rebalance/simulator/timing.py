@@ -14,7 +14,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import GroupSpec
 
 from .from_group import Pace, scenario_from_group
-from .seeds import Spread, simulate_seeds
+from .seeds import Part, Spread, simulate_seeds
 
 SEEDS = range(1, 6)
 MOST_WORK = 20_000
@@ -51,7 +51,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
     runs = simulate_seeds(scenario_from_group(group, changes, assignor=assignor), SEEDS)
     return Timed(
         Spread.of(one.unavailable_ms for one in runs.totals),
-        Spread.of(_longest([part.settled_in_ms for part in parts]) for parts in runs.parts),
+        Spread.of(map(_longest, runs.parts)),
     )
 
 
@@ -67,9 +67,15 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
     )
 
 
-def _longest(times: Sequence[int | None]) -> int | None:
-    known = [one for one in times if one is not None]
-    return None if len(known) < len(times) else max(known, default=0)
+def _longest(parts: Sequence[Part]) -> int | None:
+    """A static member's stop is over only when that member is back: it lasts into the next part."""
+    longest, since = 0, None
+    for part in parts:
+        since = part.at_ms if since is None else since
+        if part.settled_in_ms is not None:
+            longest = max(longest, part.at_ms + part.settled_in_ms - since)
+            since = None
+    return longest if since is None else None
 
 
 def _spread(spread: Spread) -> dict[str, int | None]:

@@ -62,7 +62,8 @@ def plan_groups(
 
     `changes` are for every group, as objects or texts (`add-members=2`); None takes each row's own
     from a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`; a change
-    that does not fit a group is that row's `error`.
+    that does not fit a group is that row's `error`. One of `changes` that names what a group does
+    not have is left out for it, and stands in `not_affected`.
 
     Raises SchemaError for columns that are not the contract's; GroupError for an unknown assignor,
     or at `changes[i]` for one that cannot be read.

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from typing import TextIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # broker.py
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "live"))  # live_members.py
@@ -62,7 +63,7 @@ def main() -> int:
                 leaders=leaders,
                 minutes=arguments.minutes,
                 brokers=arguments.brokers,
-                progress=lambda one: print(one.observed.to_json(), file=out, flush=True),
+                progress=lambda one: _keep(one, out),
             )
     except BrokerError as error:
         print(f"prediction: {error}", file=sys.stderr)
@@ -72,6 +73,13 @@ def main() -> int:
     print(f"$ python -m tests.prediction {command} --brokers {arguments.brokers}\n")
     print(report.show(results))
     return any(one.is_miss for one in results)
+
+
+def _keep(one: result.Result, out: TextIO) -> None:
+    """Writes it down at once, so that nothing is lost when the run is ended."""
+    print(one.observed.to_json(), file=out, flush=True)
+    seen = one.observed.problem or ("a miss" if one.is_miss else "right")
+    print(f"{one.observed.group_id}, {one.observed.event}: {seen}", file=sys.stderr, flush=True)
 
 
 def _misses(results: list[result.Result], out: Path | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Where Kafka's sticky assignors never end: the smallest cases, the detector, what people are told."""
+"""Where Kafka's sticky assignors never end: smallest cases, the detector, what is told."""
 
 from __future__ import annotations
 

@@ -27,9 +27,12 @@ pub struct HashTable {
 pub struct State {
     slots: usize,
     keys: Vec<u32>,
-    /// Of each key whether its node is red and which keys are below it; None in a chain.
-    branches: Vec<Option<(bool, Option<u32>, Option<u32>)>>,
+    /// Of each key; None in a chain.
+    branches: Vec<Option<Branch>>,
 }
+
+/// Whether a node is red, and the keys below it.
+type Branch = (bool, Option<u32>, Option<u32>);
 
 impl State {
     /// A table of chains only.

@@ -28,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     for one in answers(args, tally, lambda g: compare(g, args.changes, engine=args.engine)):
         if args.json:
             found = [each.to_dict() for each in _endless(one, args)]
-            print(contract.dumps(one.to_dict() | {"never_ends": found}), flush=True)
+            told = {"never_ends": found} if found else {}
+            print(contract.dumps(one.to_dict() | told), flush=True)
         else:
             compared.append(one)
     _show(compared, args)

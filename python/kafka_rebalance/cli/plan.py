@@ -86,8 +86,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _json(planned: RebalancePlan, args: argparse.Namespace) -> dict[str, Any]:
     answer = planned.to_dict()
-    found = _endless(planned)
-    answer["never_ends"] = None if found is None else found.to_dict()
+    if (found := _endless(planned)) is not None:
+        answer["never_ends"] = found.to_dict()
     if args.samples and planned.made_up:
         answer["samples"] = sample(planned, args.samples).to_dict()
     if args.explain is not None:

@@ -32,9 +32,12 @@ type Branch = (bool, Option<u32>, Option<u32>);
 pub struct State {
     slots: usize,
     keys: Vec<u32>,
-    /// Of each key whether its node is red and which keys are below it; None in a chain.
+    /// Of each key; None in a chain.
     branches: Vec<Option<Branch>>,
 }
+
+/// Whether a node is red, and the keys below it.
+type Branch = (bool, Option<u32>, Option<u32>);
 
 impl State {
     /// A table of chains only.

@@ -1,4 +1,4 @@
-"""Where Kafka's sticky assignors never end: the smallest cases, the detector, the warnings."""
+"""Where Kafka's sticky assignors never end: smallest cases, the detector, what is told."""
 
 from __future__ import annotations
 

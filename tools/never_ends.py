@@ -4,6 +4,7 @@
     python tools/never_ends.py smallest --seconds 60    # looks for a smaller one
     python tools/never_ends.py shares --groups 2000     # how often, by shape and size
     python tools/never_ends.py judge --groups 200       # asks Kafka's class about some that hang
+    python tools/never_ends.py mended --groups 200      # plays those by the rule of the report
 
 All but `trace` draw from `--seed`. `judge` needs the oracle (`make oracle`).
 """
@@ -18,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.model import TopicPartition
 
 Group = dict[str, Any]  # a contract line
+_B = TypeVar("_B", bound=Build)
 
 SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
 MOST_WORK = 5_000_000
@@ -72,20 +74,26 @@ class Told(Build):
         return super()._reassign(partitions)
 
 
+def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartition]]:
+    """Steps 1 to 5 of the reference, and what they found unassigned."""
+    claims = settle(group, {m.member_id: sent_by_sticky(m) for m in group.members})
+    build = kind("sticky", claims, Racks.of(group, claims))
+    build.sort_partitions()
+    build.remember_previous()
+    unassigned = build.keep_owned()
+    build.assign_unassigned(unassigned)
+    build.take_out_fixed()
+    return build, unassigned
+
+
 def trace() -> None:
     """Plays the smallest cases until their state comes again; the sizes are those after a move."""
     for line in SMALLEST.read_bytes().splitlines():
         group = kr.GroupSpec.from_json(line)
-        claims = settle(group, {m.member_id: sent_by_sticky(m) for m in group.members})
-        build = Told("sticky", claims, Racks.of(group, claims))
-        build.sort_partitions()
-        build.remember_previous()
-        unassigned = build.keep_owned()
-        build.assign_unassigned(unassigned)
+        build, unassigned = started(group, Told)
         print(f"{group.group_id}, before partitions are moved:")
         for member_id, held in sorted(build.current.items()):
             print(f"  {member_id}: {' '.join(map(str, held))}")
-        build.take_out_fixed()
         try:
             build.balance(unassigned, initializing=False)
         except kr.NeverEnds as error:
@@ -331,30 +339,36 @@ def shares(seed: int, groups: int) -> None:
 # Is it so? ----------------------------------------------------------------------------------------
 
 
+def around_the_smallest(seed: int, count: int) -> tuple[list[Group], list[Group]]:
+    """Different groups drawn around the known ones: so many that never end, and that end."""
+    rng = random.Random(seed)
+    known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
+    drawn: dict[bool, dict[str, Group]] = {True: {}, False: {}}
+    at = known
+    while min(map(len, drawn.values())) < count:
+        tried = [changed(rng.choice(at), rng) for _ in range(400)]
+        hits = {id(group) for group in hanging(tried)}
+        for group in tried:
+            drawn[id(group) in hits].setdefault(json.dumps(group), group)
+        at = [*known, *rng.sample(list(drawn[True].values()), min(20, len(drawn[True])))]
+    return list(drawn[True].values())[:count], list(drawn[False].values())[:count]
+
+
 def judge(seed: int, groups: int) -> int:
     """Draws small groups around the known ones, and asks Kafka's class about each.
 
     About half of them never end by us: Kafka's class must not answer. The others it must answer as
     we do. Returns how often it was otherwise.
     """
-    rng = random.Random(seed)
-    known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
+    hang, end = around_the_smallest(seed, groups // 2)
     count: Counter[str] = Counter()
-    drawn: dict[bool, dict[str, Group]] = {True: {}, False: {}}
-    at = known
-    while min(map(len, drawn.values())) < groups // 2:
-        tried = [changed(rng.choice(at), rng) for _ in range(400)]
-        hits = hanging(tried)
-        at = [*known, *hits]
-        for group in tried:
-            drawn[group in hits].setdefault(json.dumps(group), group)
     with Oracle() as oracle:
-        for group in list(drawn[False].values())[: groups // 2]:
+        for group in end:
             answer = json.loads(assign_lines([json.dumps(group).encode()])[0].line)
             count["end"] += 1
             kafkas = oracle.ask(group)
             count["otherwise"] += kafkas.get("assignment") != answer.get("assignment")
-    for group in list(drawn[True].values())[: groups // 2]:
+    for group in hang:
         count["never end"] += 1
         count["answered"] += ask_once(group, within_s=PATIENCE_S) is not None
     print(
@@ -365,10 +379,40 @@ def judge(seed: int, groups: int) -> int:
     return count["otherwise"] + count["answered"]
 
 
+class Mended(Build):
+    """The reference by one more condition: what is sent back must be held by who is to lose one."""
+
+    moves = 0
+
+    def move(self, tp: TopicPartition, destination: str) -> None:
+        owner = self.owner[tp]
+        moved = self.movements.actual(tp, owner, destination)
+        moved = moved if self.owner[moved] == owner else tp
+        self.movements.move(moved, owner, destination)
+        self._take(owner, moved)
+        self.add(destination, moved)
+        self.moves += 1
+
+
+def mended(seed: int, groups: int) -> int:
+    """Plays groups that never end by `Mended`; returns how many do not end then either."""
+    hang, _ = around_the_smallest(seed, groups)
+    left, most = 0, 0
+    for group in [*hang, *(json.loads(line) for line in SMALLEST.read_bytes().splitlines())]:
+        build, unassigned = started(kr.GroupSpec.from_dict(group), Mended)
+        try:
+            build.balance(unassigned, initializing=False)
+        except kr.NeverEnds:
+            left += 1
+        most = max(most, build.moves)
+    print(f"{len(hang) + 2} groups that never end: {left} do not by the rule, {most} moves at most")
+    return left
+
+
 def main() -> int:
     """Parses the command line and runs one of the above."""
     parser = argparse.ArgumentParser(description="What docs/never-ends.md tells, printed anew.")
-    parser.add_argument("what", choices=("trace", "smallest", "shares", "judge"))
+    parser.add_argument("what", choices=("trace", "smallest", "shares", "judge", "mended"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--seconds", type=int, default=60)
@@ -379,8 +423,10 @@ def main() -> int:
         smallest(options.seed, options.seconds)
     elif options.what == "shares":
         shares(options.seed, options.groups)
-    elif judge(options.seed, options.groups):
-        return 1
+    elif options.what == "judge":
+        return min(1, judge(options.seed, options.groups))
+    else:
+        return min(1, mended(options.seed, options.groups))
     return 0
 
 

@@ -76,6 +76,20 @@ def test_lines_with_every_bad_case(tmp_path: Path) -> None:
     assert "--overwrite" in again.stderr
 
 
+def test_groups_that_never_end_are_counted(tmp_path: Path) -> None:
+    vectors = Path(__file__).resolve().parent.parent / "vectors"
+    source = tmp_path / "groups.jsonl"
+    good = json.dumps(GOOD).encode()
+    hanging = (vectors / "never_ends_smallest.jsonl").read_bytes()
+    source.write_bytes(b"\n".join([good, b"{nope", hanging]))
+    run = command("fleet", source, tmp_path / "out", "--json")
+    assert run.returncode == 3, run.stderr
+    summary = json.loads(run.stdout)
+    assert (summary["errors"], summary["never_end"]) == (3, 2)
+    told = command("fleet", source, tmp_path / "out", "--overwrite").stdout
+    assert "2 of the errors: the assignor never ends, and the leader hangs" in told
+
+
 def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
     table_source = tmp_path / "groups.parquet"
     import pyarrow as pa

@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     for one, not_affected in answers(args, tally, make):
         if args.json:
             line = one.to_dict()
-            line["never_ends"] = [each.to_dict() for each in _endless(one, args)]
+            if found := _endless(one, args):
+                line["never_ends"] = [each.to_dict() for each in found]
             if args.group is not None:
                 times, assumptions = _times(one, args.changes)
                 line["times"] = {name: each.to_dict() for name, each in times.items()}

@@ -99,8 +99,8 @@ def _json(
     planned: RebalancePlan, args: argparse.Namespace, not_affected: list[str]
 ) -> dict[str, Any]:
     answer = planned.to_dict()
-    found = _endless(planned)
-    answer["never_ends"] = None if found is None else found.to_dict()
+    if (found := _endless(planned)) is not None:
+        answer["never_ends"] = found.to_dict()
     if not_affected:
         answer["not_affected"] = not_affected
     if args.samples and planned.made_up:

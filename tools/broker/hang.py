@@ -1,0 +1,86 @@
+"""What a group looks like from outside while its leader computes for ever: docs/never-ends.md.
+
+    make broker-jars && .venv/bin/python tools/broker/hang.py
+
+A real broker and five of Kafka's own consumers, which subscribe as the second line of
+tests/vectors/never_ends_smallest.jsonl; client ids decide how member ids sort. Their session
+timeout is 6 s. Prints each change of the group that DescribeGroups shows, for SECONDS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "live")]
+
+from live_members import JavaMembers  # noqa: E402
+
+from broker import Broker  # noqa: E402
+
+SECONDS = 75
+SESSION_MS = "6000"
+
+
+def _look(admin: Any) -> tuple[str, tuple[str, ...]]:
+    from kafka.errors import KafkaError
+
+    try:
+        group = admin.describe_groups(["g"])["g"]
+    except KafkaError:
+        return "no coordinator yet", ()
+    members = sorted(member["client_id"] for member in group["members"])
+    return group["group_state"], tuple(members)
+
+
+def _tell(java: JavaMembers, members: list[dict[str, Any]]) -> None:
+    # A consumer that computes for ever is never stable: the program reports that after a minute.
+    with contextlib.suppress(RuntimeError):
+        java.tell(add=members)
+
+
+def main() -> None:
+    """Starts everything, looks on, ends everything."""
+    from kafka import KafkaAdminClient
+
+    line = (ROOT / "tests/vectors/never_ends_smallest.jsonl").read_bytes().splitlines()[1]
+    group = json.loads(line)
+    members = [
+        {
+            "client_id": member["member_id"],
+            "group_id": "g",
+            "assignors": ["sticky"],
+            "topics": member["topics"],
+            "configs": {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": "2000"},
+        }
+        for member in group["members"]
+    ]
+    log = Path(tempfile.gettempdir()) / "kafka-rebalance-hang.log"
+    with (
+        Broker(properties={"group.initial.rebalance.delay.ms": "5000"}) as broker,
+        KafkaAdminClient(bootstrap_servers=broker.bootstrap_server) as admin,
+    ):
+        topics = {t["name"]: {"num_partitions": t["partitions"]} for t in group["topics"]}
+        admin.create_topics(topics, wait_for_metadata=True)
+        java = JavaMembers(broker.bootstrap_server, log)
+        threading.Thread(target=_tell, args=(java, members), daemon=True).start()
+        begun, last = time.monotonic(), None
+        while time.monotonic() < begun + SECONDS:
+            now = _look(admin)
+            if now != last:
+                at_s = time.monotonic() - begun
+                print(f"{at_s:5.1f} s  {now[0]:20} {' '.join(now[1])}", flush=True)
+            last = now
+            time.sleep(0.2)
+        java._process.kill()
+
+
+if __name__ == "__main__":
+    main()

@@ -24,9 +24,6 @@ pub struct HashTable {
     node_of: FxHashMap<u32, u32>,
 }
 
-/// Whether a node is red, and the keys below it.
-type Branch = (bool, Option<u32>, Option<u32>);
-
 /// Two trees of one order may differ in shape, and then the next key takes another place in each.
 #[derive(Debug, PartialEq)]
 pub struct State {

@@ -83,7 +83,15 @@ def _given(results: Sequence[Result]) -> str:
 def _told(
     title: str, keys: Sequence[str], compared: Sequence[Result], key: Callable[[Result], str]
 ) -> str:
-    head = ["compared", "right as told", "directly", "among draws", "real ids", "rounds differ"]
+    head = [
+        "compared",
+        "right as told",
+        "directly",
+        "among draws",
+        "real ids",
+        "rounds differ",
+        "idle rounds",
+    ]
     rows = [[title, *head]]
     some = {name: [one.told for one in compared if one.told and key(one) == name] for name in keys}
     for name, told in (*some.items(), ("all", [one.told for one in compared if one.told])):
@@ -99,7 +107,8 @@ def _counts(told: Sequence[Told]) -> list[int]:
         sum(one.direct for one in told),
         sum(one.ids_decide and one.among for one in told),
         sum(one.real for one in told),
-        sum(one.rounds != one.rounds_planned for one in told),
+        sum(one.rounds - one.idle != one.rounds_planned for one in told),
+        sum(one.idle for one in told),
     ]
 
 

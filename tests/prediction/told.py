@@ -87,7 +87,7 @@ def compare(observed: Observed, foreseen: Foreseen) -> Told:
         return Told(False, False, False, False, 0, len(records), _idle(observed), why)
     plan, truth = foreseen.plan, _holds(observed.records[-1].assigned())
     joined = _joined(observed)
-    names = _names(plan, joined, observed.records[-1])
+    names = list(_names(plan, joined, observed.records[-1]))
     direct = any(_renamed(truth, one) == _holds(plan.after) for one in names)
     among = any(_is_among(plan, foreseen.samples, _renamed(truth, one)) for one in names)
     with_real = _with_real_ids(plan, joined)

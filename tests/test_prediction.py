@@ -209,6 +209,20 @@ def test_a_new_member_of_any_id_is_right_as_told() -> None:
     assert (found.is_right, found.direct) == (True, True)
 
 
+def test_a_uuid_that_decides_is_among_what_the_draws_told() -> None:
+    """Round-robin deals in the order of ids; the newcomer's sorts otherwise than the plan's."""
+    before = settled("roundrobin", client_id="b", topics=("t",))
+    found = set()
+    for uuid in ("0", "5", "8", "c", "f"):
+        name = f"b-{uuid}0000000-0000-4000-8000-000000000000"
+        newcomer = member(name, client_id="b", topics=("t",))
+        joined = group("roundrobin", *before.members, newcomer, generation_id=4)
+        one = compare(before, "add-members=1", written(joined))
+        assert (one.is_right, one.ids_decide, one.among, one.real) == (True, True, True, True)
+        found.add(one.direct)
+    assert found == {True, False}
+
+
 def test_a_false_certainty_is_a_miss() -> None:
     """A newcomer that sorts first, where the client id of the model puts it last in every draw."""
     before = settled("range", client_id="c")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
+import signal
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Self
 
 from live_members import JavaMembers
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from .cast import Part
 
 CLOSE_TIMEOUT_S = 10.0
+WRITING_S = 0.5
+FRAMES = 6
 MOST_POLL_MS = 15_000
 """A client that hangs is put out of its group after this long."""
 
@@ -37,9 +42,11 @@ JAVA_CONFIGS = {
 class Members:
     """All members of a run, from any thread; every one has ended when its `with` has."""
 
-    def __init__(self, bootstrap_server: str, log: Path) -> None:
+    def __init__(self, bootstrap_server: str, directory: Path) -> None:
+        """What they write goes to `directory`."""
         self._server = bootstrap_server
-        self._java = JavaMembers(bootstrap_server, log)
+        self._directory = directory
+        self._java = JavaMembers(bootstrap_server, directory / "java.log")
         self._lock = threading.Lock()
         self._processes = multiprocessing.get_context("forkserver")
         self._processes.set_forkserver_preload([python_member.__name__])
@@ -53,7 +60,9 @@ class Members:
             return
         ours, theirs = self._processes.Pipe()
         process = self._processes.Process(
-            target=python_member.run, args=(part, self._server, MOST_POLL_MS, theirs), daemon=True
+            target=python_member.run,
+            args=(part, self._server, MOST_POLL_MS, theirs, self._stacks(part)),
+            daemon=True,
         )
         process.start()
         theirs.close()
@@ -99,6 +108,25 @@ class Members:
                 if not process.is_alive():
                     found.setdefault(part.name, f"ended with {process.exitcode}")
         return found
+
+    def where(self, part: Part) -> str:
+        """The function in which the first thread of a Python member is; it may hang there."""
+        if part.name not in self._python:
+            return "unknown"
+        pid = self._python[part.name][0].pid
+        assert pid
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGUSR1)
+        time.sleep(WRITING_S)
+        frames = [
+            line.strip().removeprefix("File ")
+            for line in self._stacks(part).read_text().rpartition("Current thread")[2].splitlines()
+            if line.startswith("  File")
+        ]
+        return " < ".join(frame.rpartition("site-packages/")[2] for frame in frames[:FRAMES])
+
+    def _stacks(self, part: Part) -> Path:
+        return self._directory / f"{part.name.replace('/', '-')}.txt"
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ that raises sends the last line of what it raised, and ends.
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import signal
 import traceback
@@ -22,6 +23,7 @@ from .cast import AIOKAFKA
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from pathlib import Path
 
     from .cast import Part
 
@@ -34,9 +36,12 @@ CLASSES = {
 }
 
 
-def run(part: Part, bootstrap_server: str, most_poll_ms: int, pipe: Connection) -> None:
-    """Polls until it is told to close, or killed."""
+def run(
+    part: Part, bootstrap_server: str, most_poll_ms: int, pipe: Connection, stacks: Path
+) -> None:
+    """Polls until it is told to close, or killed; SIGUSR1 writes where it is to `stacks`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its parent's to handle
+    faulthandler.register(signal.SIGUSR1, stacks.open("w"))
     logging.disable(logging.CRITICAL)
     settings = {
         "bootstrap_servers": bootstrap_server,

@@ -83,7 +83,16 @@ def _given(results: Sequence[Result]) -> str:
 def _told(
     title: str, keys: Sequence[str], compared: Sequence[Result], key: Callable[[Result], str]
 ) -> str:
-    head = ["compared", "right as told", "directly", "among draws", "real ids", "rounds differ"]
+    head = [
+        "compared",
+        "right as told",
+        "directly",
+        "ids decide",
+        "among draws",
+        "real ids",
+        "rounds differ",
+        "idle rounds",
+    ]
     rows = [[title, *head]]
     some = {name: [one.told for one in compared if one.told and key(one) == name] for name in keys}
     for name, told in (*some.items(), ("all", [one.told for one in compared if one.told])):
@@ -97,9 +106,11 @@ def _counts(told: Sequence[Told]) -> list[int]:
         len(told),
         sum(one.is_right for one in told),
         sum(one.direct for one in told),
+        sum(one.ids_decide for one in told),
         sum(one.ids_decide and one.among for one in told),
         sum(one.real for one in told),
-        sum(one.rounds != one.rounds_planned for one in told),
+        sum(one.rounds - one.idle != one.rounds_planned for one in told),
+        sum(one.idle for one in told),
     ]
 
 

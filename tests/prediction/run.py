@@ -85,7 +85,7 @@ def run(
         tempfile.TemporaryDirectory(prefix="kafka-rebalance-prediction-") as directory,
         _cluster(brokers) as broker,
         OffsetsLog(broker.bootstrap_server) as log,
-        Members(broker.bootstrap_server, Path(directory) / "java.log") as members,
+        Members(broker.bootstrap_server, Path(directory)) as members,
         concurrent.futures.ThreadPoolExecutor(lanes) as pool,
     ):
         timer.start()

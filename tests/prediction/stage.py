@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance import Topic
 from kafka_rebalance.sources import snapshot
 
-from .cast import RACKS
+from .cast import JAVA, RACKS
 from .events import Step, deck, draw
 from .observed import FORMATION, Inventory, Observed
 from .settle import LOOK_AGAIN_S, Expected, NotSettledError, settle
@@ -120,10 +120,22 @@ class Stage:
             try:
                 settle(cast.group_id, expected, self._log, self._describe, self._stop)
             except NotSettledError as error:
-                failures = self._members.failures(cast.parts)
-                ended = "".join(f"; {name} ended: {why}" for name, why in failures.items())
-                return f"{error}{ended}"
+                return "; ".join([str(error), *self._troubles(cast)])
         return None
+
+    def _troubles(self, cast: Cast) -> list[str]:
+        """Members that have ended by themselves, and where those are that the group is without."""
+        failures = self._members.failures(cast.parts)
+        there = self._ids(cast)
+        missing = [part for part in cast.parts if part.number not in there]
+        return [
+            *(f"{name} ended: {why}" for name, why in failures.items()),
+            *(
+                f"{part.library} {part.name} is in {self._members.where(part)}"
+                for part in missing
+                if part.name not in failures and part.library != JAVA
+            ),
+        ]
 
     def _act(self, cast: Cast, step: Step) -> None:
         cast.parts = step.after(cast.parts)

@@ -10,8 +10,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import permutations
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, permutations
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
@@ -51,7 +51,10 @@ class Foreseen:
 
 @dataclass(frozen=True)
 class Told:
-    """2. to 4. of one change that has settled; `causes` is empty where it is right."""
+    """2. to 4. of one change that has settled; `causes` is empty where it is right.
+
+    `idle` are those of its `rounds` in which nothing changed: a member has joined again.
+    """
 
     ids_decide: bool
     direct: bool
@@ -59,6 +62,7 @@ class Told:
     real: bool
     rounds_planned: int
     rounds: int
+    idle: int
     causes: tuple[str, ...] = field(default=())
 
     @property
@@ -79,25 +83,37 @@ def compare(observed: Observed, foreseen: Foreseen) -> Told:
     """What came, beside what was told; `observed` is a change that has settled."""
     records = _new(observed)
     if foreseen.plan is None:
-        return Told(False, False, False, False, 0, len(records), (f"refused: {foreseen.refusal}",))
+        why = (f"refused: {foreseen.refusal}",)
+        return Told(False, False, False, False, 0, len(records), _idle(observed), why)
     plan, truth = foreseen.plan, _holds(observed.records[-1].assigned())
     joined = _joined(observed)
-    names = _names(plan, joined, observed.records[-1])
+    names = list(_names(plan, joined, observed.records[-1]))
     direct = any(_renamed(truth, one) == _holds(plan.after) for one in names)
     among = any(_is_among(plan, foreseen.samples, _renamed(truth, one)) for one in names)
     with_real = _with_real_ids(plan, joined)
     real = with_real is not None and _holds(with_real.after) == truth
-    told = Told(foreseen.ids_decide, direct, among, real, len(plan.rounds), len(records))
+    rounds = len(plan.rounds), len(records), _idle(observed)
+    told = Told(foreseen.ids_decide, direct, among, real, *rounds)
     if told.is_right:
         return told
     found = _causes(observed, told, with_real or plan, judge(observed))
-    return Told(*(getattr(told, name) for name in list(Told.__dataclass_fields__)[:-1]), found)
+    return replace(told, causes=found)
 
 
 def _new(observed: Observed) -> list[Written]:
     """The generations since the change."""
     known = -1 if observed.earlier is None else observed.earlier.generation_id
     return [one for one in generations(observed.records) if one.generation_id != known]
+
+
+def _idle(observed: Observed) -> int:
+    """Generations in which the same members have subscribed to, and got, what they had before."""
+    kept = generations([one for one in (observed.earlier, *observed.records) if one])
+    return sum(
+        _holds(one.assigned()) == _holds(later.assigned())
+        and one.subscribed() == later.subscribed()
+        for one, later in pairwise(kept)
+    )
 
 
 def _causes(
@@ -108,10 +124,9 @@ def _causes(
     found = [
         f"leader's answer: {one.cause or one.verdict.value}" for one in judged if not one.is_right
     ] or causes.find(observed, plan, _new(observed))
-    if told.rounds > told.rounds_planned:
-        found.append(f"{told.rounds - told.rounds_planned} more rounds than planned")
-    elif told.rounds < told.rounds_planned:
-        found.append(f"{told.rounds_planned - told.rounds} fewer rounds than planned")
+    more = told.rounds - told.idle - told.rounds_planned
+    if more:
+        found.append(f"{abs(more)} {'more' if more > 0 else 'fewer'} rounds than planned")
     return tuple(dict.fromkeys(found)) or ("unknown",)
 
 

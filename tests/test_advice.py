@@ -16,7 +16,7 @@ from kafka_rebalance.changes import change_from_text
 from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.plans.clients import CLIENTS, KAFKA_PYTHON, clients_of, recipe
+from kafka_rebalance.plans.clients import CLIENTS, clients_of, recipe
 from kafka_rebalance.plans.switch import one_bounce, two_bounces
 from kafka_rebalance.simulator import (
     Happening,
@@ -151,7 +151,7 @@ def recipes(client: str) -> list[tuple[str, str, str | None, str]]:
 
 
 def test_kafka_pythons_settings_are_taken_by_kafka_python() -> None:
-    """Each is run as it is printed; a list of both kinds, which is not printed, is refused."""
+    """Each is run as it is printed; with its own classes a list of both kinds is refused."""
     kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
     errors = pytest.importorskip("kafka.errors")
 
@@ -162,13 +162,16 @@ def test_kafka_pythons_settings_are_taken_by_kafka_python() -> None:
         return eval(f"KafkaConsumer({nowhere}, {setting})", names)
 
     tried = recipes("kafka-python")
-    assert {way for way, *_ in tried} == {"rolling", "stop all"}
-    for way, setting, needs, switch in tried:
-        assert (way == "rolling") == ("cooperative" not in switch)
+    assert {way for way, *_ in tried} == {"rolling"}
+    for _, setting, needs, _ in tried:
         consumer(setting, needs).close()
-    mixed = KAFKA_PYTHON.setting(["cooperative-sticky", "range"])
+    own = (
+        "from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor\n"
+        "from kafka.coordinator.assignors.range import RangePartitionAssignor"
+    )
+    mixed = "partition_assignment_strategy=[CooperativeStickyAssignor, RangePartitionAssignor]"
     with pytest.raises(errors.KafkaConfigurationError, match="common RebalanceProtocol"):
-        consumer(mixed, KAFKA_PYTHON.needs(["cooperative-sticky", "range"]))
+        consumer(mixed, own)
 
 
 def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:

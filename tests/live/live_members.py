@@ -175,12 +175,17 @@ class PythonMembers:
 def await_stable(bootstrap_server: str, sizes: Mapping[str, int]) -> None:
     """Waits until every group has that many members and keeps still."""
     from kafka import KafkaAdminClient
+    from kafka.errors import CoordinatorNotAvailableError
 
     deadline = time.monotonic() + STABLE_TIMEOUT_S
-    same, last = 0, None
+    same, last, groups = 0, None, {}
     with KafkaAdminClient(bootstrap_servers=bootstrap_server) as admin:
         while time.monotonic() < deadline:
-            groups = admin.describe_groups(list(sizes))
+            try:
+                groups = admin.describe_groups(list(sizes))
+            except CoordinatorNotAvailableError:  # the broker has just started
+                time.sleep(0.3)
+                continue
             there = all(
                 group["group_state"] == "Stable" and len(group["members"]) == sizes[group_id]
                 for group_id, group in groups.items()

@@ -89,13 +89,16 @@ class PlugInMembers:
         self, client: str, group_id: str, client_id: str, strategy: Any, topics: Sequence[str],
         *, group_instance_id: str | None = None,
     ) -> None:  # fmt: skip
-        """`client` is "kafka-python" or "aiokafka"; `strategy` a class, an instance, a function."""
+        """`client` is "kafka-python" or "aiokafka"; `strategy` a class, an instance, a function.
+
+        A list of these is taken as it is.
+        """
         settings = {
             "bootstrap_servers": self._server,
             "group_id": group_id,
             "client_id": client_id,
             "group_instance_id": group_instance_id,
-            "partition_assignment_strategy": [strategy],
+            "partition_assignment_strategy": strategy if isinstance(strategy, list) else [strategy],
             "heartbeat_interval_ms": 300,
             "enable_auto_commit": False,
         }
@@ -107,6 +110,12 @@ class PlugInMembers:
 
     def subscribe(self, client_id: str, topics: Sequence[str]) -> None:
         self._members[client_id].subscriptions.put(list(topics))
+
+    def stop(self, client_id: str) -> None:
+        """Closes one, which leaves its group."""
+        member = self._members.pop(client_id)
+        member.subscriptions.put(None)
+        assert member.ended.wait(CLOSE_TIMEOUT_S), f"{client_id} does not end"
 
     def held(self, client_id: str) -> frozenset[TopicPartition]:
         return self._members[client_id].held

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,8 +13,12 @@ from broker import Broker, java, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
+from kafka import KafkaAdminClient
+from live_members import await_stable
+from plug_in_members import PlugInMembers, generations
+
 import kafka_rebalance as kr
-from kafka_rebalance.plans.clients import JAVA, recipe
+from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, recipe
 from kafka_rebalance.report.compare import copy_commands
 
 if TYPE_CHECKING:
@@ -55,9 +59,37 @@ def test_javas_settings_construct_javas_consumers() -> None:
     assert "cooperative-sticky" in refused["error"]
 
 
+def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
+    """Range to cooperative-sticky with the very lists that are printed, member by member."""
+    made = recipe(KAFKA_PYTHON, "range", "cooperative-sticky")
+    assert made.way == "rolling"
+    names: dict[str, Any] = {}
+    exec(made.needs or "", names)
+    both, new = (eval(text.partition("=")[2], names) for text in made.settings)
+    with Broker() as broker:
+        server = broker.bootstrap_server
+        with KafkaAdminClient(bootstrap_servers=server) as admin:
+            admin.create_topics({"t": {"num_partitions": 6, "replication_factor": 1}})
+        with PlugInMembers(server) as members:
+            for name in ("a", "b"):
+                members.add("kafka-python", "g", f"{name}-0", [names["Range"]], ["t"])
+            await_stable(server, {"g": 2})
+            for bounce, strategy in ((1, both), (2, new)):
+                for name in ("a", "b"):
+                    members.stop(f"{name}-{bounce - 1}")
+                    members.add("kafka-python", "g", f"{name}-{bounce}", strategy, ["t"])
+                    await_stable(server, {"g": 2})
+            assert members.failures() == {}
+        protocols = [value.protocol for group, value in generations(server) if group == "g"]
+    switched = protocols.index("cooperative-sticky")
+    assert switched > 0
+    assert set(protocols[:switched]) == {"range"}
+    assert set(protocols[switched:]) == {"cooperative-sticky"}
+
+
 def test_the_commands_copy_a_groups_offsets(tmp_path: Path) -> None:
     """Run as they are printed, but for the script's name and the server's."""
-    from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.structs import OffsetAndMetadata
 
     with Broker() as broker:

@@ -2,13 +2,16 @@
 
     client          has                                          both kinds in one list
     Java            all four                                     yes: eager until the last is gone
-    kafka-python    all four, as plug-ins of this package        no: refuses to start
+    kafka-python    all four, as plug-ins of this package        yes, as Java: with the plug-ins
     aiokafka        the eager ones, as plug-ins of this package  -
     librdkafka      range, roundrobin, cooperative-sticky        no: refuses to start
 
 Where a list cannot hold both, there is no way that keeps the group running: all members stop, and
 start with the new setting. A client is recognised by the client id that it has unless told
 otherwise; members with other client ids may run any.
+
+kafka-python's own cooperative assignor cannot stand beside an eager one; the plug-in reports both
+protocols, as Java's class does, and kafka-python then takes the one that all in the list have.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -73,7 +76,7 @@ class Client:
 
 _ALL = frozenset(_JAVA)
 JAVA = Client("Java", _ALL, mixes=True)
-KAFKA_PYTHON = Client("kafka-python", _ALL)
+KAFKA_PYTHON = Client("kafka-python", _ALL, mixes=True)
 AIOKAFKA = Client("aiokafka", _ALL - {"cooperative-sticky"}, joins_once=False)
 LIBRDKAFKA = Client("librdkafka", _ALL - {"sticky"})
 CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)

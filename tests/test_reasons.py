@@ -6,8 +6,11 @@ given or moved with how many each member held just before. A fact has to be in t
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +32,8 @@ from kafka_rebalance.order import name_key, static_first
 from kafka_rebalance.plans import facts
 from kafka_rebalance.plans.facts import Fact
 from kafka_rebalance.plans.reasons import reasons
+
+VECTORS = Path(__file__).resolve().parent / "vectors"
 
 Holdings = dict[str, list[TopicPartition]]
 Sizes = dict[str, int]
@@ -443,15 +448,20 @@ def _cases(seed: int, count: int, assignor: str) -> Iterator[GroupSpec]:
             yield group
 
 
-def _told(group: GroupSpec, assignor: str) -> Iterator[tuple[Log, TopicPartition, list[Fact]]]:
+def _told(
+    group: GroupSpec, assignor: str, *, moved_only: bool = False
+) -> Iterator[tuple[Log, TopicPartition, list[Fact]]]:
     try:
         log = Log(group, assignor)
     except kr.GroupError:
         return
-    for topic, count in list(log.counts.items())[:6]:
-        if log.subscribers(topic):
-            for tp in {TopicPartition(topic, 0), TopicPartition(topic, count - 1)}:
-                yield log, tp, reasons(group, assignor, tp)
+    ends = {
+        TopicPartition(topic, p) for topic, n in list(log.counts.items())[:6] for p in (0, n - 1)
+    }
+    moved = {went for _, went, *_ in log.moved[-6:]}
+    for tp in sorted(moved if moved_only else ends | moved):
+        if log.subscribers(tp.topic):
+            yield log, tp, reasons(group, assignor, tp)
 
 
 OF_RANGE = {facts.Shares, facts.RackPass, facts.NoRackPass, facts.RangeOf}
@@ -467,18 +477,37 @@ EVERY = {
 
 @pytest.mark.parametrize("assignor", EVERY)
 def test_every_fact_is_true_of_the_run(assignor: str) -> None:
-    seen: Counter[type] = Counter()
+    seen: Counter[Any] = Counter()
     for group in _cases(31, 250, assignor):
         for log, tp, found in _told(group, assignor):
             for fact in found:
                 CHECKS[type(fact)](log, tp, fact)
                 assert str(fact)
-            seen.update(type(fact) for fact in found)
+            seen.update(_variant(fact) for fact in found)
             _ends_where_it_is(log, tp, found)
-    ranges_and_circles = EVERY["range"] | EVERY["roundrobin"]
-    assert set(seen) == (
-        EVERY[assignor] if "sticky" not in assignor else EVERY[assignor] - ranges_and_circles
-    )
+    assert {variant[0] for variant in seen} == EVERY[assignor]
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+def test_every_fact_is_true_of_the_vectors(assignor: str) -> None:
+    """Those that balancing moves partitions in, for every reason that a move may have."""
+    with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as vectors:
+        cases = [json.loads(line)["case"] for line in vectors]
+    seen: Counter[Any] = Counter()
+    for case in cases:
+        if case["members"] and len(json.dumps(case)) < 4_000:
+            for log, tp, found in _told(GroupSpec.from_dict(case), assignor, moved_only=True):
+                for fact in found:
+                    CHECKS[type(fact)](log, tp, fact)
+                seen.update(_variant(fact) for fact in found)
+    assert set(seen) >= {(facts.Moved, why) for why in ("previous", "smallest", "instead")}
+
+
+def _variant(fact: Fact) -> tuple[object, ...]:
+    match fact:
+        case facts.Moved(why=why):
+            return facts.Moved, why
+    return (type(fact),)
 
 
 def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:

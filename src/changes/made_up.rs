@@ -80,7 +80,7 @@ enum Rest {
 }
 
 impl Names {
-    pub fn next(&mut self) -> String {
+    pub fn following(&mut self) -> String {
         if let Some(first) = self.first.take() {
             return first;
         }
@@ -93,9 +93,9 @@ impl Names {
                 taken,
             } => loop {
                 *n += 1;
-                let following = format!("{stem}{n:0width$}", width = *width);
-                if !taken.contains(&following) {
-                    return following;
+                let name = format!("{stem}{n:0width$}", width = *width);
+                if !taken.contains(&name) {
+                    return name;
                 }
             },
         }

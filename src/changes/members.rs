@@ -90,8 +90,8 @@ impl AddMembers {
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
-            let client_id = client_ids.next();
-            let instance_id = is_static.then(|| instance_ids.next());
+            let client_id = client_ids.following();
+            let instance_id = is_static.then(|| instance_ids.following());
             let name = match &instance_id {
                 Some(instance) if !instance.is_empty() => instance,
                 _ => &client_id,

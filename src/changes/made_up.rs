@@ -93,9 +93,9 @@ impl Names {
                 taken,
             } => loop {
                 *n += 1;
-                let following = format!("{stem}{n:0width$}", width = *width);
-                if !taken.contains(&following) {
-                    return following;
+                let name = format!("{stem}{n:0width$}", width = *width);
+                if !taken.contains(&name) {
+                    return name;
                 }
             },
         }

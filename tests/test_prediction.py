@@ -164,6 +164,11 @@ def test_older_metadata_of_the_leader_are_counted_apart() -> None:
     assert verdicts(observed(record)) == [
         (Verdict.OLDER, "only topics of the leader's own subscription")
     ]
+    # The first generation of a leader that knows no topic at all yet.
+    alone = group("range", member("a-1"))
+    assert verdicts(observed(written(alone, {"a-1": ()}))) == [
+        (Verdict.OLDER, "no metadata of t, u")
+    ]
 
 
 def test_a_generation_that_is_written_again_is_one() -> None:
@@ -231,6 +236,30 @@ def test_a_false_certainty_is_a_miss() -> None:
     one = compare(before, "add-members=1", written(joined))
     assert (one.is_right, one.direct, one.ids_decide, one.real) == (False, False, False, True)
     assert one.causes == ("ids, though 64 draws were alike: client id A where the plan had c",)
+
+
+def test_a_round_that_nothing_asked_for_disturbs_the_change() -> None:
+    """One with the same answer is idle; one with another answer is no evidence of the plan."""
+    before = settled("cooperative-sticky")
+    left = group("cooperative-sticky", before.members[0], generation_id=4)
+    alone = written(left)
+    repeated = written(replace(left, generation_id=5))
+    one = compare(before, "remove-member=b-1", alone, repeated)
+    assert (one.is_right, one.rounds, one.idle, one.unasked) == (True, 2, 1, 0)
+
+    joined = group("range", *settled("range").members, member("b-2"), generation_id=4)
+    answer = kr.assign(joined)
+    swapped = dict(zip(answer, reversed(list(answer.values())), strict=True))
+    records = (written(joined), written(replace(joined, generation_id=5), swapped))
+    seen = observed(
+        *records,
+        text="add-members=1",
+        before=settled("range"),
+        earlier=written(settled("range")),
+    )
+    disturbed = result(seen)
+    assert disturbed.told is None
+    assert "joined again" in str(disturbed.observed.problem)
 
 
 def test_a_generation_that_was_never_sent_is_named() -> None:

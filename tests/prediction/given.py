@@ -127,9 +127,11 @@ def _older(
     for one in (inventory_of(record, inventories), *inventories):
         own = tuple(topic for topic in one.topics if topic.name in leader.topics)
         yield "only topics of the leader's own subscription", own
-        for missing in group.topics:
-            some = tuple(topic for topic in one.topics if topic.name != missing.name)
-            yield f"no metadata of {missing.name}", some
+        names = [topic.name for topic in one.topics]
+        for count in range(1, len(names) + 1):
+            for missing in combinations(names, count):
+                some = tuple(topic for topic in one.topics if topic.name not in missing)
+                yield f"no metadata of {', '.join(missing)}", some
 
 
 def _explanations(group: GroupSpec) -> Iterator[tuple[str, GroupSpec]]:

@@ -109,7 +109,7 @@ def _counts(told: Sequence[Told]) -> list[int]:
         sum(one.ids_decide for one in told),
         sum(one.ids_decide and one.among for one in told),
         sum(one.real for one in told),
-        sum(one.rounds - one.idle != one.rounds_planned for one in told),
+        sum(one.rounds - one.idle - one.unasked != one.rounds_planned for one in told),
         sum(one.idle for one in told),
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from . import given, told
@@ -35,6 +35,9 @@ def result(observed: Observed, foreseen: Foreseen | None = None) -> Result:
     compared = None
     if observed.before is not None and observed.problem is None:
         compared = told.compare(observed, foreseen or told.foresee(observed.before, observed.text))
+        if compared.unasked and not compared.is_right:
+            problem = "disturbed: a member joined again though nothing asked for it"
+            observed, compared = replace(observed, problem=problem), None
     return Result(observed, given.judge(observed), compared)
 
 

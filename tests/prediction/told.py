@@ -21,11 +21,13 @@ from kafka_rebalance.plans.plan import RebalancePlan, parse_changes, replay
 from kafka_rebalance.plans.samples import NEW, Samples
 
 from . import causes
-from .given import judge
+from .given import inventory_of, judge
 from .log import generations
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from kafka_rebalance import Topic
 
     from .given import Judged
     from .log import Written
@@ -53,7 +55,8 @@ class Foreseen:
 class Told:
     """2. to 4. of one change that has settled; `causes` is empty where it is right.
 
-    `idle` are those of its `rounds` in which nothing changed: a member has joined again.
+    `idle` are those of its `rounds` in which nothing changed: a member has joined again. `unasked`
+    are those that nothing asked for, but that changed who has what.
     """
 
     ids_decide: bool
@@ -63,6 +66,7 @@ class Told:
     rounds_planned: int
     rounds: int
     idle: int
+    unasked: int
     causes: tuple[str, ...] = field(default=())
 
     @property
@@ -84,7 +88,7 @@ def compare(observed: Observed, foreseen: Foreseen) -> Told:
     records = _new(observed)
     if foreseen.plan is None:
         why = (f"refused: {foreseen.refusal}",)
-        return Told(False, False, False, False, 0, len(records), _idle(observed), why)
+        return Told(False, False, False, False, 0, len(records), *_again(observed), why)
     plan, truth = foreseen.plan, _holds(observed.records[-1].assigned())
     joined = _joined(observed)
     names = list(_names(plan, joined, observed.records[-1]))
@@ -92,7 +96,7 @@ def compare(observed: Observed, foreseen: Foreseen) -> Told:
     among = any(_is_among(plan, foreseen.samples, _renamed(truth, one)) for one in names)
     with_real = _with_real_ids(plan, joined)
     real = with_real is not None and _holds(with_real.after) == truth
-    rounds = len(plan.rounds), len(records), _idle(observed)
+    rounds = len(plan.rounds), len(records), *_again(observed)
     told = Told(foreseen.ids_decide, direct, among, real, *rounds)
     if told.is_right:
         return told
@@ -106,13 +110,36 @@ def _new(observed: Observed) -> list[Written]:
     return [one for one in generations(observed.records) if one.generation_id != known]
 
 
-def _idle(observed: Observed) -> int:
-    """Generations in which the same members have subscribed to, and got, what they had before."""
+def _again(observed: Observed) -> tuple[int, int]:
+    """Generations that repeat the one before: with its answer, and with another.
+
+    They have the same members, subscriptions and topics. One with another answer is asked for where
+    the generation before left partitions out, as a cooperative leader does.
+    """
+    idle = unasked = 0
     kept = generations([one for one in (observed.earlier, *observed.records) if one])
-    return sum(
-        _holds(one.assigned()) == _holds(later.assigned())
-        and one.subscribed() == later.subscribed()
-        for one, later in pairwise(kept)
+    for one, later in pairwise(kept):
+        topics = inventory_of(one, observed.inventories).topics
+        if (
+            one.subscribed() != later.subscribed()
+            or inventory_of(later, observed.inventories).topics != topics
+        ):
+            continue
+        if _holds(one.assigned()) == _holds(later.assigned()):
+            idle += 1
+        else:
+            unasked += _is_complete(one, topics)
+    return idle, unasked
+
+
+def _is_complete(record: Written, topics: Sequence[Topic]) -> bool:
+    subscribed = frozenset[str]().union(*record.subscribed().values())
+    assigned = {tp for owned in record.assigned().values() for tp in owned}
+    return all(
+        (topic.name, p) in assigned
+        for topic in topics
+        if topic.name in subscribed
+        for p in range(topic.partitions)
     )
 
 
@@ -124,7 +151,7 @@ def _causes(
     found = [
         f"leader's answer: {one.cause or one.verdict.value}" for one in judged if not one.is_right
     ] or causes.find(observed, plan, _new(observed))
-    more = told.rounds - told.idle - told.rounds_planned
+    more = told.rounds - told.idle - told.unasked - told.rounds_planned
     if more:
         found.append(f"{abs(more)} {'more' if more > 0 else 'fewer'} rounds than planned")
     return tuple(dict.fromkeys(found)) or ("unknown",)

@@ -22,7 +22,7 @@ pub fn plan(
     play(group, assignor, changes).map_err(|(i, error)| at(error, i))
 }
 
-/// The same; an error comes with the place of the change that it is about.
+/// As `plan`; an error carries the index of its change.
 pub fn play(
     group: &GroupSpec,
     assignor: Assignor,

@@ -248,6 +248,8 @@ def test_l8_the_assignments_tell_whose_assignor_led() -> None:
     echoed = AssignmentData(_owned(0), b"\0\0\0\0", version=0)
     assert leader_library([none, None]) == "java"
     assert leader_library([empty, empty]) == "python"
+    cooperative = AssignmentData(_owned(0), b"", version=1)
+    assert leader_library([cooperative]) == "python"
     assert leader_library([empty, echoed]) == "librdkafka"
     assert leader_library([AssignmentData(_owned(0), None, version=0)]) == "librdkafka"
     assert leader_library([None]) is None

@@ -32,7 +32,7 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
-    """Plans that could be made; changes that do not fit their group are drawn again."""
+    """Plans that could be made; changes that both engines refuse alike are drawn again."""
     rng = random.Random(f"plans/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, kr.assignor_names(), _answer):
@@ -40,12 +40,23 @@ def drawn(plans: int, seed: int) -> Iterator[PLANS]:
         texts = draw_changes(rng, group)
         try:
             plan = kr.plan(group, None, texts)
-        except kr.GroupError:
+        except kr.GroupError as error:
+            _refused_too(group, texts, str(error))
             continue
         yield group, texts, plan
         made += 1
         if made == plans:
             return
+
+
+def _refused_too(group: kr.GroupSpec, texts: list[str], problem: str) -> None:
+    try:
+        kr.plan(group, None, texts, engine="reference")
+        found = "a plan"
+    except kr.GroupError as error:
+        found = str(error)
+    if found != problem:
+        raise AssertionError(f"{group.to_json()} {texts}: rust {problem}, reference {found}")
 
 
 def _answer(case: dict[str, Any]) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class NeverEnds(AssignorThrows):
 class NotAffected(GroupError):
     """A change names a topic, member, client or rack that this group does not have.
 
-    Where many groups are asked what one change would do to them, such a group is none of its
-    business; where one group is asked, the name is wrong.
+    Where many groups are asked what one change would do to them, the change does not apply to such
+    a group; where one group is asked, the name is wrong.
     """
 
 

@@ -197,6 +197,7 @@ class GroupSpec:
                     TopicPartition(*tp) for tp in assignment.get(member.member_id, ())
                 ),
                 generation_id=since,
+                user_data_generation_id=None,
             )
             for member in self.members
         )

@@ -84,7 +84,7 @@ impl Classes<'_, '_> {
     }
 }
 
-/// Without half of a surrogate pair: that cannot be written.
+/// A str without unpaired surrogates: those cannot be encoded.
 fn is_text(value: &Bound<'_, PyAny>) -> bool {
     let text = value.cast_exact::<PyString>();
     text.is_ok_and(|text| text.to_str().is_ok())

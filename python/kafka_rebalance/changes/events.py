@@ -1,4 +1,4 @@
-"""What a change is made of: events, each of which leads from one group to the next."""
+"""Events, of which every change is made: each leads from one group to the next."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -184,7 +184,7 @@ class BounceMembers:
                 )
             ]
         if members == 1:
-            # Between the two nobody is there to rebalance.
+            # The group is empty between leaving and return: no rebalance.
             return [back._replace(cause=f"{name} leaves and comes back")]
         gone = {member.member_id}
         leaves = Event(f"{name} leaves", lambda group, _: Edited(without(group, gone)))

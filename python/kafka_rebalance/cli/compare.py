@@ -9,6 +9,7 @@ from kafka_rebalance.changes import Change
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
+from kafka_rebalance.plans.plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed
 
 from .groups import Tally, add_arguments, answers
@@ -34,15 +35,15 @@ def run(args: argparse.Namespace) -> int:
     def make(group: GroupSpec, changes: Sequence[Change]) -> Comparison:
         return compare(group, changes, engine=args.engine)
 
-    for one, not_affected in answers(args, tally, make):
+    for one, not_affected, alone in answers(args, tally, make):
         if args.json:
             line = one.to_dict()
-            if found := _endless(one, args):
+            if alone and (found := _endless(one, args)):
                 line["never_ends"] = [each.to_dict() for each in found]
-            if args.group is not None:
-                times, assumptions = _times(one, args.changes)
+            if alone:
+                times, why = _times(one)
                 line["times"] = {name: each.to_dict() for name, each in times.items()}
-                line["times_assumed"] = assumptions
+                line["times_assumed" if times else "times_missing"] = why
             if not_affected:
                 line["not_affected"] = not_affected
             print(contract.dumps(line), flush=True)
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
     """Whether what the group runs, and what is recommended, can hang its leader."""
     names = dict.fromkeys([compared.group.assignor, compared.recommended])
-    each = (endless(compared.group, n, args.changes, engine=args.engine) for n in names if n)
+    each = (endless(compared.group, n, compared.changes, engine=args.engine) for n in names if n)
     return [found for found in each if found is not None]
 
 
@@ -70,7 +71,7 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plan import print_wrapped
 
     if len(compared) == 1:
-        print_comparison(compared[0], *_times(compared[0], args.changes))
+        print_comparison(compared[0], *_times(compared[0]))
         for found in _endless(compared[0], args):
             print_endless(found)
         if note := leader_note(compared[0].group):
@@ -83,8 +84,9 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         print("--group G shows one of them in detail.")
 
 
-def _times(one: Comparison, changes: Sequence[Change]) -> tuple[dict[str, Timed], str]:
+def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
     """Each assignor in seconds, and what they go by; none where it cannot be played, and why."""
+    changes = parse_changes(one.changes)
     times: dict[str, Timed] = {}
     names = [each.assignor for each in one.candidates if each.figures is not None]
     try:

@@ -128,12 +128,14 @@ def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
 class Tally:
     """How many groups there were, how many of them had errors, and what did not concern them.
 
-    `not_affected` counts, for each change that names what a group does not have, such groups, with
-    the problem of the first; `unaffected` are groups that none of the changes concerns.
+    `unreadable` are those among the bad ones that no change was asked of. `not_affected` counts the
+    groups that lack what a change names, by change, with the problem of the first; `unaffected` are
+    groups that none of the changes concerns.
     """
 
     groups: int = 0
     bad: int = 0
+    unreadable: int = 0
     unaffected: int = 0
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -157,7 +159,7 @@ class Tally:
         if self.bad:
             problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
-        if self.unaffected and self.unaffected + self.bad == self.groups:
+        if self.unaffected and self.unaffected + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
             print(f"kafka-rebalance: no group is affected: {problem}", file=sys.stderr)
             return 3
@@ -165,10 +167,14 @@ class Tally:
 
 
 class Answered(NamedTuple, Generic[Answer]):
-    """An answer, and the changes that do not concern the group, with the reason."""
+    """An answer, and the changes that do not concern the group, with the reason.
+
+    `alone` where no other group is asked: then there is more to say of it.
+    """
 
     answer: Answer
     not_affected: list[str]
+    alone: bool
 
 
 def answers(
@@ -185,6 +191,7 @@ def answers(
     first = list(islice(groups, 2))
     for group in chain(first, groups):
         tally.groups += 1
+        tally.unreadable += isinstance(group, BadGroup)
         found = _answer(group, args, work, alone=len(first) < 2)
         if isinstance(found, BadGroup):
             tally.bad += 1
@@ -200,7 +207,7 @@ def answers(
         answer, left_out = found
         tally.leave_out(left_out, all_of_them=answer is None)
         if answer is not None:
-            yield Answered(answer, left_out)
+            yield Answered(answer, left_out, len(first) < 2)
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)
@@ -215,15 +222,22 @@ def _answer(
 ) -> tuple[Answer | None, list[str]] | BadGroup:
     if isinstance(group, BadGroup):
         return group
+
+    def played(changes: Sequence[Change]) -> Answer | BadGroup:
+        try:
+            return work(group, changes)
+        except NeverEnds as error:
+            assignor = vars(args).get("assignor")
+            found = endless(group, assignor, changes, engine=args.engine)
+            return BadGroup(group.group_id, str(error), found)
+
     try:
-        if alone:
-            return work(group, args.changes), []
-        return as_far_as_affected(lambda changes: work(group, changes), args.changes)
-    except NeverEnds as error:
-        found = endless(group, vars(args).get("assignor"), args.changes, engine=args.engine)
-        return BadGroup(group.group_id, told(error, args.changes), found)
+        answer, left_out = (
+            (played(args.changes), []) if alone else as_far_as_affected(played, args.changes)
+        )
     except GroupError as error:
         return BadGroup(group.group_id, told(error, args.changes))
+    return answer if isinstance(answer, BadGroup) else (answer, left_out)
 
 
 def told(error: GroupError, changes: Sequence[object]) -> str:

@@ -69,17 +69,17 @@ def run(args: argparse.Namespace) -> int:
     def make(group: GroupSpec, changes: Sequence[Change]) -> RebalancePlan:
         return plan(group, args.assignor, changes, engine=args.engine)
 
-    for planned, not_affected in answers(args, tally, make):
+    for planned, not_affected, one in answers(args, tally, make):
         if alone and first is not None:
             args.parser.error("--explain and --output need one group: name it with --group")
         first = first or planned
         if args.json and not alone:
-            print(contract.dumps(_json(planned, args, not_affected)), flush=True)
+            print(contract.dumps(_json(planned, args, not_affected, alone=one)), flush=True)
         elif not alone:
             rows.append((planned.group.group_id, planned.assignor, planned.figures()))
             leaders.append(planned.group.leader_library)
     if first is not None and alone and args.json:
-        print(contract.dumps(_json(first, args, [])))
+        print(contract.dumps(_json(first, args, [], alone=True)))
     elif first is not None and (alone or len(rows) == 1):
         _show(first, args)
     elif rows:
@@ -96,10 +96,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _json(
-    planned: RebalancePlan, args: argparse.Namespace, not_affected: list[str]
+    planned: RebalancePlan, args: argparse.Namespace, not_affected: list[str], *, alone: bool
 ) -> dict[str, Any]:
     answer = planned.to_dict()
-    if (found := _endless(planned)) is not None:
+    if alone and (found := _endless(planned)) is not None:
         answer["never_ends"] = found.to_dict()
     if not_affected:
         answer["not_affected"] = not_affected

@@ -109,7 +109,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
 
 def _consumer(called: Mapping[str, Any]) -> Any:
-    """The consumer's coordinator: its own method calls, or that of one rebalance."""
+    """The consumer's coordinator: the caller itself, or the owner of the rebalance that calls."""
     caller = called.get("self")
     return getattr(caller, "_coordinator", caller)
 

@@ -1,4 +1,4 @@
-"""What a client's coordinator knows and does not hand to its assignors, read from the call itself.
+"""Reads from the call itself what a client's coordinator does not hand to its assignors.
 
 Neither client passes its consumer to an assignor, and aiokafka passes neither the generation nor
 the members' own bytes. The coordinator calls every method of an assignor directly, so that all of

@@ -11,7 +11,7 @@ from .legal import legal
 
 
 class Cluster(Protocol):
-    """What both clients' ClusterMetadata has in common."""
+    """The methods that both clients' ClusterMetadata have."""
 
     def partitions_for_topic(self, topic: str) -> set[int] | None: ...
 

@@ -27,7 +27,7 @@ def offset_fetch(state: State, event: Received, request: OffsetFetch) -> None:
 def _fetched(
     group: Group | None, offsets: GroupOffsets, request: OffsetFetch
 ) -> OffsetFetchResponse:
-    # Offsets that a group without a record has left are nobody's; transactions on them are not.
+    # Committed offsets left behind by a removed group are ignored; its open transactions count.
     is_absent = group is None or group.is_(GroupState.DEAD)
     wanted = request.partitions
     if wanted is None:

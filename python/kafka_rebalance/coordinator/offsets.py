@@ -65,7 +65,7 @@ Change = Commit | Forget | Marker
 
 @dataclass(slots=True)
 class GroupOffsets:
-    """One group's. `pending` has the producers of which a value is left."""
+    """The offsets of one group. `pending`: producers with an offset that is not committed yet."""
 
     committed: dict[Partition, Stored] = field(default_factory=dict)
     pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)

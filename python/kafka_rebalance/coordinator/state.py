@@ -67,7 +67,7 @@ class Created(NamedTuple):
     before: frozenset[Value]
 
     def is_of(self, group_id: str, offsets: GroupOffsets) -> bool:
-        """Whether it is this group, and still without offsets of its own among `offsets`."""
+        """Whether this is still the group that was created, and it has no offsets of its own."""
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 

@@ -1,16 +1,19 @@
-"""One list of changes for many groups: what does not concern a group is left out for it.
+"""Applies one list of changes to many groups, and drops those that name what a group lacks.
 
 A change that names a topic, member, client or rack which a group does not have does nothing to that
 group (NotAffected); the others are played. Mirror: `plan_as_far_as_affected` in `src/batch.rs`.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kafka_rebalance.changes import Change
-from kafka_rebalance.errors import NotAffected
+from kafka_rebalance.errors import GroupError, NotAffected
 
 Answer = TypeVar("Answer")
+
+_PLACE = re.compile(r"changes\[(\d+)\]\Z")
 
 
 def as_far_as_affected(
@@ -18,14 +21,21 @@ def as_far_as_affected(
 ) -> tuple[Answer | None, list[str]]:
     """What `work` makes of the changes that concern a group, and a line for each of the others.
 
-    None where there were changes, and none of them concerns it.
+    None where there were changes, and none of them concerns the group. Errors: those of `work`; a
+    change is named by its place in `changes`.
     """
-    left = list(changes)
+    left = list(range(len(changes)))
     left_out: list[str] = []
     while left or not changes:
         try:
-            return work(tuple(left)), left_out
-        except NotAffected as error:
-            place = int(error.path.removeprefix("changes[").removesuffix("]"))
-            left_out.append(f"{left.pop(place)}: {error.problem}")
+            return work(tuple(changes[i] for i in left)), left_out
+        except GroupError as error:
+            place = _PLACE.match(error.path)
+            if place is None:
+                raise
+            change = left[int(place[1])]
+            if not isinstance(error, NotAffected):
+                raise GroupError(f"changes[{change}]", error.problem) from None
+            left.remove(change)
+            left_out.append(f"{changes[change]}: {error.problem}")
     return None, left_out

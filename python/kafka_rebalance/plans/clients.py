@@ -66,7 +66,7 @@ class Client:
         return f"partition_assignment_strategy=[{', '.join(_PLUG_INS[one] for one in assignors)}]"
 
     def needs(self, assignors: Sequence[str]) -> str | None:
-        """A line of Python that the setting goes by."""
+        """The import line that the setting needs, in Python."""
         if self in (JAVA, LIBRDKAFKA):
             return None
         module = self.name.replace("-", "_")

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import Engine, assignor_names
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names
 from kafka_rebalance.changes import Change, SwitchAssignor
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.model import GroupSpec
 
-from .clients import clients_of
+from .clients import Client, clients_of
 from .figures import Figures
 from .migration import Migration, migration
 from .plan import parse_changes, plan
@@ -108,18 +108,27 @@ def compare(
         reason = "every assignor fails, or never settles"
         return Comparison(group, texts, candidates, None, reason, engine)
     clients = clients_of(group)
-    possible = [one for one in ranked if all(one.assignor in each.assignors for each in clients)]
+    possible = [one for one in ranked if not _lacking(clients, one.assignor, group)]
     if not possible:
         names = " and ".join(client.name for client in clients)
         reason = f"{names} has none of these assignors that settles"
         return Comparison(group, texts, candidates, None, reason, engine)
     best = possible[0]
     reason = _reason(group, best, possible[1:])
+    if len(possible) == 1 < len(ranked):
+        reason = f"{best.assignor} is the only one that settles and that the clients have"
     if ranked[0] is not best:
-        lacking = [one.name for one in clients if ranked[0].assignor not in one.assignors]
+        lacking = _lacking(clients, ranked[0].assignor, group)
         reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
         reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
     return Comparison(group, texts, candidates, best.assignor, reason, engine)
+
+
+def _lacking(clients: Sequence[Client], assignor: str, group: GroupSpec) -> list[str]:
+    """The clients without this assignor; of a custom one nothing is known."""
+    if assignor == group.assignor or assignor not in BUILT_IN:
+        return []
+    return [client.name for client in clients if assignor not in client.assignors]
 
 
 def _candidate(

@@ -18,6 +18,7 @@ Differs  ids of members that do not exist yet are made up: another id may end wh
 """
 
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -31,11 +32,12 @@ from kafka_rebalance.changes import (
     SwitchAssignor,
 )
 from kafka_rebalance.changes.events import Edited, Event
+from kafka_rebalance.changes.kinds import renamed
 from kafka_rebalance.changes.made_up import Basis, MadeUp, prefix_of
 from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.model import GroupSpec, Member
 
-from .plan import parse_changes
+from .plan import at_change, parse_changes
 from .rounds import play
 
 MOST_PLAYS = 200
@@ -110,17 +112,18 @@ def endless(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> Endless | None:
-    """Plays what could hang the group's leader; None where neither now nor then anything could.
+    """Plays what could hang the group's leader.
 
-    `assignor` None takes the group's own. Errors: those of `plan`, but for NeverEnds.
+    None if no rebalance, present or planned, uses the general algorithm. `assignor` None takes the
+    group's own. Errors: those of `plan`, but for NeverEnds.
     """
     name = group.assignor if assignor is None else assignor
     parsed = parse_changes(changes)
     group = group.edited(assignor=name)
-    player = _Player(engine, most_plays, most_work)
+    player = _Player(engine, most_plays, most_work, MadeUp(group.group_id))
     # 1.
     as_it_is = player.play(group, [_AS_IT_IS]) if may_never_end(group) else _Ended(group)
-    asked = player.play_changes(group, parsed)
+    asked = player.play_asked(group, parsed)
     last = group if asked.hung else asked.group
     hung = as_it_is.hung or asked.hung
     if hung is None and not may_never_end(last):
@@ -133,7 +136,7 @@ def endless(
         if player.is_spent(last):
             break
         tried += 1
-        ended = player.play_changes(last, [change])
+        ended = player.play(last, change.events(last), deepcopy(player.ids))
         if ended.hung is not None:
             following.append(str(change))
             hung = hung or ended.hung
@@ -151,7 +154,8 @@ def endless(
 
 def may_never_end(group: GroupSpec) -> bool:
     """Whether Kafka's general algorithm assigns this group: the only one that may not end."""
-    lists = {frozenset(member.topics) for member in group.members}
+    # Kafka's test of equality counts entries: a topic listed twice makes another list.
+    lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
     return group.assignor in _MAY_NEVER_END and len(lists) > 1
 
 
@@ -174,22 +178,27 @@ class _Player:
     engine: Engine
     plays: int
     work: int
+    ids: MadeUp
 
     def is_spent(self, group: GroupSpec) -> bool:
         """Whether another group of this size is too much."""
         return self.plays < 1 or self.work < _work(group)
 
-    def play_changes(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
-        """Each change after the one before it has settled."""
+    def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
+        """Each change after the one before it has settled, with the ids that a plan makes up."""
         ended = _Ended(group)
-        for change in changes:
-            ended = self.play(ended.group, change.events(ended.group))
+        for i, change in enumerate(changes):
+            try:
+                events = renamed(change, self.ids).events(ended.group)
+            except GroupError as error:
+                raise at_change(error, i) from None
+            ended = self.play(ended.group, events, self.ids)
             if ended.hung or ended.throws:
                 break
         return ended
 
-    def play(self, group: GroupSpec, events: Iterable[Event]) -> _Ended:
-        ids = MadeUp(group.group_id)
+    def play(self, group: GroupSpec, events: Iterable[Event], ids: MadeUp | None = None) -> _Ended:
+        ids = MadeUp(group.group_id) if ids is None else ids
         for event in events:
             edited = event.edit(group, ids)
             group = edited.group

@@ -223,7 +223,7 @@ def replay(
                 steps.append(_step_of(event, state, ids, origins, engine))
                 state, origins = steps[-1].after, steps[-1].origins
         except GroupError as error:
-            raise _at(error, i) from None
+            raise at_change(error, i) from None
     # 3.
     possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
     return RebalancePlan(
@@ -270,6 +270,7 @@ def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
                 member,
                 owned_partitions=() if then is None else then.owned_partitions,
                 generation_id=None if then is None else then.generation_id,
+                user_data_generation_id=None if then is None else then.user_data_generation_id,
             )
         )
     return last.after.edited(members=tuple(members))
@@ -283,10 +284,10 @@ def _change(change: Change | str, i: int) -> Change:
     try:
         return change_from_text(change)
     except GroupError as error:
-        raise _at(error, i) from None
+        raise at_change(error, i) from None
 
 
-def _at(error: GroupError, i: int) -> GroupError:
+def at_change(error: GroupError, i: int) -> GroupError:
     """An error of a change is named by its place in the list."""
     if error.path != "change":
         return error

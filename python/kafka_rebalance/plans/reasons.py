@@ -116,7 +116,7 @@ def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[facts.Claim]:
-    """The claims to one partition: of others, none has a part in it."""
+    """The claims to one partition; claims to other partitions do not influence it."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]
@@ -131,7 +131,7 @@ def _claims(claims: Claims, tp: TopicPartition) -> Iterator[facts.Claim]:
 
 
 class _WatchedConstrained(constrained.Build):
-    """The constrained algorithm, which tells to whom it gives one partition."""
+    """The constrained algorithm; it records to whom it assigns the watched partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
         super().__init__(name, claims, racks)

@@ -60,7 +60,7 @@ def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[B
 
 
 def one_bounce(group: GroupSpec, both: Names, new: str, engine: Engine) -> Bounce:
-    """The same from members that list both already, as Kafka's default does."""
+    """The second bounce alone, of members whose list has both already, as Kafka's default does."""
     (only,) = _bounces(group, both, ((new,),), engine)
     return only
 
@@ -147,4 +147,6 @@ class _Moment:
         remembers = self.served.get(member.member_id) == self.selected
         if remembers and protocol_of(self.selected) is RebalanceProtocol.EAGER:
             return member
-        return replace(member, owned_partitions=(), generation_id=None)
+        return replace(
+            member, owned_partitions=(), generation_id=None, user_data_generation_id=None
+        )

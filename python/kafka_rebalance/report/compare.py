@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.plans import Bounce, Candidate, Comparison, Migration, Recipe
+from kafka_rebalance.plans.rounds import protocol_of
 from kafka_rebalance.simulator import Spread
 from kafka_rebalance.simulator.timing import Timed
 
@@ -39,6 +40,8 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
             "unread: partition-seconds without a reader; settles: seconds. Simulated, as by "
             f"simulate --from: {assumed}."
         )
+    elif assumed:
+        print_wrapped(f"Not in seconds: {assumed}.")
     waiting = max((one.figures.waiting for one in comparison.candidates if one.figures), default=0)
     if waiting:
         print_wrapped(
@@ -57,9 +60,16 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
     print()
 
 
+_LENGTHS = (
+    " Rounds differ in length: an eager one stops everybody, but not for long; a partition that "
+    "moves under a cooperative one waits for the second round."
+)
+
+
 def _print_clock(comparison: Comparison, times: Times) -> None:
     """Where the clock prefers another one than rounds do, both verdicts are told."""
-    mine = times.get(comparison.recommended or "")
+    recommended = comparison.recommended or ""
+    mine = times.get(recommended)
     if mine is None or mine.unread.median is None:
         return
     known = {
@@ -69,9 +79,8 @@ def _print_clock(comparison: Comparison, times: Times) -> None:
     if known[name] < mine.unread.median:
         print_wrapped(
             f"By the clock it is {name}: {_seconds(known[name])} partition-seconds unread to "
-            f"{comparison.recommended}'s {_seconds(mine.unread.median)}. Rounds differ in length: "
-            "an eager one stops everybody, but not for long; a partition that moves under a "
-            "cooperative one waits for the second round."
+            f"{comparison.recommended}'s {_seconds(mine.unread.median)}."
+            + (_LENGTHS if len({protocol_of(one) for one in (name, recommended)}) > 1 else "")
         )
 
 

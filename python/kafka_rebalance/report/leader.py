@@ -18,7 +18,7 @@ _OTHERS = {
 
 
 def leader_note(group: GroupSpec) -> str | None:
-    """For a group that another library's assignor led last; None where nothing is to be said."""
+    """A warning for a group that another library's assignor led last; None for any other group."""
     library = group.leader_library
     if library in (None, "java"):
         return None

@@ -25,7 +25,7 @@ class Cluster:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
         self._plans = scenario.topics
         self._holds = holds
-        # Nobody is missed where nobody wants to read.
+        # Only topics with a subscriber count as unread.
         self._wanted = {
             name for name in scenario.topics if any(one.wants(name) for one in scenario.members)
         }

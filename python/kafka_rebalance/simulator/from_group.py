@@ -140,7 +140,7 @@ class _Maker:
         )
 
     def _config(self, member: Member, instance_id: str | None) -> ConsumerConfig:
-        rack = member.rack_id or ""
+        rack = member.rack or ""
         return replace(self.config, group_instance_id=instance_id, client_rack=rack)
 
     # Changes --------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ class _Maker:
         )
 
     def _subscribed(self, plan: MemberPlan) -> MemberPlan:
-        """With topics that come later a member subscribes to a pattern, as `add-topics` has it."""
+        """A member subscribes by pattern when topics are created later, as `add-topics` has it."""
         if not self.created:
             return plan
         names = dict.fromkeys([*plan.topics, *self.created])

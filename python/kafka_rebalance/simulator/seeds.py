@@ -118,10 +118,10 @@ def simulate_seeds(
 
 
 def shifted(scenario: Scenario) -> Scenario:
-    """The same, with everything up to a heartbeat's interval later, as its seed draws.
+    """The scenario with every event up to a heartbeat's interval later, as its seed draws.
 
-    Later by equally long is what belongs together: all that happens to one member, and what follows
-    something else within that interval. What belongs to the group's start stays where it is.
+    Events that belong together are shifted by the same delay: all events of one member, and events
+    that follow another one within that interval. Events of the group's start stay where they are.
     """
     interval = max(one.config.heartbeat_interval_ms for one in scenario.members)
     start_up = min(one.start_ms for one in scenario.members) + START_UP_MS

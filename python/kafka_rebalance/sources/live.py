@@ -321,15 +321,15 @@ def _given(described: Any, at: str) -> wire.AssignmentData | None:
 def leader_library(given: Iterable[wire.AssignmentData | None]) -> str | None:
     """Whose assignor wrote the assignments; None where nobody was given anything.
 
-    Java writes the newest version and no user data. Version 0 is written by librdkafka, which
-    returns each member's own user data, and by kafka-python and aiokafka, which write empty ones.
+    Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
+    and user data without a byte; librdkafka writes version 0 and each member's own user data.
     """
     written = [one for one in given if one is not None]
     if not written:
         return None
-    if any(one.version > 0 for one in written):
-        return "java"
-    return "python" if all(one.user_data == b"" for one in written) else "librdkafka"
+    if all(one.user_data == b"" for one in written):
+        return "python"
+    return "java" if any(one.version > 0 for one in written) else "librdkafka"
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:

@@ -29,7 +29,7 @@ pub struct Claims<'g, 'a> {
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// As long as nothing is, nothing.
+    /// Empty until the first partition is multiply owned.
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
@@ -110,7 +110,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Whether anything is, and then whether this is.
+    /// Whether this partition is multiply owned.
     pub fn is_multiply_owned(&self, id: PartitionId) -> bool {
         self.any_multiply_owned() && self.multiply_owned[id as usize]
     }

@@ -1,0 +1,123 @@
+"""Changes asked of many groups: each group answers for those that concern it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.cli import main
+from kafka_rebalance.data import captured_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _group(group_id: str, *topics: str, assignor: str = "range") -> kr.GroupSpec:
+    """Two members, of which the second reads one topic less where there are two."""
+    members = (kr.Member("m0", topics), kr.Member("m1", topics[:1]))
+    return kr.GroupSpec(group_id, tuple(kr.Topic(t, 4) for t in topics), members, assignor)
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(command: str, groups: list[kr.GroupSpec], *options: str) -> tuple[int, str, str]:
+        file = tmp_path / "groups.jsonl"
+        file.write_text("".join(f"{g.to_json()}\n" for g in groups), encoding="utf-8")
+        code = main([command, str(file), *options])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_an_error_is_of_the_change_that_was_asked_for(run: Any) -> None:
+    """g1 lacks b, and its a cannot shrink: the error has to name a's change."""
+    groups = [_group("g1", "a"), _group("g2", "a", "b")]
+    code, _, told = run("plan", groups, "--partitions", "b=8", "--partitions", "a=2")
+    assert code == 3
+    assert 'g1: partitions a=2: "a" has 4 partitions already' in told
+
+
+def test_groups_that_refuse_a_change_are_affected(run: Any) -> None:
+    groups = [_group("g1", "a"), _group("g2", "b")]
+    code, _, told = run("plan", groups, "--partitions", "a=2")
+    assert code == 3
+    assert "no group is affected" not in told
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_sticky_groups_answer_for_what_concerns_them(run: Any, command: str) -> None:
+    """The detector of endless rebalances is asked of the same changes as the plan."""
+    groups = [_group(f"g{n}", "a", "c", assignor="sticky") for n in range(2)]
+    changes = ("--partitions", "b=8", "--partitions", "a=9")
+    code, out, _ = run(command, groups, "--json", *changes)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [line["changes"] for line in lines] == [["partitions a=9"]] * 2
+    assert all("there is no topic" in line["not_affected"][0] for line in lines)
+
+
+def test_members_that_a_plan_makes_up_are_known_to_the_detector() -> None:
+    group = _group("g", "a", "c", assignor="sticky")
+    new = kr.plan(group, None, ["add-members=2"]).made_up[1]
+    changes = ["add-members=2", f"remove-member={new}"]
+    assert kr.plan(group, None, changes).settled
+    found = kr.endless(group, None, changes)
+    assert found is not None
+    assert not found.hangs
+    with pytest.raises(kr.GroupError, match=r"^changes\[1\]: "):
+        kr.endless(group, None, ["add-members=2", "remove-member=nobody"])
+
+
+def test_seconds_or_why_there_are_none(run: Any) -> None:
+    group = _group("g", "a", "c")
+    code, out, _ = run("compare", [group], "--resubscribe", "m0:a")
+    assert code == 0
+    assert "Not in seconds: " in out
+    code, out, _ = run("compare", [group], "--json", "--add-members", "1")
+    assert json.loads(out)["times"]
+    code, out, _ = run("compare", [group], "--json", "--resubscribe", "m0:a")
+    assert json.loads(out)["times"] == {}
+    assert "cannot play it" in json.loads(out)["times_missing"]
+
+
+def test_a_custom_assignor_is_not_held_against_the_clients() -> None:
+    """A group of Java members that runs `mine`: its clients have it, whatever they are."""
+
+    class Mine(kr.Range):
+        name = "mine"
+
+        def assign(self, group: kr.GroupSpec) -> kr.Assignment:
+            return kr.assign(group, "range")
+
+    kr.register(Mine())
+    try:
+        members = tuple(kr.Member(f"m{n}", ("t",), client_id=f"consumer-g-{n}") for n in range(2))
+        group = kr.GroupSpec("g", (kr.Topic("t", 4),), members, "mine")
+        assert kr.compare(group, assignors=["mine"]).recommended == "mine"
+    finally:
+        kr.unregister("mine")
+
+
+def test_owning_forgets_what_was_sent_before() -> None:
+    member = kr.Member(
+        "m",
+        ("t",),
+        owned_partitions=(kr.TopicPartition("t", 0),),
+        generation_id=3,
+        subscription_version=3,
+        user_data_generation_id=7,
+    )
+    group = kr.GroupSpec("g", (kr.Topic("t", 1),), (member,), "sticky")
+    owning = group.owning({"m": [("t", 0)]}, generation_id=4)
+    assert owning.members[0].user_data_generation_id is None
+
+
+def test_the_readmes_changes_are_of_the_sample(run: Any) -> None:
+    groups = [kr.GroupSpec.from_json(line) for line in captured_lines() if "error" not in line]
+    code, out, _ = run("plan", groups, "--partitions", "orders=48")
+    assert code == 0
+    assert "Not affected by partitions orders=48: " in out

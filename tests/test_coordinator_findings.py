@@ -223,6 +223,20 @@ def test_c4_those_offsets_are_nobodys_until_the_group_is_in_the_log(played: Play
     assert (before["off"], after["off"]) == (-1, 1)
 
 
+def test_c4_nor_are_they_where_one_of_them_is_deleted_meanwhile(played: Played) -> None:
+    *_, fetched = played(
+        {"op": "commit", **T, "off": 1},
+        {"op": "commit", **U, "off": 2},
+        TOMBSTONE_OF_S,
+        {"op": "reload"},
+        {"op": "hold"},
+        {"op": "topic_deleted", "topic": "u"},
+        {"op": "commit", **U, "off": 3},
+        {"op": "fetch", **T},
+    )
+    assert fetched["off"] == -1
+
+
 # C5: empty group ids
 
 

@@ -44,3 +44,22 @@ def test_a_coordinator_that_lies_is_found() -> None:
     with CoordinatorOracle() as oracle:
         assert Pair(oracle, Liar).differ(commands) is not None
         assert Pair(oracle).differ(commands) is None
+
+
+class Forgetful:
+    """Our driver, but no group is there."""
+
+    def __init__(self, driver: Coordinator) -> None:
+        self._driver = driver
+
+    def command(self, command: Command) -> Command:
+        answer = self._driver.command(command)
+        absent = {"state": "ABSENT:GROUP_ID_NOT_FOUND", "timers": {}}
+        return answer | {"state": absent} if command["op"] == "state" else answer
+
+
+def test_a_group_that_is_missing_is_no_other_leader() -> None:
+    commands: list[Command] = [{"op": "init"}, {"op": "commit", "g": "g", "off": 1}]
+    with CoordinatorOracle() as oracle:
+        assert Pair(oracle, Forgetful).differ(commands) is not None
+        assert Pair(oracle).differ(commands) is None

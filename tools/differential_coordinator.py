@@ -5,7 +5,7 @@
 Every answer is compared: responses and their times, states, generations, members, timers, records
 and their bytes. Kafka draws the ids of members and ours are the same, so that bytes can be
 compared; a run names an id by the command that brought it, and can be played again. What is
-arbitrary in Kafka, or wrong there and better here, is accepted in `Accepted` and nowhere else, and
+arbitrary in Kafka, or wrong there and better here, is accepted in `accepted_differences` only, and
 counted. A difference is shrunk to the commands that it takes.
 Exit codes: 0 equal, 1 different, 2 not run.
 """
@@ -28,6 +28,7 @@ from uuid import UUID
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+from accepted_differences import Accepted, counts_what_never_is, leaders, refused  # noqa: E402
 from coordinator_oracle import CoordinatorOracle  # noqa: E402
 from generate_commands import GROUPS, Command, Commands, settings  # noqa: E402
 from kafka_rebalance.coordinator.driver import Driver  # noqa: E402
@@ -151,83 +152,6 @@ def _sorted(answer: Command) -> Command:
     return answer
 
 
-def _refused(answer: Command) -> Command:
-    """An answer whose refused joins say no more than that.
-
-    Kafka's have an empty protocol name or none; sent away as the coordinator moves, they have their
-    member id or not, by whether an append was under way when they came.
-    """
-    for event in answer.get("events", ()):
-        if event["ev"] == "join" and event["err"] != "NONE":
-            event["proto"] = event["proto"] or None
-            if event["err"] == "NOT_COORDINATOR":
-                event["member"] = ""
-    return answer
-
-
-class Accepted:
-    """What our coordinator does otherwise on purpose; everything else has to be equal.
-
-    1. A SyncGroup that waits when its member is removed is never answered by Kafka, and the client
-       finds out by its own timeout. We answer UNKNOWN_MEMBER_ID.
-    2. Such a one, and one that a newer SyncGroup of the member has replaced, Kafka answers after
-       all when the coordinator moves away while an append is under way. Ours is answered, or gone.
-    3. The join timer of a group whose first record failed goes on in Kafka: in the next group of
-       that name it counts a generation that never is. Ours does nothing then.
-    4. DeleteGroups first asks Kafka's share groups, which waits for appends that are under way;
-       ours deletes at once. Its answer is the same; runs end there.
-    """
-
-    def __init__(self) -> None:
-        self._settled: set[int] = set()
-        self.holding = False
-        self._newest: dict[tuple[str, str], int] = {}
-
-    def without(self, number: int, command: Command, ours: Command, theirs: Command) -> list[str]:
-        """Takes 1. and 2. out of the answers; the names of what was there."""
-        names = []
-        if command["op"] in ("hold", "release"):
-            self.holding = command["op"] == "hold"
-        if command["op"] == "sync":
-            whose = (command["g"], command["m"])
-            if whose in self._newest:
-                self._settled.add(self._newest[whose])
-            self._newest[whose] = number
-        there = {event["id"] for event in theirs.get("events", ()) if event["ev"] == "sync"}
-        for event in list(ours.get("events", ())):
-            if event["ev"] != "sync":
-                continue
-            self._settled.add(event["id"])
-            late = event["id"] not in {number, *there}
-            if late and event["err"] == "UNKNOWN_MEMBER_ID":
-                ours["events"].remove(event)
-                names.append("1. sync of a removed member answered")
-        here = {event["id"] for event in ours.get("events", ()) if event["ev"] == "sync"}
-        for event in list(theirs.get("events", ())):
-            sent_away = event["ev"] == "sync" and event["err"] == "NOT_COORDINATOR"
-            if sent_away and event["id"] in self._settled - here:
-                theirs["events"].remove(event)
-                names.append("2. sync of a removed member answered late")
-        return names
-
-
-def _counts_what_never_is(ours: list[Command], theirs: list[Command], answer: Command) -> bool:
-    """3. of `Accepted`: a join timer, and an Empty group of Kafka's is a generation further."""
-    timers = {event["key"] for event in answer.get("events", ()) if event["ev"] == "timer"}
-    return any(
-        f"join-{group}" in timers
-        and one["state"] == other["state"] == "Empty"
-        and other["gen"] == one["gen"] + 1
-        for group, one, other in zip(GROUPS, ours, theirs, strict=True)
-    )
-
-
-def _leaders(answer: Command, states: list[Command]) -> list[str]:
-    """Everywhere where a leader is named."""
-    named = [one.get("leader") for one in (*answer.get("events", ()), *states) if "leader" in one]
-    return sorted(str(one) for one in named)
-
-
 class Pair:
     """Both sides, in lock step; `wrap` puts something around our coordinator."""
 
@@ -286,15 +210,16 @@ class Pair:
         theirs, their_states = self.theirs.play(number, command)
         self.ids.seen(number, [theirs, their_states])
         ours, our_states = self.ours.play(number, command)
-        ours, theirs = _refused(ours), _refused(theirs)
+        ours, theirs = refused(ours), refused(theirs)
         self.met.update(self.accepted.without(number, command, ours, theirs))
-        if _counts_what_never_is(our_states, their_states, theirs):
+        if counts_what_never_is(our_states, their_states, theirs):
             self.met["3. a generation that never is"] += 1
             return None
-        if command["op"] == "delete_group" and self.accepted.holding and ours != theirs:
+        if command["op"] == "delete_group" and self.accepted.holding:
             self.met["4. groups deleted later"] += 1
             return None
-        if _leaders(ours, our_states) != _leaders(theirs, their_states):
+        here, there = leaders(ours, our_states), leaders(theirs, their_states)
+        if any(here[place] != there[place] for place in here.keys() & there.keys()):
             # Who leads after a leader's loss is the order of a hash map of random ids.
             self.met["another leader"] += 1
             return None

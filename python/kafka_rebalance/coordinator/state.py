@@ -61,7 +61,7 @@ Continuation = StoreAssignment | ReplaceStatic | Answer | None
 
 
 class Created(NamedTuple):
-    """A group that is not in the log yet, and the offsets that were there before it."""
+    """A group that is not in the log yet, and what offsets of its name were there before it."""
 
     group: Group
     before: frozenset[Value]
@@ -202,7 +202,9 @@ class State:
     def create(self, group_id: str) -> Group:
         """A new group, Empty; offsets may be left of another one of this name."""
         group = self.groups[group_id] = Group(group_id, self.now_ms)
-        self.created.append(Created(group, self.offsets.latest(group_id).contents()))
+        there = (self.offsets.durable(group_id), self.offsets.latest(group_id))
+        before = frozenset[Value]().union(*(offsets.contents() for offsets in there))
+        self.created.append(Created(group, before))
         return group
 
     def forget(self, group: Group) -> None:

@@ -1,5 +1,7 @@
 package oracle;
 
+import static oracle.Fields.*;
+
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
@@ -36,8 +38,6 @@ import org.apache.kafka.common.message.TxnOffsetCommitRequestData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.JoinGroupRequest;
-import org.apache.kafka.common.requests.RequestContext;
-import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.common.utils.internals.BufferSupplier;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
@@ -366,56 +366,5 @@ public final class CoordinatorOracle {
                 .put("st", member.sessionTimeout()).put("sub", show(member.subscription()))
                 .put("asg", show(member.assignment())));
         }
-    }
-
-    // Fields ----------------------------------------------------------------------------------------------------------
-
-    private static RequestContext context(ApiKeys api, JsonNode command, int version) {
-        return Broker.context(api, number(command, "v", version), text(command, "client", "c"));
-    }
-
-    private static String group(JsonNode command) {
-        return text(command, "g", "g");
-    }
-
-    private static String topic(JsonNode command) {
-        return text(command, "topic", "t");
-    }
-
-    private static TransactionResult result(JsonNode command) {
-        return command.get("commit").asBoolean() ? TransactionResult.COMMIT : TransactionResult.ABORT;
-    }
-
-    private static String text(JsonNode node, String field, String otherwise) {
-        JsonNode value = node.path(field);
-        return value.isMissingNode() || value.isNull() ? otherwise : value.asText();
-    }
-
-    private static int number(JsonNode node, String field, int otherwise) {
-        JsonNode value = node.path(field);
-        return value.isNumber() ? value.asInt() : otherwise;
-    }
-
-    private static byte[] bytes(String text) {
-        return text.startsWith("hex:") ? HexFormat.of().parseHex(text.substring(4)) : text.getBytes(StandardCharsets.UTF_8);
-    }
-
-    private static byte[] hex(JsonNode value) {
-        return value == null || value.isNull() ? null : HexFormat.of().parseHex(value.asText());
-    }
-
-    private static String show(byte[] data) {
-        for (byte one : data) {
-            if (one < 32 || one > 126) return "hex:" + HexFormat.of().formatHex(data);
-        }
-        return new String(data, StandardCharsets.US_ASCII);
-    }
-
-    private static Errors code(Throwable error) {
-        return Errors.forException(error);
-    }
-
-    private static String name(Errors error) {
-        return error.name();
     }
 }

@@ -38,7 +38,6 @@ def bad_lines() -> list[tuple[bytes, str]]:
         return json.dumps({**GOOD, **fields}).encode()
 
     topic = {"name": "t", "partitions": 1}
-    static = {"topics": [], "group_instance_id": "i"}
     return [
         (b"{nope", "line #: not JSON: "),
         (line(members=None), "members: missing"),
@@ -54,10 +53,6 @@ def bad_lines() -> list[tuple[bytes, str]]:
         (line(topics=[{**topic, "racks": []}]), "topics[0].racks: 0 entries for 1 partitions"),
         (line(topics=[topic, topic]), 'topics[1].name: "t" is already the name of topics[0]'),
         (line(members=[{"member_id": "a", "topics": []}] * 2), 'members[1].member_id: "a" is'),
-        (
-            line(members=[{"member_id": "a", **static}, {"member_id": "b", **static}]),
-            'members[1].group_instance_id: "i" is already that of members[0]',
-        ),
         (line(members=[]), "members: empty"),
         (line(assignor="nope"), 'assignor: "nope" is not known; known are range, roundrobin'),
         (b'{"group_id": NaN}', "line #: not JSON: "),

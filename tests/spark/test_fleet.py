@@ -35,7 +35,6 @@ def bad_lines() -> list[bytes]:
         return json.dumps({**GOOD, **fields}).encode()
 
     topic = {"name": "t", "partitions": 1}
-    static = {"topics": [], "group_instance_id": "i"}
     return [
         b"{nope",
         line(members=None),
@@ -48,7 +47,6 @@ def bad_lines() -> list[bytes]:
         line(topics=[{**topic, "racks": []}]),
         line(topics=[topic, topic]),
         line(members=[GOOD["members"][0]] * 2),
-        line(members=[{"member_id": "a", **static}, {"member_id": "b", **static}]),
         line(members=[]),
         line(assignor="nope"),
         b'{"group_id": NaN}',

@@ -23,6 +23,7 @@ __all__ = [
     "encode_assignment",
     "encode_sticky_user_data",
     "encode_subscription",
+    "has_its_types",
     "intern",
     "plan_batch",
 ]

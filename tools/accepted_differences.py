@@ -32,8 +32,9 @@ class Accepted:
 
     1. A SyncGroup that waits when its member is removed is never answered by Kafka, and the client
        finds out by its own timeout. We answer UNKNOWN_MEMBER_ID.
-    2. Such a one, and one that a newer SyncGroup of the member has replaced, Kafka answers after
-       all when the coordinator moves away while an append is under way. Ours is answered, or gone.
+    2. Such a one, and a JoinGroup or SyncGroup that a newer one of the member has replaced, Kafka
+       answers after all when the coordinator moves away while an append is under way. Ours is
+       answered, or gone.
     3. The join timer of a group whose first record failed goes on in Kafka: in the next group of
        that name it counts a generation that never is. Ours does nothing then.
     4. DeleteGroups first asks Kafka's share groups, which waits for appends that are under way;
@@ -46,33 +47,29 @@ class Accepted:
     def __init__(self) -> None:
         self._settled: set[int] = set()
         self.holding = False
-        self._newest: dict[tuple[str, str], int] = {}
 
     def without(self, number: int, command: Command, ours: Command, theirs: Command) -> list[str]:
         """Takes 1., 2., 5. and 6. out of the answers; the names of what was there."""
         names = [*self._listed_twice(theirs), *self._taken_back(number, command, ours, theirs)]
         if command["op"] in ("hold", "release"):
             self.holding = command["op"] == "hold"
-        if command["op"] == "sync":
-            whose = (command["g"], command["m"])
-            if whose in self._newest:
-                self._settled.add(self._newest[whose])
-            self._newest[whose] = number
-        there = {event["id"] for event in theirs.get("events", ()) if event["ev"] == "sync"}
+        there = {event["id"] for event in theirs.get("events", ()) if "id" in event}
         for event in list(ours.get("events", ())):
-            if event["ev"] != "sync":
+            if "id" not in event:
                 continue
             self._settled.add(event["id"])
-            late = event["id"] not in {number, *there}
+            if event["ev"] == "drop":  # Kafka's drops say nothing
+                ours["events"].remove(event)
+            late = event["ev"] == "sync" and event["id"] not in {number, *there}
             if late and event["err"] == "UNKNOWN_MEMBER_ID":
                 ours["events"].remove(event)
                 names.append("1. sync of a removed member answered")
-        here = {event["id"] for event in ours.get("events", ()) if event["ev"] == "sync"}
+        here = {event["id"] for event in ours.get("events", ()) if "id" in event}
         for event in list(theirs.get("events", ())):
-            sent_away = event["ev"] == "sync" and event["err"] == "NOT_COORDINATOR"
+            sent_away = "id" in event and event["err"] == "NOT_COORDINATOR"
             if sent_away and event["id"] in self._settled - here:
                 theirs["events"].remove(event)
-                names.append("2. sync of a removed member answered late")
+                names.append(f"2. {event['ev']} of a removed or replaced one answered late")
         return names
 
     def _listed_twice(self, theirs: Command) -> list[str]:

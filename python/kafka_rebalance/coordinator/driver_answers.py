@@ -12,7 +12,7 @@ from kafka_rebalance.wire.group_records import (
 )
 
 from .error_codes import ErrorCode
-from .events import Append, AppendFailed, Effect, Expired, LogRecord, Respond
+from .events import Append, AppendFailed, Drop, Effect, Expired, LogRecord, Respond
 from .messages import (
     DeleteGroupsResponse,
     DescribeGroupsResponse,
@@ -89,7 +89,7 @@ def _answer(response: Response) -> Json:
 
 
 def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
-    """What an effect is in the answer's list: joins, syncs, timers, records."""
+    """What an effect is in the answer's list: joins, syncs, drops, timers, records."""
     match effect:
         case Respond(request_id, JoinGroupResponse() as join):
             return [_join_event(at, request_id, join)]
@@ -97,6 +97,8 @@ def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
             event = {"ev": "sync", "id": request_id, "t": at, "err": str(sync.error_code)}
             said = {"ptype": sync.protocol_type, "proto": sync.protocol_name}
             return [event | said | {"asg": _text(sync.assignment)}]
+        case Drop(request_id):
+            return [{"ev": "drop", "id": request_id, "t": at}]
         case Expired(key):
             return [{"ev": "timer", "t": at, "key": str(key)}]
         case Append(_, records):

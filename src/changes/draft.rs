@@ -136,8 +136,37 @@ impl<'a> Draft<'a> {
         found.map(|t| t as TopicId)
     }
 
-    /// Replica racks of the partitions that come are unknown; where none were, none are said.
+    /// The racks that replicas of new partitions of a topic go round, and in how many each is; empty
+    /// where no rack is known.
+    fn new_racks(&self, topic: TopicId) -> (Vec<RackId>, usize) {
+        let distinct = |p: usize| {
+            let (from, to) = (self.replica_racks[p], self.replica_racks[p + 1]);
+            let mut racks = self.rack_ids[from as usize..to as usize].to_vec();
+            racks.sort_unstable();
+            racks.dedup();
+            racks
+        };
+        let of_topic = |topic: &DraftTopic| {
+            let start = topic.racks.unwrap_or(0) as usize;
+            let count = topic.racks.map_or(0, |_| topic.partitions as usize);
+            start..start + count
+        };
+        let topic = of_topic(&self.topics[topic as usize]);
+        let in_racks = topic.map(|p| distinct(p).len()).max().unwrap_or(0);
+        let declared = self.topics.iter().filter(|topic| topic.declared);
+        let mut every: Vec<RackId> = declared.flat_map(of_topic).flat_map(distinct).collect();
+        // A rack that members are in is one of the cluster's, too.
+        every.extend(self.members.iter().filter_map(|member| member.rack));
+        every.sort_unstable();
+        every.dedup();
+        every.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
+        (every, in_racks)
+    }
+
+    /// Where racks of replicas are known, new partitions are where Kafka could place them, as in
+    /// `changes/topics.py`; where none are, none are said.
     pub fn grow(&mut self, topic: TopicId, partitions: u32) {
+        let (every, in_racks) = self.new_racks(topic);
         let topic = &mut self.topics[topic as usize];
         if let Some(start) = topic.racks {
             let first = self.replica_racks.len() as u32 - 1;
@@ -146,7 +175,9 @@ impl<'a> Draft<'a> {
                 self.rack_ids.extend_from_within(from as usize..to as usize);
                 self.replica_racks.push(self.rack_ids.len() as u32);
             }
-            for _ in topic.partitions..partitions {
+            for partition in topic.partitions as usize..partitions as usize {
+                let round = (0..in_racks).map(|k| every[(partition + k) % every.len()]);
+                self.rack_ids.extend(round);
                 self.replica_racks.push(self.rack_ids.len() as u32);
             }
             topic.racks = Some(first);

@@ -71,6 +71,7 @@ class MadeUp:
         self._count = 0
         self._instead_of = iter(instead_of)
         self.made: list[Newcomer] = []
+        self.places_guessed = False
         self.aliases: dict[str, str] = {}
         self.client_aliases: dict[str, str] = {}
 
@@ -92,6 +93,17 @@ class MadeUp:
             names = self.aliases if is_static else self.client_aliases
             names[drawn_first.name] = name
         return made
+
+    def placement(self, racks: Sequence[str]) -> list[str]:
+        """The racks in the order in which new replicas go round them: a guess, so drawn.
+
+        The plan's own draw takes them as they are, by name.
+        """
+        self.places_guessed = True
+        if self._draw == 0:
+            return list(racks)
+        seed = f"{self._group_id}/{self._draw}/{self._count}/racks"
+        return sorted(racks, key=lambda rack: uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{rack}").int)
 
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()

@@ -10,7 +10,11 @@ from .made_up import MadeUp
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
-    """A topic grows to `partitions` in all; where replicas are known, those of new ones are not."""
+    """A topic grows to `partitions` in all.
+
+    Where racks of replicas are known, those of the new ones are where Kafka could place them: each
+    partition in as many racks as the others of its topic, round the racks that there are.
+    """
 
     topic: str
     partitions: int
@@ -26,15 +30,41 @@ class AddPartitions:
                 "give the number that it shall have in all, Kafka never takes any away"
             )
         guard(group, self.partitions - topic.partitions)
-        unknown = ((),) * (self.partitions - topic.partitions)
-        racks = None if topic.racks is None else topic.racks + unknown
-        grown = replace(topic, partitions=self.partitions, racks=racks)
 
-        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+        def edit(group: GroupSpec, ids: MadeUp) -> Edited:
+            racks = None
+            if topic.racks is not None:
+                racks = topic.racks + _new_racks(group, topic, self.partitions, ids)
+            grown = replace(topic, partitions=self.partitions, racks=racks)
             topics = tuple(grown if t.name == self.topic else t for t in group.topics)
             return Edited(group.edited(topics=topics))
 
         return [Event(str(self), edit)]
+
+
+def _new_racks(
+    group: GroupSpec, topic: Topic, partitions: int, ids: MadeUp
+) -> tuple[tuple[str | None, ...], ...]:
+    """Racks of the replicas of the partitions that a topic grows by.
+
+    Source   StripedReplicaPlacer (Kafka 4.4.0): replicas go round the racks, from a random one on.
+    """
+    in_racks = max((len(_known(racks)) for racks in topic.racks or ()), default=0)
+    # A rack that members are in is one of the cluster's, too.
+    there = {member.rack for member in group.members if member.rack is not None}
+    for one in group.topics:
+        there.update(*(_known(racks) for racks in one.racks or ()))
+    every = sorted(there)
+    if 0 < in_racks < len(every):
+        every = ids.placement(every)
+    return tuple(
+        tuple(every[(partition + k) % len(every)] for k in range(in_racks))
+        for partition in range(topic.partitions, partitions)
+    )
+
+
+def _known(racks: tuple[str | None, ...]) -> set[str]:
+    return {rack for rack in racks if rack is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def _json(
         answer["never_ends"] = found.to_dict()
     if not_affected:
         answer["not_affected"] = not_affected
-    if args.samples and planned.made_up:
+    if args.samples and planned.has_guesses:
         answer["samples"] = sample(planned, args.samples).to_dict()
     if args.explain is not None:
         answer["explanation"] = explain(planned, partition_from_text(args.explain))
@@ -122,7 +122,7 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
         from kafka_rebalance.report.plan import print_plan, print_wrapped
 
         draws = enough_draws(planned) if args.samples is None else args.samples
-        samples = sample(planned, draws) if draws and planned.made_up else None
+        samples = sample(planned, draws) if draws and planned.has_guesses else None
         print_plan(planned, samples, everything=args.all)
         print_endless(_endless(planned))
         if note := leader_note(planned.group):

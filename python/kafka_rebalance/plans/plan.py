@@ -71,6 +71,7 @@ class RebalancePlan:
 
     `possible` is what could have been reached from the beginning. `newcomers` are the members that
     do not exist yet: their real ids will differ, and ids break ties (see `samples.py`).
+    `places_guessed` where the racks of new partitions' replicas are a guess, too.
     """
 
     group: GroupSpec
@@ -80,6 +81,12 @@ class RebalancePlan:
     possible: Possible
     newcomers: tuple[Newcomer, ...]
     engine: Engine
+    places_guessed: bool = False
+
+    @property
+    def has_guesses(self) -> bool:
+        """Whether the plan goes by what nobody knows yet: `sample` plays it with other guesses."""
+        return bool(self.newcomers) or self.places_guessed
 
     @property
     def made_up(self) -> tuple[str, ...]:
@@ -234,6 +241,7 @@ def replay(
         possible,
         tuple(ids.made),
         engine,
+        ids.places_guessed,
     )
 
 

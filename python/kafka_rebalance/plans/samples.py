@@ -32,7 +32,8 @@ class Samples:
 
     `ends[tp]` counts with whom: a member id of the group as it is, or NEW; `planned[tp]` is where
     the plan itself has it, which no draw counts. `moves` are all moves of each draw. `varied` says
-    whether names before the UUID were drawn, too.
+    whether names before the UUID were drawn, too; `has_newcomers` whether any id was, and
+    `places_guessed` whether the racks of new partitions' replicas were.
     """
 
     draws: int
@@ -41,6 +42,8 @@ class Samples:
     moved: dict[TopicPartition, int]
     ends: dict[TopicPartition, Counter[str]]
     moves: tuple[int, ...]
+    has_newcomers: bool = True
+    places_guessed: bool = False
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
@@ -53,7 +56,15 @@ class Samples:
         depends = self.depends
         return {
             "draws": self.draws,
-            "varied": ["uuid", "name"] if self.varied else ["uuid"],
+            "varied": [
+                what
+                for what, is_drawn in (
+                    ("uuid", self.has_newcomers),
+                    ("name", self.varied),
+                    ("racks", self.places_guessed),
+                )
+                if is_drawn
+            ],
             "moves": list(self.moves),
             "partitions": [
                 {
@@ -70,7 +81,9 @@ class Samples:
 
 
 def enough_draws(plan: RebalancePlan) -> int:
-    """As many as a guessed name has places among the members, from 8 up to 32."""
+    """As many as a guessed name has places among the members, from 8 up to 32; 32 for racks."""
+    if plan.places_guessed:
+        return MOST_DRAWS
     if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):
         return FEWEST_DRAWS
     return max(FEWEST_DRAWS, min(MOST_DRAWS, len(plan.group.members) + 1))
@@ -100,6 +113,8 @@ def sample(plan: RebalancePlan, draws: int) -> Samples:
         {tp: moved[tp] for tp in ends},
         ends,
         tuple(moves),
+        bool(plan.newcomers),
+        plan.places_guessed,
     )
 
 

@@ -209,22 +209,30 @@ def keep_theirs(members: int) -> str:
 
 
 def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, str]) -> None:
-    if not plan.newcomers:
-        return
-    made = len(plan.newcomers)
-    others = "another" if made == 1 else "others"
-    print(f"* {counted(made, 'id')} made up: the broker will choose {others}, and ids break ties.")
+    if plan.newcomers:
+        made = len(plan.newcomers)
+        others = "another" if made == 1 else "others"
+        ids = counted(made, "id")
+        print(f"* {ids} made up: the broker will choose {others}, and ids break ties.")
+    if plan.places_guessed:
+        print_wrapped(
+            "In which racks the brokers will place the new partitions' replicas is a guess.", "  "
+        )
     for line in _assumed(plan):
         print_wrapped(line, "  ")
     if samples is None or not samples.draws:
         return
     moved = sorted(samples.moved.values())
     depends = samples.depends
-    varied = "the names in front and the UUIDs" if samples.varied else "the UUIDs"
+    drawn = ["the new replicas' racks"] if samples.places_guessed else []
+    if samples.has_newcomers:
+        drawn.append("the names in front and the UUIDs" if samples.varied else "the UUIDs")
+    varied = " and ".join(drawn)
     if not depends:
+        alike = " (new members are alike)" if samples.has_newcomers else ""
         print_wrapped(
             f"In {counted(samples.draws, 'draw')} of {varied} every partition ends in the same "
-            "place (new members are alike).",
+            f"place{alike}.",
             "  ",
         )
         return

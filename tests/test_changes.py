@@ -141,7 +141,7 @@ def test_removals() -> None:
 
 def test_topics_and_subscriptions() -> None:
     assert after("partitions orders=5").topics[0] == Topic(
-        "orders", 5, (("a",), ("b",), ("a", None), (), ())
+        "orders", 5, (("a",), ("b",), ("a", None), ("b",), ("a",))
     )
     grown = after("add-topics audit=3")
     assert grown.topics[2] == Topic("audit", 3)

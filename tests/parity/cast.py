@@ -53,10 +53,6 @@ def subscription(topics: Iterable[str]) -> str:
     return "hex:" + (b"\0\0" + len(names).to_bytes(4, "big") + array + b"\xff" * 4).hex()
 
 
-TXN_OFFSET_COMMIT_VERSION = 3
-"""As a producer's first way of transactions sends it, which brokers keep."""
-
-
 def sync_version(command: Command) -> int:
     """Version 5 has protocol type and name; before it there is no way to send them."""
     return 5 if "pt" in command or "pn" in command else 4

@@ -9,7 +9,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from .cast import TXN_OFFSET_COMMIT_VERSION
 from .scenarios import CONFIG
 
 if TYPE_CHECKING:
@@ -44,9 +43,6 @@ class DriverPlayer:
             waited = self.tell({"op": "advance", "ms": command["ms"]})
             swept = self.tell({"op": "cleanup"})
             return {**swept, "events": waited["events"] + swept["events"]}
-        if command["op"] == "txncommit":
-            # A driver takes the newest where none is named.
-            command = {"v": TXN_OFFSET_COMMIT_VERSION} | command
         assert self._process.stdin
         assert self._process.stdout
         timer = threading.Timer(ANSWER_TIMEOUT_S, self._process.kill)

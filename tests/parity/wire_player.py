@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from . import cluster
-from .cast import TXN_OFFSET_COMMIT_VERSION, sync_version
+from .cast import sync_version
 from .cluster import described, must, until_ready
 from .scenarios import SWEEP_MS
 from .wire import Connection, WireError, readable
@@ -218,7 +218,7 @@ class WirePlayer:
             until_ready(partial(self._ask_home, "add_offsets_to_txn", 3, **transaction))
             self._in_transaction.add((number, group))
         answer = self._ask(
-            "txn_offset_commit", TXN_OFFSET_COMMIT_VERSION, **transaction,
+            "txn_offset_commit", 3, **transaction,
             generation_id=command["gen"],
             member_id=command["m"],
             group_instance_id=command.get("inst"),

@@ -325,6 +325,11 @@ def test_c8_a_transaction_of_an_absent_group_is_refused_by_version(
     assert answer["err"] == code
 
 
+def test_c9_a_broker_that_has_lost_the_groups_lists_none(played: Played) -> None:
+    *_, listed = played({"op": "commit", **T, "off": 1}, {"op": "unload"}, {"op": "list"})
+    assert (listed["err"], listed["groups"]) == ("NONE", [])
+
+
 def test_host_a_retention_of_minus_1_is_none(played: Played) -> None:
     commit, swept, _, swept_later = played(
         {"op": "commit", **T, "off": 1, "retention": -1},

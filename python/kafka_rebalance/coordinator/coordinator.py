@@ -73,6 +73,7 @@ from .messages import (
     JoinGroupResponse,
     LeaveGroup,
     ListGroups,
+    ListGroupsResponse,
     OffsetCommit,
     OffsetDelete,
     OffsetFetch,
@@ -167,6 +168,8 @@ def _receive(state: State, event: Received) -> None:
         response = refuse(request, refusal)
         if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
             response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
+        if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
+            response = ListGroupsResponse()  # the groups of this broker: none
         if isinstance(request, Heartbeat) and refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             response = HeartbeatResponse()  # not the time to send members away
         state.respond(event.request_id, response)

@@ -273,7 +273,7 @@ _REQUESTS: dict[str, tuple[Callable[[Json], Request], int | None]] = {
     "hb": (_hb, None),
     "leave": (_leave, None),
     "commit": (_commit, 9),
-    "txncommit": (_txncommit, None),
+    "txncommit": (_txncommit, 3),  # from 6 on a group that is absent is an error of its own
     "endtxn": (_endtxn, None),
     "fetch": (_fetch, None),
     "delete_offsets": (_delete_offsets, None),

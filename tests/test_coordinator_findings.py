@@ -147,6 +147,23 @@ def test_c1_the_session_of_the_last_member_ends_it(played: Played) -> None:
     assert after["state"]["timers"] == {}
 
 
+def test_c1_a_deadline_sees_what_became_of_the_append_of_the_one_before(played: Played) -> None:
+    """Two sessions end at one moment; the first one's append fails, and takes a group with it."""
+    asks = {"op": "join", "v": 3, "st": 6_000, "protos": [["range", ""]]}
+    *_, ended, state = played(
+        {**asks, "g": "h"},
+        {"op": "commit", **T, "md": "long" * 2_000, "off": 1},
+        {**asks, "g": "s"},
+        {"op": "advance", "ms": 0},
+        {"op": "fail_next", "err": "NOT_ENOUGH_REPLICAS"},
+        {"op": "advance", "ms": 6_000},
+        {"op": "state", "g": "s"},
+    )
+    assert {one["ev"] for one in ended["events"]} == {"timer"}
+    assert len(ended["events"]) == 2
+    assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
+
+
 def test_c1_members_of_the_simulator_have_time() -> None:
     """So a simulation's clock does not stand still."""
     with pytest.raises(GroupError, match="max_poll_interval_ms: 0 is less than 1 ms"):

@@ -4,7 +4,7 @@ A Coordinator is one partition of `__consumer_offsets`: the groups that hash to 
 It reads no clock, draws nothing at random, waits for nothing. The same events in the same order
 give the same effects and the same state.
 
-    Getters   next_deadline_ms, groups, deadlines
+    Getters   next_deadline_ms, next_deadline, groups, deadlines
     Inputs    handle(event, now_ms), times never going back
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
@@ -13,12 +13,12 @@ log yet wait for it. Effects are in the order in which they
 happened; Kafka leaves the order of responses within one step to a hash map, here it is the order in
 which members came.
 
-A Tick runs the deadlines that were armed before it. A deadline that it arms for its own moment, as
-a rebalance timeout of 0 asks for, is left to the next Tick: Kafka queues each expired timer as an
-event of its own, behind the requests that wait. A group can arm such a deadline again and again,
-until a session ends; so a host whose clock stands still while it ticks has to let time pass after
-some ticks (`VirtualBroker`: a millisecond after 3). Members of the simulator have timeouts of 1 ms
-at least, so its clock moves by itself.
+A Tick runs one deadline, the first that is due, as Kafka queues each expired timer as an event of
+its own, behind the requests that wait: `next_deadline_ms()` is the present as long as more are due.
+A rebalance timeout of 0 can arm a deadline for its own moment again and again, until a session
+ends; so a host whose clock stands still while it ticks has to let time pass after some ticks
+(`VirtualBroker`: a millisecond when one deadline has fallen due 3 times). Members of the simulator
+have timeouts of 1 ms at least, so its clock moves by itself.
 
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic groups.
 """
@@ -122,7 +122,12 @@ class Coordinator:
 
     def next_deadline_ms(self) -> int | None:
         """When to Tick next; None where nothing is armed."""
-        return self._state.deadlines.next_ms()
+        found = self._state.deadlines.next()
+        return None if found is None else found[1]
+
+    def next_deadline(self) -> tuple[DeadlineKey, int] | None:
+        """What the next Tick is for, and when; None where nothing is armed."""
+        return self._state.deadlines.next()
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """One event. Errors: ValueError where time goes back."""
@@ -226,15 +231,16 @@ def _gate(state: State, request: Request) -> ErrorCode | None:
 
 
 def _tick(state: State) -> None:
-    armings = state.deadlines.armings
-    while (key := state.deadlines.take_due(state.now_ms, armings)) is not None:
-        state.effects.append(Expired(key))
-        group = state.groups.get(key.group_id)
-        if group is None:
-            continue
-        if key.kind == "join":
-            rebalance.join_deadline(state, group)
-        elif key.kind == "sync":
-            rebalance.sync_deadline(state, group)
-        else:
-            rebalance.session_deadline(state, group, key.member_id)
+    key = state.deadlines.take_due(state.now_ms)
+    if key is None:
+        return
+    state.effects.append(Expired(key))
+    group = state.groups.get(key.group_id)
+    if group is None:
+        return
+    if key.kind == "join":
+        rebalance.join_deadline(state, group)
+    elif key.kind == "sync":
+        rebalance.sync_deadline(state, group)
+    else:
+        rebalance.session_deadline(state, group, key.member_id)

@@ -7,6 +7,7 @@ Order    by time, then by the order of arming.
 
 import heapq
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 
@@ -29,20 +30,16 @@ class _Armed:
 
 
 class Deadlines:
-    """Getters: next_ms, armed, armings. Inputs: arm, cancel, take_due (until it returns None).
-
-    `armings` counts how often anything was armed: what comes later has a higher number.
-    """
+    """Getters: next, armed. Inputs: arm, cancel, take_due."""
 
     def __init__(self) -> None:
         self._armed: dict[DeadlineKey, _Armed] = {}
         self._heap: list[tuple[int, int, DeadlineKey]] = []
-        self.armings = 0
+        self._sequence = count()
 
     def arm(self, key: DeadlineKey, at_ms: int) -> None:
         """Lets `key` fall due at `at_ms`, whatever it was before."""
-        armed = _Armed(at_ms, self.armings)
-        self.armings += 1
+        armed = _Armed(at_ms, next(self._sequence))
         self._armed[key] = armed
         heapq.heappush(self._heap, (at_ms, armed.sequence, key))
         # Heartbeats re-arm for ever: the heap must not keep every one of them.
@@ -54,18 +51,18 @@ class Deadlines:
         """Forgets `key`; nothing happens where it is not armed."""
         self._armed.pop(key, None)
 
-    def next_ms(self) -> int | None:
-        """When the next one falls due."""
+    def next(self) -> tuple[DeadlineKey, int] | None:
+        """The next one, and when it falls due."""
         self._drop_stale()
-        return self._heap[0][0] if self._heap else None
+        if not self._heap:
+            return None
+        at_ms, _, key = self._heap[0]
+        return key, at_ms
 
-    def take_due(self, now_ms: int, armings: int) -> DeadlineKey | None:
-        """Takes out the first, if it is due at `now_ms` and was one of the first `armings`.
-
-        A deadline falls due at its very moment.
-        """
+    def take_due(self, now_ms: int) -> DeadlineKey | None:
+        """Takes out the first that is due at `now_ms`; a deadline falls due at its very moment."""
         self._drop_stale()
-        if not self._heap or self._heap[0][0] > now_ms or self._heap[0][1] >= armings:
+        if not self._heap or self._heap[0][0] > now_ms:
             return None
         key = heapq.heappop(self._heap)[2]
         del self._armed[key]

@@ -59,7 +59,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has come to `now_ms`: everything that is due happens."""
+    """Time has come to `now_ms`: the first deadline that is due happens, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)

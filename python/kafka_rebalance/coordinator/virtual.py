@@ -9,13 +9,14 @@ that fails stands its AppendFailed.
               reload, unload; write, mark
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
 from .config import CoordinatorConfig
 from .coordinator import Coordinator, counted_ids
+from .deadlines import DeadlineKey
 from .error_codes import ErrorCode
 from .events import (
     Append,
@@ -33,8 +34,8 @@ from .events import (
 )
 from .messages import Request
 
-# A join phase without an initial delay takes two ticks at one moment, a SyncGroup without time one.
-_TICKS_AT_A_MOMENT = 3
+# How often a deadline may fall due at one moment; a join phase without an initial delay takes 2.
+_TIMES_AT_A_MOMENT = 3
 
 Happening = tuple[int, Effect | AppendFailed]
 
@@ -79,18 +80,21 @@ class VirtualBroker:
     def advance(self, ms: int) -> None:
         """Time passes; deadlines fall due at their own moments, also those of this very moment.
 
-        What ticks arm for their own moment waits for the next millisecond after some of them: a
-        deadline may arm itself anew for ever.
+        A deadline may arm itself anew for ever: after some times the next millisecond comes.
         """
-        end, ticks = self.now_ms + ms, 0
-        while (due := self.coordinator.next_deadline_ms()) is not None and due <= end:
+        end = self.now_ms + ms
+        times: Counter[DeadlineKey] = Counter()
+        while (found := self.coordinator.next_deadline()) is not None and found[1] <= end:
+            key, due = found
             if due > self.now_ms:
-                self.now_ms, ticks = due, 0
-            elif ticks == _TICKS_AT_A_MOMENT:
+                self.now_ms = due
+                times.clear()
+            elif times[key] == _TIMES_AT_A_MOMENT:
                 if self.now_ms == end:
                     break
-                self.now_ms, ticks = self.now_ms + 1, 0
-            ticks += 1
+                self.now_ms += 1
+                times.clear()
+            times[key] += 1
             self._handle(Tick())
         self.now_ms = end
 

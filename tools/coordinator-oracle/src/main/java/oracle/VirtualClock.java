@@ -2,6 +2,8 @@ package oracle;
 
 import java.lang.reflect.Field;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
@@ -13,8 +15,8 @@ import org.apache.kafka.server.util.timer.TimerTaskEntry;
 
 /** Time that stands still until it is advanced, and the timers that hang on it. */
 final class VirtualClock implements Time, Timer {
-    /** Rounds of timers at one moment; `VirtualBroker` has as many. */
-    private static final int ROUNDS = 3;
+    /** How often a timer may run at one moment; `VirtualBroker` has the same. */
+    private static final int TIMES_AT_A_MOMENT = 3;
 
     private record Armed(long at, long sequence, TimerTask task) { }
 
@@ -51,29 +53,27 @@ final class VirtualClock implements Time, Timer {
     }
 
     /**
-     * Runs what falls due until then, each at its own moment. A timer that a round of timers arms for its own moment
-     * runs in the next round; after some rounds a millisecond passes, as timers may arm themselves anew for ever.
+     * Runs what falls due until then, each at its own moment. A timer may arm itself anew for the same moment for ever:
+     * after some times the next millisecond comes.
      */
     @Override
     public boolean advanceClock(long ms) {
         long end = now + ms;
-        int rounds = 0;
+        Map<String, Integer> times = new HashMap<>();
         while (nextAt() <= end) {
+            String key = keyOf(armed.peek().task);
             if (nextAt() > now) {
                 now = nextAt();
-                rounds = 0;
-            } else if (rounds == ROUNDS) {
+                times.clear();
+            } else if (isOfGroup(key) && times.getOrDefault(key, 0) == TIMES_AT_A_MOMENT) {
                 if (now == end) break;
                 now++;
-                rounds = 0;
+                times.clear();
             }
-            rounds++;
-            for (long armedLater = sequence; nextAt() <= now && armed.peek().sequence < armedLater;) {
-                TimerTask task = armed.poll().task;
-                String key = keyOf(task);
-                if (isOfGroup(key)) onTimer.accept(now, key);
-                task.run();
-            }
+            times.merge(key == null ? "" : key, 1, Integer::sum);
+            TimerTask task = armed.poll().task;
+            if (isOfGroup(key)) onTimer.accept(now, key);
+            task.run();
         }
         now = end;
         return true;

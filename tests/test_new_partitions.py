@@ -1,0 +1,82 @@
+"""Racks of new partitions' replicas: where Kafka could place them (found by real groups)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+import kafka_rebalance as kr
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+Racks = tuple[tuple[str | None, ...], ...]
+
+
+def _group(racks: Racks, members: str, assignor: str = "range") -> kr.GroupSpec:
+    """A topic with these racks, and a member in each of the racks named."""
+    return kr.GroupSpec(
+        "g",
+        (kr.Topic("t", len(racks), racks),),
+        tuple(kr.Member(f"m{n}", ("t",), rack_id=rack) for n, rack in enumerate(members)),
+        assignor,
+    )
+
+
+def _grown(group: kr.GroupSpec, partitions: int) -> Racks | None:
+    return kr.apply(kr.AddPartitions("t", partitions), group).topics[0].racks
+
+
+def test_in_as_many_racks_as_there_are_nothing_is_guessed(engine: Engine) -> None:
+    group = _group((("a",), ("a",)), "aa", "cooperative-sticky")
+    assert _grown(group, 4) == (("a",),) * 4
+    plan = kr.plan(group, None, ["partitions t=4"], engine=engine)
+    assert not plan.places_guessed
+    assert not plan.has_guesses
+
+
+def test_replicas_go_round_the_racks() -> None:
+    assert _grown(_group((("a", "b"), ("b", "c")), "abc"), 5) == (
+        *(("a", "b"), ("b", "c")),
+        *(("c", "a"), ("a", "b"), ("b", "c")),
+    )
+
+
+def test_a_rack_that_members_are_in_is_one_of_the_clusters() -> None:
+    """Two partitions show two racks only; the third is where a member is."""
+    assert _grown(_group((("a",), ("b",)), "abc"), 3) == (("a",), ("b",), ("c",))
+
+
+def test_a_topic_of_which_nothing_is_known_stays_so() -> None:
+    group = kr.GroupSpec("g", (kr.Topic("t", 1),), (kr.Member("m", ("t",), rack_id="a"),))
+    assert _grown(group, 2) is None
+    assert _grown(_group(((),), "a"), 2) == ((), ())
+
+
+def test_draws_place_new_replicas_elsewhere(engine: Engine) -> None:
+    group = _group((("a",), ("b",), ("c",)), "abc")
+    plan = kr.plan(group, None, ["partitions t=5"], engine=engine)
+    assert plan.places_guessed
+    samples = kr.sample(plan, 32)
+    new = {kr.TopicPartition("t", 3), kr.TopicPartition("t", 4)}
+    assert samples.depends == new
+    assert samples.to_dict()["varied"] == ["racks"]
+    for tp in new:
+        assert set(samples.ends[tp]) == {"m0", "m1", "m2"}
+
+
+def test_the_core_places_them_alike() -> None:
+    """Figures that depend on racks: the share that is read within one."""
+    groups = [
+        _group((("b",), ("a",)), "abc"),
+        _group((("a", "b"), ("b", "c")), "abc", "sticky"),
+        _group((("z", "a"), ()), "ab", "cooperative-sticky"),
+    ]
+    batch = pa.RecordBatch.from_pylist([group.to_dict() for group in groups])
+    for partitions in (3, 7):
+        text = f"partitions t={partitions}"
+        rows = kr.plan_batch(batch, None, [text]).to_pylist()
+        for group, row in zip(groups, rows, strict=True):
+            figures = kr.plan(group, None, [text]).figures().to_dict()
+            assert {name: row[name] for name in figures} == figures

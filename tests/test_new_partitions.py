@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import kafka_rebalance as kr
+from kafka_rebalance.changes.made_up import MadeUp
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -43,9 +44,24 @@ def test_replicas_go_round_the_racks() -> None:
     )
 
 
-def test_a_rack_that_members_are_in_is_one_of_the_clusters() -> None:
-    """Two partitions show two racks only; the third is where a member is."""
-    assert _grown(_group((("a",), ("b",)), "abc"), 3) == (("a",), ("b",), ("c",))
+def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
+    """Two partitions show two racks; whether the third rack has a broker is not known."""
+    group = _group((("a",), ("b",)), "abc")
+    assert _grown(group, 3) == (("a",), ("b",), ("a",))
+    (event,) = kr.AddPartitions("t", 3).events(group)
+    drawn = (event.edit(group, MadeUp("g", draw, 32)).group for draw in range(1, 33))
+    assert {(grown.topics[0].racks or ())[2] for grown in drawn} == {("a",), ("b",), ("c",)}
+
+
+def test_one_broker_has_one_rack_whatever_members_say() -> None:
+    """All new partitions in the only rack that is known are among the draws."""
+    group = _group((("a",),), "abc")
+    plan = kr.plan(group, None, ["partitions t=4"])
+    assert plan.places_guessed
+    only = kr.plan(_group((("a",),) * 4, "abc"), None).after
+    samples = kr.sample(plan, 32)
+    for member_id, owned in only.items():
+        assert all(member_id in samples.ends[tp] for tp in owned)
 
 
 def test_a_topic_of_which_nothing_is_known_stays_so() -> None:

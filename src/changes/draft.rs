@@ -155,8 +155,6 @@ impl<'a> Draft<'a> {
         let in_racks = topic.map(|p| distinct(p).len()).max().unwrap_or(0);
         let declared = self.topics.iter().filter(|topic| topic.declared);
         let mut every: Vec<RackId> = declared.flat_map(of_topic).flat_map(distinct).collect();
-        // A rack that members are in is one of the cluster's, too.
-        every.extend(self.members.iter().filter_map(|member| member.rack));
         every.sort_unstable();
         every.dedup();
         every.sort_by_key(|&rack| &*self.rack_names[rack as usize]);

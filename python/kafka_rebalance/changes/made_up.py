@@ -94,14 +94,17 @@ class MadeUp:
             names[drawn_first.name] = name
         return made
 
-    def placement(self, racks: Sequence[str]) -> list[str]:
+    def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
         """The racks in the order in which new replicas go round them: a guess, so drawn.
 
-        The plan's own draw takes them as they are, by name.
+        The plan's own draw takes `racks` as they are, by name; every second one those of `perhaps`
+        as well.
         """
         self.places_guessed = True
         if self._draw == 0:
             return list(racks)
+        if self._draw % 2:
+            racks = sorted({*racks, *perhaps})
         seed = f"{self._group_id}/{self._draw}/{self._count}/racks"
         return sorted(racks, key=lambda rack: uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{rack}").int)
 

@@ -50,13 +50,13 @@ def _new_racks(
     Source   StripedReplicaPlacer (Kafka 4.4.0): replicas go round the racks, from a random one on.
     """
     in_racks = max((len(_known(racks)) for racks in topic.racks or ()), default=0)
-    # A rack that members are in is one of the cluster's, too.
-    there = {member.rack for member in group.members if member.rack is not None}
-    for one in group.topics:
-        there.update(*(_known(racks) for racks in one.racks or ()))
-    every = sorted(there)
-    if 0 < in_racks < len(every):
-        every = ids.placement(every)
+    every = sorted(
+        {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}
+    )
+    # A rack that only members are in may have brokers, too, or not.
+    of_members = {member.rack for member in group.members if member.rack is not None}
+    if 0 < in_racks < len({*every, *of_members}):
+        every = ids.placement(every, of_members)
     return tuple(
         tuple(every[(partition + k) % len(every)] for k in range(in_racks))
         for partition in range(topic.partitions, partitions)

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import AssignorThrows, GroupSpec, Member, Topic, TopicPartition, wire
+from kafka_rebalance import (
+    AssignorThrows,
+    GroupSpec,
+    Member,
+    NeverEnds,
+    Topic,
+    TopicPartition,
+    wire,
+)
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
@@ -95,7 +103,7 @@ def test_in_a_cooperative_group_range_waits_for_what_others_hold(
 
     def throws(group: GroupSpec, assignor: str) -> kr.Assignment:
         if assignor != "range":
-            raise AssignorThrows.never_ends(assignor)
+            raise NeverEnds.here(assignor)
         return kr.assign(group, assignor)
 
     monkeypatch.setattr(legal_module, "assign", throws)

@@ -18,10 +18,13 @@ from plug_in_members import PlugInMembers, asked, generations
 from kafka_rebalance import Topic, TopicPartition, wire
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
+from kafka_rebalance.clients import leader
+from kafka_rebalance.clients.legal import legal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from kafka_rebalance import Assignment, Member
     from kafka_rebalance.wire.group_records import GroupMetadataValue
     from oracle import Oracle
 
@@ -46,10 +49,19 @@ def _java(group_id: str, n: int, assignor: str, **fields: Any) -> dict[str, Any]
     return {"client_id": name, "group_id": group_id, "assignors": [assignor], **fields}
 
 
+class Asked(NamedTuple):
+    """What a leader asked our plug-in: the topics are those that its client then knew."""
+
+    group_id: str
+    topics: tuple[Topic, ...]
+    members: tuple[Member, ...]
+
+
 class Played(NamedTuple):
     """What came of all groups."""
 
     stored: list[tuple[str, GroupMetadataValue]]
+    asked: list[Asked]
     held: dict[str, list[frozenset[TopicPartition]]]
     resubscribed: frozenset[TopicPartition]
     failures: dict[str, BaseException]
@@ -75,12 +87,21 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     missing = missing_tools()
     if missing:
         pytest.skip(missing)
+    questions: list[Asked] = []
+
+    def recording(
+        group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
+    ) -> Assignment:
+        questions.append(Asked(group_id, topics, members))
+        return legal(group_id, topics, members, assignor)
+
     log = tmp_path_factory.mktemp("clients") / "java-members.log"
-    with Broker(brokers=len(RACKS)) as broker:
+    with pytest.MonkeyPatch.context() as patch, Broker(brokers=len(RACKS)) as broker:
+        patch.setattr(leader, "legal", recording)
         server = broker.bootstrap_server
         _create_topics(server)
         with PlugInMembers(server) as ours, JavaMembers(server, log) as java:
-            yield _play(server, ours, java)
+            yield _play(server, ours, java, questions)
 
 
 def _create_topics(server: str) -> None:
@@ -93,7 +114,7 @@ def _create_topics(server: str) -> None:
         )
 
 
-def _play(server: str, ours: PlugInMembers, java: JavaMembers) -> Played:
+def _play(server: str, ours: PlugInMembers, java: JavaMembers, questions: list[Asked]) -> Played:
     # The first of a group leads it to its end.
     for group_id, (client, _, strategy) in FORMS.items():
         for n in range(3):
@@ -132,7 +153,7 @@ def _play(server: str, ours: PlugInMembers, java: JavaMembers) -> Played:
     await_stable(server, {"resub": 2})
     ours.subscribe("rs-1", ["t"])
     resubscribed = _await(lambda: ours.held("rs-1"), lambda now: {tp.topic for tp in now} == {"t"})
-    return Played(list(generations(server)), held, resubscribed, ours.failures())
+    return Played(list(generations(server)), questions, held, resubscribed, ours.failures())
 
 
 def _await(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
@@ -145,27 +166,44 @@ def _await(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
 
 
 def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: Oracle) -> None:
-    """From the members' bytes, with the racks of the brokers; in order."""
+    """From the members' bytes, with the racks of the brokers; in order.
+
+    A client that has no metadata of a topic yet, or of a broker, leads without it and rejoins when
+    it has: what it knew is part of the question. The last generation of a group knows all.
+    """
+    last = {}
     for group_id, value in played.stored:
-        seen = {
-            topic
-            for m in value.members
-            for topic in wire.decode_subscription(m.subscription).topics
+        group = asked((), value)
+        known = {
+            question.topics
+            for question in played.asked
+            if question.group_id == group_id and set(question.members) == set(group.members)
         }
+        read = {m.member_id: wire.decode_assignment(m.assignment) for m in value.members}
+        given = {member_id: list(map(list, one.partitions)) for member_id, one in read.items()}
+        answers = [oracle.ask(asked(topics, value).to_dict())["assignment"] for topics in known]
+        assert given in [_by_topic(answer) for answer in answers], (group_id, value, known)
+        assert {(one.version, one.user_data) for one in read.values()} == {(3, None)}
+        last[group_id] = value, given
+    for group_id, (value, given) in last.items():
+        seen = {topic for member in asked((), value).members for topic in member.topics}
         group = asked(tuple(topic for topic in TOPICS if topic.name in seen), value)
-        expected = oracle.ask(group.to_dict())["assignment"]
-        for member in value.members:
-            read = wire.decode_assignment(member.assignment)
-            assert [list(tp) for tp in read.partitions] == [
-                list(tp)
-                for topic in dict.fromkeys(t for t, _ in expected[member.member_id])
-                for tp in expected[member.member_id]
-                if tp[0] == topic
-            ], (group_id, value.generation_id)
-            assert (read.version, read.user_data) == (3, None)
-    groups = {group_id for group_id, _ in played.stored}
-    assert groups >= {*FORMS, "racks-kp", "racks-ai", "resub"}
-    assert len(played.stored) >= 2 * len(groups)
+        assert given == _by_topic(oracle.ask(group.to_dict())["assignment"]), (group_id, value)
+    assert last.keys() >= {*FORMS, "racks-kp", "racks-ai", "resub"}
+    assert len(played.stored) >= 2 * len(last)
+
+
+def _by_topic(answer: dict[str, list[list[Any]]]) -> dict[str, list[list[Any]]]:
+    """An assignment's bytes name each topic once."""
+    return {
+        member_id: [
+            tp
+            for topic in dict.fromkeys(topic for topic, _ in owned)
+            for tp in owned
+            if tp[0] == topic
+        ]
+        for member_id, owned in answer.items()
+    }
 
 
 @pytest.mark.parametrize("group_id", FORMS)

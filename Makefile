@@ -66,7 +66,7 @@ tools/connect-plugin/target/built: $(call JAVA_OF,connect-plugin) | need-maven
 	@touch $@
 
 broker: broker-jars $(VENV)/built ## start a real single-node broker by hand; Ctrl-C stops it
-	$(BIN)/python tests/broker.py
+	$(BIN)/python -m tests.support.broker
 
 FUZZ_SECONDS ?= 600
 fuzz: need-cargo ## fuzz the decoders, coverage-guided, FUZZ_SECONDS in all
@@ -74,10 +74,10 @@ fuzz: need-cargo ## fuzz the decoders, coverage-guided, FUZZ_SECONDS in all
 	FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run.sh
 
 bench: oracle franz $(VENV)/built ## our core and borders against the peers, on Kafka's own grid (about 40 min)
-	$(BIN)/python benches/run.py
+	$(BIN)/python -m benches.run
 
 bench-quick: oracle franz $(VENV)/built ## ten cells of it
-	$(BIN)/python benches/run.py --quick
+	$(BIN)/python -m benches.run --quick
 
 bench-bulk: $(VENV)/built ## groups a second in bulk, assigned and planned; one assignment, both engines
 	$(BIN)/python -m pytest -q -s benches --benchmark-columns=median,ops
@@ -98,25 +98,25 @@ CASES ?= 100000
 SEED ?= 1
 ASSIGNORS ?= range,roundrobin,sticky,cooperative-sticky
 differential: oracle $(VENV)/built ## oracle = reference = Rust on CASES generated groups
-	$(BIN)/python tools/differential.py --cases $(CASES) --assignors $(ASSIGNORS) --seed $(SEED)
+	$(BIN)/python -m tools.differential --cases $(CASES) --assignors $(ASSIGNORS) --seed $(SEED)
 
 differential-bytes: oracle $(VENV)/built ## the same for members as bytes, of every version and library
-	$(BIN)/python tools/differential.py --cases $(CASES) --seed $(SEED) --by-bytes
+	$(BIN)/python -m tools.differential --cases $(CASES) --seed $(SEED) --by-bytes
 
 PLANS ?= 500
 differential-plans: oracle $(VENV)/built ## PLANS plans, each round played by Java's classes
-	$(BIN)/python tools/differential_plans.py --plans $(PLANS) --seed $(SEED)
+	$(BIN)/python -m tools.differential_plans --plans $(PLANS) --seed $(SEED)
 
 SCRIPTS ?= 20000
 differential-connect: connect-oracle $(VENV)/built ## the same for SCRIPTS generated Connect scripts
-	$(BIN)/python tools/differential_connect.py --scripts $(SCRIPTS) --seed $(SEED)
+	$(BIN)/python -m tools.differential_connect --scripts $(SCRIPTS) --seed $(SEED)
 
 SEQUENCES ?= 20000
 parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's on SEQUENCES random runs in virtual time
-	$(BIN)/python tools/differential_coordinator.py --sequences $(SEQUENCES) --seed $(SEED)
+	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED)
 
 bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
-	$(BIN)/python tools/bench_connect.py
+	$(BIN)/python -m tools.bench_connect
 
 browser: ## a headless Chromium for the tests of pages, where it can be installed
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
@@ -125,7 +125,7 @@ browser: ## a headless Chromium for the tests of pages, where it can be installe
 	  echo "No Chromium here: the tests of pages are skipped. Get it with 'apt-get install chromium'." >&2
 
 sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups anew
-	$(BIN)/python tools/broker/capture.py
+	$(BIN)/python -m tools.broker.capture
 
 reality: broker-jars $(VENV)/built ## the simulator beside real Java consumers on a real broker (about a minute)
 	$(BIN)/python -m tests.reality
@@ -135,7 +135,7 @@ prediction: broker-jars $(VENV)/built ## CHANGES planned and then made on groups
 	$(BIN)/python -m tests.prediction --changes $(CHANGES) --seed $(SEED)
 
 pictures: $(VENV)/built ## draw the pictures of docs/simulator.md anew
-	$(BIN)/python tools/pictures.py
+	$(BIN)/python -m tools.pictures
 
 parity: broker-jars $(VENV)/built ## our group coordinator and a real broker, answer for answer
 	$(BIN)/python -m tests.parity

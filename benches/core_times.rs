@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use _core::assignors::assign;
-use _core::contract;
-use _core::group::GroupSpec;
+use _core::group::contract;
+use _core::group::model::GroupSpec;
 
 /// Counts what is held, and the most that ever was.
 struct Counting;

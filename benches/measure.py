@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grid import Case
+from benches.grid import Case
 
 Answer = dict[str, Any]
 

@@ -21,10 +21,10 @@ from typing import Any
 import pyarrow as pa
 
 import kafka_rebalance as kr
-from grid import ASSIGNORS, Case, grid, overlapping, reported
-from kafka_rebalance.lines import assign_lines
-from measure import Peer, timed
-from table import summary, table
+from benches.grid import ASSIGNORS, Case, grid, overlapping, reported
+from benches.measure import Peer, timed
+from benches.table import summary, table
+from kafka_rebalance.bulk.lines import assign_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
@@ -183,7 +183,7 @@ def report(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> tuple[d
 
 def write(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> str:
     """The results as they are so far; gives the text."""
-    from picture import draw
+    from benches.picture import draw
 
     result, text = report(rows, plugged)
     target = HERE / "results"

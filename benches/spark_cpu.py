@@ -1,6 +1,6 @@
 """Spark's CPU time a group: `assign_groups` against an identity `mapInArrow` over the same rows.
 
-    python benches/spark_cpu.py --groups 40000
+    python -m benches.spark_cpu --groups 40000
 
 20 members, 100 partitions, cooperative-sticky, owned partitions set. Each job runs in a process of
 its own, one core, batches of 4 MB, twice: the first warms up, the second is measured, as the CPU

@@ -11,13 +11,10 @@ from kafka_rebalance.coordinator import (
     Appended,
     Coordinator,
     CoordinatorConfig,
-    JoinGroup,
-    Protocol,
     Received,
     Respond,
-    SyncGroup,
-    Tick,
 )
+from kafka_rebalance.protocol import JoinGroup, JoinGroupProtocol, SyncGroup, Tick
 from kafka_rebalance.wire import Subscription, encode_subscription
 
 MEMBERS = 1_000
@@ -57,7 +54,7 @@ class Group:
             join = JoinGroup(
                 group_id="g",
                 member_id=member_id,
-                protocols=(Protocol("range", METADATA + self.now_ms.to_bytes(8, "big")),),
+                protocols=(JoinGroupProtocol("range", METADATA + self.now_ms.to_bytes(8, "big")),),
             )
             answers += self.send(join, 3)
         return answers + self.handle(Tick())

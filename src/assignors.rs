@@ -4,9 +4,9 @@ pub mod classic;
 pub mod connect;
 
 use crate::error::GroupError;
-use crate::group::{GroupSpec, quoted};
+use crate::group::model::{GroupSpec, quoted};
+use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
-use crate::ownership::Assignment;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
 /// The built-in assignors, in the order in which they are listed to people.

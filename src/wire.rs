@@ -15,8 +15,8 @@ use std::sync::Arc;
 use bytes::{Buf, BufMut};
 use rustc_hash::FxHashMap;
 
-use crate::java_text::java_text;
-use crate::order::{compare_names, java_grouping_order};
+use crate::java::order::{compare_names, java_grouping_order};
+use crate::java::text::java_text;
 
 pub type Result<T> = std::result::Result<T, String>;
 /// Topic name and partition. The name is shared: a long one before many partitions costs once.

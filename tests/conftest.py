@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from oracle import JAR, Oracle
+from tests.support.oracle import JAR, Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use _core::hash_table::HashTable;
-use _core::order::{
+use _core::java::hash_table::HashTable;
+use _core::java::order::{
     compare_names, java_grouping_order, java_hash_order, partition_hash, string_hash,
 };
 use serde_json::Value;

@@ -12,10 +12,11 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic
-from kafka_rebalance.changes import change_from_text
 from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
+from kafka_rebalance.live import consumer_groups as live
 from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.plans.changes import change_from_text
 from kafka_rebalance.plans.clients import CLIENTS, clients_of, recipe
 from kafka_rebalance.plans.switch import one_bounce, two_bounces
 from kafka_rebalance.simulator import (
@@ -29,7 +30,6 @@ from kafka_rebalance.simulator import (
     simulate_seeds,
 )
 from kafka_rebalance.simulator.timing import MOST_WORK, SEEDS, timed
-from kafka_rebalance.sources import live
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import java_clients
 import kafka_rebalance as kr
+from tests.support import java_clients
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 A, B = (kr.TopicPartition("a", 0), kr.TopicPartition("a", 1)), kr.TopicPartition("b", 0)
 

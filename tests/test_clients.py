@@ -18,8 +18,6 @@ pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -
 import aiokafka.coordinator.assignors.abstract as aiokafka_base
 import kafka.coordinator.assignors.abstract as kafka_base
 
-from client_members import Aiokafka, Java, Joined, KafkaPython, KafkaThrows
-from generate_sent import by_bytes
 from kafka_rebalance.assignors.objects import Range
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
@@ -30,9 +28,11 @@ from kafka_rebalance.wire import (
     encode_sticky_user_data,
     encode_subscription,
 )
+from tests.support.client_members import Aiokafka, Java, Joined, KafkaPython, KafkaThrows
+from tests.support.generate_sent import by_bytes
 
 if TYPE_CHECKING:
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 KAFKA = [ours_kafka.Range, ours_kafka.RoundRobin, ours_kafka.Sticky, ours_kafka.CooperativeSticky]
 AIOKAFKA = [ours_aiokafka.Range, ours_aiokafka.RoundRobin, ours_aiokafka.Sticky]

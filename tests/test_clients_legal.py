@@ -22,11 +22,11 @@ from kafka_rebalance import (
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
 
-from client_members import Aiokafka, Group, Joined, KafkaPython
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
 from kafka_rebalance.clients import legal as legal_module
 from kafka_rebalance.clients.legal import legal
+from tests.support.client_members import Aiokafka, Group, Joined, KafkaPython
 
 TP = TopicPartition
 NEVER_ENDS = Path(__file__).parent / "vectors" / "never_ends.jsonl"

@@ -12,13 +12,13 @@ from kafka_rebalance import Topic, TopicPartition, wire
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
 
-from client_members import Aiokafka, Group, Joined, KafkaPython
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import caller
 from kafka_rebalance.clients import kafka_python as ours_kafka
+from tests.support.client_members import Aiokafka, Group, Joined, KafkaPython
 
 if TYPE_CHECKING:
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 TOPICS = (Topic("orders", 7), Topic("refunds", 4), Topic("zones", 1))
 BOTH = ("orders", "refunds")

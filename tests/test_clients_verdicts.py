@@ -17,14 +17,14 @@ pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
-from client_members import Aiokafka, Group, Java, Joined, KafkaPython
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
+from tests.support.client_members import Aiokafka, Group, Java, Joined, KafkaPython
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.oracle
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.assignors.connect import Memory, Script, Task, Work, play, run_script
-from kafka_rebalance.assignors.connect.events import play_events
-from kafka_rebalance.assignors.connect.idle import backing_off, idle
-from kafka_rebalance.report.connect import round_text
+from kafka_rebalance.assignors.connect import Memory, Task, Work
+from kafka_rebalance.plans.connect import Script, play, run_script
+from kafka_rebalance.plans.connect.cluster_changes import play_events
+from kafka_rebalance.plans.connect.idle import backing_off, idle
+from kafka_rebalance.report.plans.connect import round_text
 
 VECTORS = Path(__file__).parent / "vectors"
 DELAY_MS = 300_000

@@ -10,17 +10,17 @@ import pytest
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.member import WorkerConfig
 from kafka_rebalance.simulator import (
+    Costs,
     Happening,
     Kind,
     MemberPlan,
     Network,
     Run,
     Scenario,
-    Work,
     simulate,
 )
-from kafka_rebalance.simulator.files import load
-from test_simulator_laws import check_generations
+from kafka_rebalance.simulator.scenario_files import load
+from tests.test_simulator_laws import check_generations
 
 PARTS = 20
 SCENARIOS = 3_000
@@ -262,7 +262,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         rebalance_timeout_ms=rng.choice((30_000, 60_000)),
         scheduled_rebalance_max_delay_ms=rng.choice((0, 5_000, 60_000, 300_000)),
     )
-    work = Work(
+    work = Costs(
         start_cost_ms=rng.choice((0, 20, 300)),
         stop_cost_ms=rng.choice((0, 20, 100)),
         parallel=rng.choice((1, 8)),

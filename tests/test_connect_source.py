@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.assignors.connect import run_script
 from kafka_rebalance.cli import main
-from kafka_rebalance.sources import ClusterError
-from kafka_rebalance.sources.connect import read_cluster
+from kafka_rebalance.live import ClusterError
+from kafka_rebalance.live.connect_rest import read_cluster
+from kafka_rebalance.plans.connect import run_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

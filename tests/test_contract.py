@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kafka_rebalance as kr
-from kafka_rebalance import contract
-from kafka_rebalance.lines import LineAnswer, assign_lines
+from kafka_rebalance.bulk.lines import LineAnswer, assign_lines
+from kafka_rebalance.group import contract
 
 LIMIT = 1_000
 MAX = 2**31 - 1

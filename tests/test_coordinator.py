@@ -11,50 +11,54 @@ from kafka_rebalance.coordinator import (
     Append,
     Appended,
     AppendFailed,
+    ClassicGroupMember,
     Coordinator,
     CoordinatorConfig,
-    DeleteGroups,
-    DescribeGroups,
-    ErrorCode,
     Group,
-    GroupState,
-    Heartbeat,
     IllegalTransition,
-    JoinGroup,
     Loaded,
     LoadStarted,
     LogEntry,
-    Member,
+    Received,
+    Respond,
+    Unreadable,
+)
+from kafka_rebalance.coordinator.states import LEGAL_PREDECESSORS
+from kafka_rebalance.errors import GroupError, KafkaRebalanceError
+from kafka_rebalance.protocol import (
+    DeleteGroups,
+    DescribeGroups,
+    ErrorCode,
+    GroupState,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupProtocol,
     Node,
     OffsetCommit,
     OffsetFetch,
     OffsetToCommit,
-    Protocol,
-    Received,
     Request,
-    Respond,
     Response,
     SyncGroup,
     Tick,
-    Unreadable,
     find_coordinator,
     least_loaded_node,
     partition_for,
     select_protocol,
 )
-from kafka_rebalance.coordinator.states import LEGAL_PREDECESSORS
-from kafka_rebalance.coordinator.virtual import VirtualBroker
-from kafka_rebalance.errors import GroupError, KafkaRebalanceError
+from kafka_rebalance.tracing.virtual_broker import VirtualBroker
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = GroupState
 
 
-def _member(member_id: str, *names: str, instance: str | None = None, ms: int = 10_000) -> Member:
-    protocols = tuple(Protocol(name, b"m") for name in names or ("range",))
-    return Member(member_id, instance, "c", "/h", ms, 10_000, "consumer", protocols)
+def _member(
+    member_id: str, *names: str, instance: str | None = None, ms: int = 10_000
+) -> ClassicGroupMember:
+    protocols = tuple(JoinGroupProtocol(name, b"m") for name in names or ("range",))
+    return ClassicGroupMember(member_id, instance, "c", "/h", ms, 10_000, "consumer", protocols)
 
 
-def _group(*members: Member) -> Group:
+def _group(*members: ClassicGroupMember) -> Group:
     group = Group("g", 0)
     for member in members:
         group.add(member)
@@ -170,7 +174,7 @@ def test_the_first_member_sets_the_type_and_leads() -> None:
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff", b"\0\0\x7f\xff\xff\xff"])
 def test_broken_metadata_is_a_subscription_that_is_not_known(metadata: bytes) -> None:
     group = _group(_member("a"))
-    group.get("a").protocols = (Protocol("range", metadata),)
+    group.get("a").protocols = (JoinGroupProtocol("range", metadata),)
     group.transition_to(PREPARING, 0)
     group.next_generation(0)
     assert group.subscribed_topics is None
@@ -237,7 +241,7 @@ def test_the_scan_for_the_least_loaded_node_starts_at_the_offset() -> None:
 
 # The coordinator as a whole -----------------------------------------------------------------------
 
-JOIN = JoinGroup(group_id="g", protocols=(Protocol("range", b"m"),))
+JOIN = JoinGroup(group_id="g", protocols=(JoinGroupProtocol("range", b"m"),))
 
 
 def _ask(coordinator: Coordinator, request: Request, version: int | None = None) -> Response:
@@ -426,7 +430,7 @@ def test_g_triggers(change: str) -> None:
     if change == "joins":
         broker.send(JOIN, api_version=3)
     elif change == "subscription":
-        changed = (Protocol("range", b"other topics"),)
+        changed = (JoinGroupProtocol("range", b"other topics"),)
         broker.send(replace(JOIN, member_id=follower, protocols=changed))
     elif change == "session":
         broker.advance(45_000)

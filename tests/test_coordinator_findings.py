@@ -10,27 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from coordinator_oracle import JAR, CoordinatorOracle
-from kafka_rebalance.coordinator import (
-    CoordinatorConfig,
+from kafka_rebalance.coordinator import CoordinatorConfig, Expired, Respond
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.protocol import (
     DeleteGroups,
     ErrorCode,
-    Expired,
     JoinGroup,
+    JoinGroupProtocol,
     LeaveGroup,
     MemberIdentity,
     OffsetCommit,
     OffsetToCommit,
-    Protocol,
-    Respond,
     SyncGroup,
     Tick,
 )
-from kafka_rebalance.coordinator.driver import Driver
-from kafka_rebalance.coordinator.virtual import VirtualBroker
-from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.tracing.virtual_broker import VirtualBroker
 from kafka_rebalance.wire.group_records import GroupMetadataKey, encode_key
+from tests.support.coordinator_oracle import JAR, CoordinatorOracle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,7 +90,7 @@ def test_c1_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None
             group_id="g",
             group_instance_id=instance,
             rebalance_timeout_ms=rebalance_ms,
-            protocols=(Protocol("range", b""),),
+            protocols=(JoinGroupProtocol("range", b""),),
         )
         broker.send(join)
     broker.advance(0)

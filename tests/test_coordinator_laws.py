@@ -16,29 +16,31 @@ from kafka_rebalance.coordinator import (
     AppendFailed,
     Coordinator,
     CoordinatorConfig,
-    DeleteGroups,
     Drop,
-    ErrorCode,
     Group,
+    Loaded,
+    Received,
+    Respond,
+)
+from kafka_rebalance.coordinator.deadlines import DeadlineKey
+from kafka_rebalance.protocol import (
+    DeleteGroups,
+    ErrorCode,
     GroupState,
     Heartbeat,
     JoinGroup,
+    JoinGroupProtocol,
     JoinGroupResponse,
     LeaveGroup,
-    Loaded,
     MemberIdentity,
     OffsetCommit,
     OffsetFetch,
     OffsetToCommit,
-    Protocol,
-    Received,
-    Respond,
     SyncGroup,
     SyncGroupResponse,
 )
-from kafka_rebalance.coordinator.deadlines import DeadlineKey
-from kafka_rebalance.coordinator.messages import Request, Response
-from kafka_rebalance.coordinator.virtual import VirtualBroker
+from kafka_rebalance.protocol.messages import Request, Response
+from kafka_rebalance.tracing.virtual_broker import VirtualBroker
 
 SEQUENCES = 20_000
 PARTS = 20
@@ -145,7 +147,9 @@ class Run:
                 group_instance_id=instance,
                 session_timeout_ms=rng.choice((2_000, 10_000)),
                 rebalance_timeout_ms=rng.choice((3_000, 20_000)),
-                protocols=tuple(Protocol(name, rng.choice((b"a", b"b"))) for name in names),
+                protocols=tuple(
+                    JoinGroupProtocol(name, rng.choice((b"a", b"b"))) for name in names
+                ),
             )
         whose = {
             "group_id": client.group_id,

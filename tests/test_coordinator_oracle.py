@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_oracle import JAR, CoordinatorOracle
-from differential_coordinator import Coordinator, Pair
-from generate_commands import Command
+from tests.support.coordinator_oracle import JAR, CoordinatorOracle
+from tests.support.generate_commands import Command
+from tools.differential_coordinator import Coordinator, Pair
 
 pytestmark = [
     pytest.mark.oracle,

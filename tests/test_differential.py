@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import differential
-from check_vectors import agrees
+from tools import differential
+from tools.check_vectors import agrees
 
 if TYPE_CHECKING:
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = 800

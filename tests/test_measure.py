@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from kafka_rebalance.report.time_axis import TimeAxis
+from kafka_rebalance.report.runs.time_axis import TimeAxis
 from kafka_rebalance.simulator import Kind, Run, simulate, stops, totals
-from kafka_rebalance.simulator.files import read
 from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability, unheld
-from test_simulator_laws import drawn
+from kafka_rebalance.simulator.scenario_files import read
+from tests.test_simulator_laws import drawn
 
 SCENARIOS = 400
 

@@ -7,23 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_rebalance.coordinator import (
-    ErrorCode,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinedMember,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    OffsetCommit,
-    OffsetCommitResponse,
-    PartitionError,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.member import (
     Answered,
     Assigned,
@@ -40,9 +25,24 @@ from kafka_rebalance.member import (
     Send,
     Subscribe,
     SubscribePattern,
+)
+from kafka_rebalance.protocol import (
+    ErrorCode,
+    FindCoordinator,
+    FindCoordinatorResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinedMember,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    OffsetCommit,
+    OffsetCommitResponse,
+    PartitionError,
+    SyncGroup,
+    SyncGroupResponse,
     Tick,
 )
-from kafka_rebalance.model import Topic, TopicPartition
 from kafka_rebalance.wire import AssignmentData, decode_subscription, encode_assignment
 
 COOPERATIVE = ConsumerConfig(

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-import never_ends
 from kafka_rebalance.cli import main
-from kafka_rebalance.hash_table import HashTable
-from kafka_rebalance.report.never_ends import endless_lines
-from oracle import JAR, ask_once
+from kafka_rebalance.java.hash_table import HashTable
+from kafka_rebalance.report.plans.never_ends import endless_lines
+from tests.support.oracle import JAR, ask_once
+from tools import never_ends
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine

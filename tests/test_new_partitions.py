@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import kafka_rebalance as kr
-from kafka_rebalance.changes.made_up import MadeUp
+from kafka_rebalance.plans.changes.made_up import MadeUp
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine

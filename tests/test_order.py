@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rebalance import Member
-from kafka_rebalance.hash_table import HashTable
-from kafka_rebalance.order import (
+from kafka_rebalance.group.model import static_first
+from kafka_rebalance.java.hash_table import HashTable
+from kafka_rebalance.java.order import (
     by_name,
     copied_slots,
     java_grouping_order,
     java_hash_order,
     name_key,
     partition_hash,
-    static_first,
     string_hash,
 )
 

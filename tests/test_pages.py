@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.model import GroupSpec, Member, Topic
-from kafka_rebalance.report.page import plan_page
-from kafka_rebalance.report.run_page import runs_page
+from kafka_rebalance.group.model import Member, Topic
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.plans.page import plan_page
+from kafka_rebalance.report.runs.page import runs_page
 from kafka_rebalance.simulator import simulate
-from kafka_rebalance.simulator.files import load, read
+from kafka_rebalance.simulator.scenario_files import load, read
 
 if TYPE_CHECKING:
     from pathlib import Path

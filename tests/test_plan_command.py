@@ -13,10 +13,11 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.model import GroupSpec, Member, Topic, TopicPartition
-from kafka_rebalance.report.grid import Cell, grid_of
-from kafka_rebalance.report.names import cut, partitions_text, short_names
-from kafka_rebalance.report.page import plan_page
+from kafka_rebalance.group.model import Member, Topic, TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.plans.grid import Cell, grid_of
+from kafka_rebalance.report.plans.page import plan_page
+from kafka_rebalance.report.text.names import cut, partitions_text, short_names
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +208,7 @@ def test_the_page_stands_alone_and_shows_the_plan() -> None:
 
 
 def test_large_groups_become_bars_and_rounds(tmp_path: Path) -> None:
-    from kafka_rebalance.report.picture import draw_plan
+    from kafka_rebalance.report.plans.picture import draw_plan
 
     plan = kr.plan(group(300, 900), None, ["remove-members=20"])
     draw_plan(plan, tmp_path / "large.png")

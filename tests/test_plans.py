@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
-from generate import generate
-from generate_changes import changes as draw_changes
-from generate_changes import with_client_ids
 from kafka_rebalance import GroupError, GroupSpec, Member, RebalancePlan, Topic, TopicPartition
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.plans import enough_draws, partition_from_text
-from plan_checks import check_rounds, check_witnesses
+from tests.support.generate import generate
+from tests.support.generate_changes import changes as draw_changes
+from tests.support.generate_changes import with_client_ids
+from tests.support.plan_checks import check_rounds, check_witnesses
 
 Drawn = tuple[GroupSpec, list[str], RebalancePlan | GroupError]
 

@@ -9,8 +9,8 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, best_possible
-from kafka_rebalance.possible.flow import UNLIMITED, Flow
-from plan_checks import brute_force, check_witnesses
+from kafka_rebalance.plans.possible.flow import UNLIMITED, Flow
+from tests.support.plan_checks import brute_force, check_witnesses
 
 
 def small_group(rng: random.Random) -> GroupSpec:

@@ -11,8 +11,8 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, wire
 from kafka_rebalance.wire.group_records import GroupMetadataValue, MemberMetadata, encode_value
-from prediction import given, report, told
-from prediction.cast import (
+from tests.prediction import given, report, told
+from tests.prediction.cast import (
     AIOKAFKA,
     JAVA,
     KAFKA_PYTHON,
@@ -21,17 +21,17 @@ from prediction.cast import (
     casts,
     next_name,
 )
-from prediction.events import EVENTS, deck, draw
-from prediction.given import Verdict
-from prediction.log import Written, generations
-from prediction.observed import Inventory, Observed
-from prediction.result import result
-from prediction.settle import Expected
+from tests.prediction.events import EVENTS, deck, draw
+from tests.prediction.given import Verdict
+from tests.prediction.log import Written, generations
+from tests.prediction.observed import Inventory, Observed
+from tests.prediction.result import result
+from tests.prediction.settle import Expected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prediction.told import Told
+    from tests.prediction.told import Told
 
 T = Topic("t", 4)
 U = Topic("u", 3)

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kafka_rebalance as kr
-from kafka_rebalance.order import by_name, static_first
+from kafka_rebalance.group.model import static_first
+from kafka_rebalance.java.order import by_name
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine

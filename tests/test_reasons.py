@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-from generate import generate
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
 from kafka_rebalance.assignors.classic import (
     claims,
@@ -28,10 +27,12 @@ from kafka_rebalance.assignors.classic import (
 )
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.racks import Racks
-from kafka_rebalance.order import name_key, static_first
+from kafka_rebalance.group.model import static_first
+from kafka_rebalance.java.order import name_key
 from kafka_rebalance.plans import facts
 from kafka_rebalance.plans.facts import Fact
 from kafka_rebalance.plans.reasons import reasons
+from tests.support.generate import generate
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 
@@ -69,7 +70,7 @@ class Log:
     def _run_constrained(self) -> None:
         log = self
 
-        class Logged(constrained.Build):
+        class Logged(constrained.ConstrainedBuild):
             def _give(self, tp: TopicPartition, member_id: str) -> int:
                 log.given.append((tp, member_id, _sizes(self.assignment)))
                 return super()._give(tp, member_id)
@@ -88,7 +89,7 @@ class Log:
     def _run_general(self) -> None:
         log = self
 
-        class Logged(general.Build):
+        class Logged(general.GeneralBuild):
             def add(self, member_id: str, tp: TopicPartition) -> None:
                 if not log.after.get("balancing"):
                     log.given.append((tp, member_id, _sizes(self.current)))
@@ -143,7 +144,7 @@ def _copy(holdings: Any) -> Holdings:
 # One check a kind of fact -------------------------------------------------------------------------
 
 
-def shares(log: Log, tp: TopicPartition, fact: facts.Shares) -> None:
+def shares(log: Log, tp: TopicPartition, fact: facts.FairShares) -> None:
     assert fact.topic == tp.topic
     assert fact.partitions == log.counts[tp.topic]
     assert fact.members == len(log.subscribers(tp.topic))
@@ -216,7 +217,7 @@ def next_in_circle(log: Log, tp: TopicPartition, fact: facts.NextInCircle) -> No
     assert order[(start + fact.passed) % len(order)] == fact.member_id
 
 
-def all_claims(log: Log, tp: TopicPartition, fact: facts.Claims) -> None:
+def all_claims(log: Log, tp: TopicPartition, fact: facts.ClaimFacts) -> None:
     claimed = Counter({m.member_id: m.owned_partitions.count(tp) for m in log.group.members})
     assert Counter(claim.member_id for claim in fact.claims) == +claimed
     believed: str | None = None
@@ -237,7 +238,7 @@ def all_claims(log: Log, tp: TopicPartition, fact: facts.Claims) -> None:
 
 
 def algorithm(log: Log, _tp: TopicPartition, fact: facts.Algorithm) -> None:
-    assert fact.found_equal == isinstance(log.build, constrained.Build)
+    assert fact.found_equal == isinstance(log.build, constrained.ConstrainedBuild)
     assert fact.equal == (len({frozenset(m.topics) for m in log.group.members}) == 1)
 
 
@@ -410,13 +411,13 @@ def withheld(log: Log, tp: TopicPartition, fact: facts.Withheld) -> None:
 
 
 CHECKS: dict[type, Callable[[Log, TopicPartition, Any], None]] = {
-    facts.Shares: shares,
+    facts.FairShares: shares,
     facts.RackPass: rack_pass,
     facts.NoRackPass: no_rack_pass,
     facts.RangeOf: range_of,
     facts.Dealt: dealt,
     facts.NextInCircle: next_in_circle,
-    facts.Claims: all_claims,
+    facts.ClaimFacts: all_claims,
     facts.Algorithm: algorithm,
     facts.Kept: kept,
     facts.NotKept: not_kept,
@@ -464,7 +465,7 @@ def _told(
             yield log, tp, reasons(group, assignor, tp)
 
 
-OF_RANGE = {facts.Shares, facts.RackPass, facts.NoRackPass, facts.RangeOf}
+OF_RANGE = {facts.FairShares, facts.RackPass, facts.NoRackPass, facts.RangeOf}
 OF_ROUND_ROBIN = {facts.Dealt, facts.NextInCircle}
 OF_STICKY = set(CHECKS) - OF_RANGE - OF_ROUND_ROBIN
 EVERY = {

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from check_vectors import agrees
-from differential import difference
-from generate_sent import group_of
 from kafka_rebalance import wire
 from kafka_rebalance.cli import main
-from kafka_rebalance.coordinator import JoinedMember
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.live.consumer_groups import described_line, leader_library
 from kafka_rebalance.member.leading import assignments
-from kafka_rebalance.model import TopicPartition
-from kafka_rebalance.sources.live import described_line, leader_library
+from kafka_rebalance.protocol import JoinedMember
 from kafka_rebalance.wire import AssignmentData, Subscription
+from tests.support.generate_sent import group_of
+from tools.check_vectors import agrees
+from tools.differential import difference
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 
 def _owned(*partitions: int) -> tuple[TopicPartition, ...]:
@@ -115,8 +115,8 @@ def test_a_line_without_the_new_fields_is_the_newest_java_client() -> None:
     ],
 )
 def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
-    from kafka_rebalance.contract import dumps
-    from kafka_rebalance.lines import assign_lines
+    from kafka_rebalance.bulk.lines import assign_lines
+    from kafka_rebalance.group.contract import dumps
 
     line = {
         "group_id": "g",

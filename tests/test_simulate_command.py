@@ -16,7 +16,7 @@ from pyarrow import parquet
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.simulator import Kind, simulate, totals
-from kafka_rebalance.simulator.files import from_dict, load, read, ready
+from kafka_rebalance.simulator.scenario_files import from_dict, load, read, ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

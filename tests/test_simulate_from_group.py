@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.changes import change_from_text
 from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.plans.changes import change_from_text
 from kafka_rebalance.simulator import Kind, Pace, Scenario, scenario_from_group, simulate
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.simulator import Spread, simulate, simulate_seeds, totals
-from kafka_rebalance.simulator.files import load, read
+from kafka_rebalance.simulator.scenario_files import load, read
 from kafka_rebalance.simulator.seeds import shifted
 
 if TYPE_CHECKING:

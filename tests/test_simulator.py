@@ -10,13 +10,13 @@ from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import ConsumerConfig, Fatal
 from kafka_rebalance.simulator import (
+    Costs,
     Happening,
     Kind,
     MemberPlan,
     Run,
     Scenario,
     TopicPlan,
-    Work,
     simulate,
 )
 from kafka_rebalance.simulator.journal import Entry, MemberEntry
@@ -149,7 +149,7 @@ def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
             config=config,
             topics=("t",),
             start_ms=at,
-            work=Work(process_ms=process_ms),
+            work=Costs(process_ms=process_ms),
         )
         for n, at in enumerate((0, 100, 60_000))
     )

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.simulator import Run, simulate, stops
-from kafka_rebalance.simulator.files import read
+from kafka_rebalance.simulator.scenario_files import read
 
 GROUP = """
 until = "10m"

@@ -17,20 +17,23 @@ import pytest
 from kafka_rebalance.coordinator import (
     Coordinator,
     CoordinatorConfig,
+    Loaded,
+    Received,
+    Respond,
+    Unloaded,
+)
+from kafka_rebalance.member import Answered, Consumer, ConsumerConfig
+from kafka_rebalance.protocol import (
     ErrorCode,
     HeartbeatResponse,
     JoinGroup,
     JoinGroupResponse,
-    Loaded,
     OffsetCommit,
     OffsetCommitResponse,
-    Received,
-    Respond,
     SyncGroupResponse,
-    Unloaded,
 )
-from kafka_rebalance.member import Answered, Consumer, ConsumerConfig
 from kafka_rebalance.simulator import (
+    Costs,
     Happening,
     Kind,
     MemberPlan,
@@ -38,14 +41,13 @@ from kafka_rebalance.simulator import (
     Run,
     Scenario,
     TopicPlan,
-    Work,
     simulate,
 )
-from kafka_rebalance.simulator.engine import new_id
 from kafka_rebalance.simulator.journal import CoordinatorEntry, Entry, MemberEntry
+from kafka_rebalance.simulator.simulation import new_id
 
 if TYPE_CHECKING:
-    from kafka_rebalance.coordinator import Request, Response
+    from kafka_rebalance.protocol import Request, Response
 
 PARTS = 20
 SCENARIOS = 10_000
@@ -65,7 +67,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         metadata_max_age_ms=10_000,
         enable_auto_commit=rng.random() < 0.5,
     )
-    work = Work(
+    work = Costs(
         process_ms=rng.choice((0, 0, 100, 2_000)),
         start_cost_ms=rng.choice((0, 20, 300)),
         stop_cost_ms=rng.choice((0, 20)),

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafka_rebalance.simulator import simulate
-from kafka_rebalance.simulator.files import read
 from kafka_rebalance.simulator.journal import Entry, lines
+from kafka_rebalance.simulator.scenario_files import read
 
 TRACES = sorted((Path(__file__).parent / "traces" / "simulator").glob("*.txt"))
 RULE = "\n----\n"

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.objects import CooperativeSticky
-from kafka_rebalance.assignors.protocol import RebalanceProtocol
-from kafka_rebalance.coordinator.trace import Tracer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import reactions
-from kafka_rebalance.member.trace import Tracer as MemberTracer
-from kafka_rebalance.traces import Command, parse, play
+from kafka_rebalance.tracing.coordinator_runs import Tracer
+from kafka_rebalance.tracing.text import Command, parse, play
+from tests.support.member_trace import Tracer as MemberTracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from kafka_rebalance.coordinator import ErrorCode
+    from kafka_rebalance.protocol import ErrorCode
 
 TRACES = Path(__file__).parent / "traces"
 COORDINATOR = sorted((TRACES / "coordinator").glob("*.txt"))

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
-from check_vectors import agrees, check
-from oracle import ask_once
+from tests.support.oracle import ask_once
+from tools.check_vectors import agrees, check
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generated_names import FAMILIES, names, pick
 from kafka_rebalance import TopicPartition, WireError, wire
+from tests.support.generated_names import FAMILIES, names, pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 FROZEN = Path(__file__).resolve().parent / "vectors" / "wire.jsonl"
 Request = dict[str, Any]

@@ -14,7 +14,7 @@ import kafka_rebalance as kr
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 Owned = dict[str, str]
 

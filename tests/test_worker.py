@@ -11,17 +11,6 @@ from dataclasses import replace
 import pytest
 
 from kafka_rebalance.assignors.connect import Task, Work
-from kafka_rebalance.coordinator import (
-    ErrorCode,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    Heartbeat,
-    JoinedMember,
-    JoinGroup,
-    JoinGroupResponse,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import (
     Answered,
@@ -34,9 +23,20 @@ from kafka_rebalance.member import (
     Send,
     Start,
     Subscribe,
-    Tick,
     Worker,
     WorkerConfig,
+)
+from kafka_rebalance.protocol import (
+    ErrorCode,
+    FindCoordinator,
+    FindCoordinatorResponse,
+    Heartbeat,
+    JoinedMember,
+    JoinGroup,
+    JoinGroupResponse,
+    SyncGroup,
+    SyncGroupResponse,
+    Tick,
 )
 from kafka_rebalance.wire.connect_protocol import (
     COMPATIBLE,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from generate_commands import GROUPS, Command
+from tests.support.generate_commands import GROUPS, Command
 
 # What a failed append is to those who waited for it.
 TAKEN_BACK = ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN_SERVER_ERROR")

@@ -1,6 +1,6 @@
 """Connect's incremental leader against the Java class, on the same round, in one run.
 
-    python tools/bench_connect.py
+    python -m tools.bench_connect
 
 100 workers that run 1,000 connectors and 10,000 tasks, and one more that joins.
 """
@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Script, play
-from kafka_rebalance.assignors.connect.script import run_script
+from kafka_rebalance.assignors.connect import ConnectSpec, Memory
+from kafka_rebalance.plans.connect import Script, play
+from kafka_rebalance.plans.connect.script import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 JAR = ROOT / "tools/connect-oracle/target/connect-oracle.jar"

@@ -1,6 +1,6 @@
 """Checks vectors on standard input against an engine, order included.
 
-    zcat tests/vectors/range.jsonl.gz | python tools/check_vectors.py --engine reference
+    zcat tests/vectors/range.jsonl.gz | python -m tools.check_vectors --engine reference
 
 A line is {"case": <contract line>, "expected": {"assignment": …} | {"error": …}}. Where Kafka's
 class throws, ours has to raise, in its own words. Exit code 1 when anything differs.

@@ -1,6 +1,6 @@
 """What a rebalance costs, by how many tasks run: the table of docs/simulator.md.
 
-`python tools/connect_growth.py` plays the ready scenario connect-90-connectors with eager and with
+`python -m tools.connect_growth` plays the ready scenario connect-90-connectors with eager and with
 incremental workers, and takes means over the rebalances while connectors are created.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from statistics import mean
 
 from kafka_rebalance.simulator import Kind, Run, simulate
-from kafka_rebalance.simulator.files import load
 from kafka_rebalance.simulator.measure import chapters, unavailability
+from kafka_rebalance.simulator.scenario_files import load
 
 STEP = 200
 

@@ -1,7 +1,7 @@
 """Three engines, one answer: Kafka's Java classes, the reference and Rust on generated groups.
 
-    python tools/differential.py --cases 20000 --assignors range,roundrobin --seed 1 --jobs 2
-    python tools/differential.py --cases 20000 --by-bytes
+    python -m tools.differential --cases 20000 --assignors range,roundrobin --seed 1 --jobs 2
+    python -m tools.differential --cases 20000 --by-bytes
 
 With `--by-bytes` every member is the bytes of a subscription, of any version and library; Java
 decodes them, ours goes through `wire.sent_member`, and through the contract as JSON.
@@ -26,17 +26,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-
-from generate import Case, generate  # noqa: E402
-from generate_sent import by_bytes, group_of  # noqa: E402
-from oracle import Oracle, OracleError, ask_once  # noqa: E402
+from tests.support.generate import Case, generate
+from tests.support.generate_sent import by_bytes, group_of
+from tests.support.oracle import Oracle, OracleError, ask_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kafka_rebalance.assignors.registry import Engine
+
+ROOT = Path(__file__).resolve().parent.parent
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 ENGINES: tuple[Engine, ...] = ("reference", "rust")

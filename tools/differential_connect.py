@@ -1,6 +1,6 @@
 """Connect's rounds three times: Kafka's Java classes, the reference and Rust on generated scripts.
 
-    python tools/differential_connect.py --scripts 20000 --seed 1 --jobs 2
+    python -m tools.differential_connect --scripts 20000 --seed 1 --jobs 2
 
 Every field of every round must be equal, order included. Where Java throws, ours must fail too, in
 their own words. The scripts depend on the seed and the number, not on `--jobs`. Exit codes: 0
@@ -20,13 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from differential import ENGINES, ROOT
-
-sys.path.insert(0, str(ROOT / "tests"))
-
-from connect_oracle import ConnectOracle
-from generate_connect import Script, generate
-from oracle import OracleError
+from tests.support.connect_oracle import ConnectOracle
+from tests.support.generate_connect import Script, generate
+from tests.support.oracle import OracleError
+from tools.differential import ENGINES, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +117,7 @@ def _oracle() -> ConnectOracle:
 
 def _ours(script: Script, engine: Engine) -> Answer:
     import kafka_rebalance as kr
-    from kafka_rebalance.assignors.connect import run_script
+    from kafka_rebalance.plans.connect import run_script
 
     try:
         # Through JSON: a tuple for a list is no difference, a number for a string is one.

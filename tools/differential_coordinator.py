@@ -1,6 +1,6 @@
 """The coordinator twice: Kafka's own and ours, on random runs of commands in virtual time.
 
-    python tools/differential_coordinator.py --sequences 20000 --seed 1
+    python -m tools.differential_coordinator --sequences 20000 --seed 1
 
 Every answer is compared: responses and their times, states, generations, members, timers, records
 and their bytes. Kafka draws the ids of members and ours are the same, so that bytes can be
@@ -25,23 +25,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-
-from accepted_differences import Accepted, counts_what_never_is, leaders, refused  # noqa: E402
-from coordinator_oracle import CoordinatorOracle  # noqa: E402
-from generate_commands import GROUPS, Command, Commands, settings  # noqa: E402
-from kafka_rebalance.coordinator.driver import Driver  # noqa: E402
-from kafka_rebalance.wire.group_records import (  # noqa: E402
+from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.wire.group_records import (
     GroupMetadataValue,
     decode_key,
     decode_value,
     encode_value,
 )
-from oracle import OracleError  # noqa: E402
+from tests.support.coordinator_oracle import CoordinatorOracle
+from tests.support.generate_commands import GROUPS, Command, Commands, settings
+from tests.support.oracle import OracleError
+from tools.accepted_differences import Accepted, counts_what_never_is, leaders, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parent.parent
 
 BLOCK = 500
 REPLAYS = 20

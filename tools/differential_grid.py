@@ -1,6 +1,6 @@
 """Cases of the benchmark's grid, answered by Kafka's own classes and by Rust: large and exact.
 
-    python tools/differential_grid.py --cases 200 --seed 1
+    python -m tools.differential_grid --cases 200 --seed 1
 
 Cells of the grid and of its overlapping subscriptions with up to 2,000 members and 20,000
 partitions, most with different subscriptions; beyond, Java needs minutes a case. Exit codes: 0
@@ -15,12 +15,11 @@ import random
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benches")]
+import kafka_rebalance as kr
+from benches.grid import ASSIGNORS, Case
+from tests.support.oracle import Oracle, OracleError
 
-import kafka_rebalance as kr  # noqa: E402
-from grid import ASSIGNORS, Case  # noqa: E402
-from oracle import Oracle, OracleError  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def draw(rng: random.Random) -> Case:

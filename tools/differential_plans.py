@@ -1,6 +1,6 @@
 """Plans against Java's classes: every round is played by clients that send what real ones send.
 
-    python tools/differential_plans.py --plans 500 --seed 1
+    python -m tools.differential_plans --plans 500 --seed 1
 
 A plan is drawn (a group in the midst of its life, with clients of several libraries, and one to
 three changes), made by both engines and as figures in bulk (`plan_batch`, which is what
@@ -16,17 +16,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-
-import java_clients  # noqa: E402
-import kafka_rebalance as kr  # noqa: E402
-from generate import generate  # noqa: E402
-from generate_changes import changes as draw_changes  # noqa: E402
-from oracle import Oracle, OracleError  # noqa: E402
+import kafka_rebalance as kr
+from tests.support import java_clients
+from tests.support.generate import generate
+from tests.support.generate_changes import changes as draw_changes
+from tests.support.oracle import Oracle, OracleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
 
 PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 

@@ -1,6 +1,6 @@
 """Groups a second and peak memory of `kafka-rebalance fleet` on generated groups.
 
-    python tools/fleet_memory.py --groups 100000
+    python -m tools.fleet_memory --groups 100000
 
 Groups of 20 members that own 100 partitions of 5 topics, and one member that has just joined.
 Memory is the largest resident set that /proc showed of the driver's JVM, and of all Python workers

@@ -1,10 +1,10 @@
 """Everything in docs/never-ends.md that was counted or played, printed anew.
 
-    python tools/never_ends.py trace                    # the smallest case, move by move
-    python tools/never_ends.py smallest --seconds 60    # looks for a smaller one
-    python tools/never_ends.py shares --groups 2000     # how often, by shape and size
-    python tools/never_ends.py judge --groups 200       # asks Kafka's class about some that hang
-    python tools/never_ends.py mended --groups 200      # plays those by the rule of the report
+    python -m tools.never_ends trace                    # the smallest case, move by move
+    python -m tools.never_ends smallest --seconds 60    # looks for a smaller one
+    python -m tools.never_ends shares --groups 2000     # how often, by shape and size
+    python -m tools.never_ends judge --groups 200       # asks Kafka's class about some that hang
+    python -m tools.never_ends mended --groups 200      # plays those by the rule of the report
 
 All but `trace` draw from `--seed`. `judge` needs the oracle (`make oracle`).
 """
@@ -21,23 +21,22 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-
-import kafka_rebalance as kr  # noqa: E402
-from kafka_rebalance.assignors.classic.claims import sent_by_sticky, settle  # noqa: E402
-from kafka_rebalance.assignors.classic.general import Build  # noqa: E402
-from kafka_rebalance.assignors.classic.racks import Racks  # noqa: E402
-from kafka_rebalance.lines import assign_lines  # noqa: E402
-from oracle import Oracle, ask_once  # noqa: E402
+import kafka_rebalance as kr
+from kafka_rebalance.assignors.classic.claims import sent_by_sticky, settle
+from kafka_rebalance.assignors.classic.general import GeneralBuild
+from kafka_rebalance.assignors.classic.racks import Racks
+from kafka_rebalance.bulk.lines import assign_lines
+from tests.support.oracle import Oracle, ask_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from kafka_rebalance.model import TopicPartition
+    from kafka_rebalance.group.model import TopicPartition
+
+ROOT = Path(__file__).resolve().parent.parent
 
 Group = dict[str, Any]  # a contract line
-_B = TypeVar("_B", bound=Build)
+_B = TypeVar("_B", bound=GeneralBuild)
 
 SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
 MOST_WORK = 5_000_000
@@ -57,7 +56,7 @@ def hanging(groups: Iterable[Group]) -> list[Group]:
 # The smallest case, move by move ------------------------------------------------------------------
 
 
-class Told(Build):
+class Told(GeneralBuild):
     """The reference, which prints what it moves."""
 
     def move(self, tp: TopicPartition, destination: str) -> None:
@@ -379,7 +378,7 @@ def judge(seed: int, groups: int) -> int:
     return count["otherwise"] + count["answered"]
 
 
-class Mended(Build):
+class Mended(GeneralBuild):
     """The reference by one more condition: what is sent back must be held by who is to lose one."""
 
     moves = 0

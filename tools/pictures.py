@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from kafka_rebalance.cli import main
-from kafka_rebalance.simulator.files import ready
+from kafka_rebalance.simulator.scenario_files import ready
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "simulator"
 COMPARED = {

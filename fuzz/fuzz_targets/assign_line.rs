@@ -3,8 +3,8 @@
 #![no_main]
 
 use _core::assignors::Assignor;
-use _core::contract;
-use _core::lines::{Options, assign_lines};
+use _core::group::contract;
+use _core::bulk::lines::{Options, assign_lines};
 use libfuzzer_sys::fuzz_target;
 
 const MAX_PARTITIONS: u64 = 200;

@@ -7,19 +7,7 @@ result = assign(group, "cooperative-sticky")
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.errors import (
-    AssignorThrows,
-    GroupError,
-    KafkaRebalanceError,
-    MissingExtra,
-    NeverEnds,
-    NotAffected,
-    WireError,
-)
-from kafka_rebalance.model import MAX_PARTITIONS, GroupSpec, Member, Topic, TopicPartition
-from kafka_rebalance.ownership import Anomaly, Assignment, Balance, Delta
-
-from kafka_rebalance.assignors import (  # isort: skip (after the nouns)
+from kafka_rebalance.assignors import (
     Assignor,
     CooperativeSticky,
     Range,
@@ -32,10 +20,22 @@ from kafka_rebalance.assignors import (  # isort: skip (after the nouns)
     unregister,
     validate_cooperative,
 )
-from kafka_rebalance.batch import assign_batch, plan_batch
+from kafka_rebalance.bulk.batch import assign_batch, plan_batch
+from kafka_rebalance.errors import (
+    AssignorThrows,
+    GroupError,
+    KafkaRebalanceError,
+    MissingExtra,
+    NeverEnds,
+    NotAffected,
+    WireError,
+)
+from kafka_rebalance.group.model import MAX_PARTITIONS, Member, Topic, TopicPartition
+from kafka_rebalance.group.ownership import Anomaly, Assignment, Balance, Delta
+from kafka_rebalance.group.spec import GroupSpec
 
 if TYPE_CHECKING:
-    from kafka_rebalance.changes import (
+    from kafka_rebalance.plans.changes import (
         AddMembers,
         AddPartitions,
         AddTopics,
@@ -48,29 +48,29 @@ if TYPE_CHECKING:
         apply,
         change_from_text,
     )
-    from kafka_rebalance.plans.compare import Candidate, Comparison, compare
-    from kafka_rebalance.plans.explain import explain
+    from kafka_rebalance.plans.comparison import Candidate, Comparison, compare
+    from kafka_rebalance.plans.explanation import explain
     from kafka_rebalance.plans.figures import Figures
     from kafka_rebalance.plans.never_ends import Endless, WayOut, endless
-    from kafka_rebalance.plans.plan import RebalancePlan, Step, plan
+    from kafka_rebalance.plans.possible import Level, Possible, best_possible
+    from kafka_rebalance.plans.rebalance_plan import RebalancePlan, Step, plan
     from kafka_rebalance.plans.rounds import Round
     from kafka_rebalance.plans.samples import Samples, sample
-    from kafka_rebalance.possible import Level, Possible, best_possible
 
 __version__ = "0.1.0"
 
 _LATER = {
-    "AddMembers": "changes",
-    "AddPartitions": "changes",
-    "AddTopics": "changes",
-    "BounceMembers": "changes",
-    "Change": "changes",
-    "RemoveMembers": "changes",
-    "RemoveTopics": "changes",
-    "Resubscribe": "changes",
-    "SwitchAssignor": "changes",
-    "apply": "changes",
-    "change_from_text": "changes",
+    "AddMembers": "plans.changes",
+    "AddPartitions": "plans.changes",
+    "AddTopics": "plans.changes",
+    "BounceMembers": "plans.changes",
+    "Change": "plans.changes",
+    "RemoveMembers": "plans.changes",
+    "RemoveTopics": "plans.changes",
+    "Resubscribe": "plans.changes",
+    "SwitchAssignor": "plans.changes",
+    "apply": "plans.changes",
+    "change_from_text": "plans.changes",
     "Candidate": "plans",
     "Comparison": "plans",
     "Endless": "plans",
@@ -85,9 +85,9 @@ _LATER = {
     "explain": "plans",
     "plan": "plans",
     "sample": "plans",
-    "Level": "possible",
-    "Possible": "possible",
-    "best_possible": "possible",
+    "Level": "plans.possible",
+    "Possible": "plans.possible",
+    "best_possible": "plans.possible",
 }
 """What only plans need is imported when it is first asked for: assigning starts without."""
 

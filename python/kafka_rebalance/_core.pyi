@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import final
 
-from kafka_rebalance.model import GroupSpec
-from kafka_rebalance.ownership import AnomalyKind
+from kafka_rebalance.group.ownership import AnomalyKind
+from kafka_rebalance.group.spec import GroupSpec
 
 __all__ = [
     "ArrowBatch",

@@ -1,6 +1,6 @@
 //! Mirror of `plans/figures.py`: the figures of a plan.
 
-use crate::group::{GroupSpec, TopicPartition};
+use crate::group::model::{GroupSpec, TopicPartition};
 
 pub struct Balance {
     pub min: u32,

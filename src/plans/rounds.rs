@@ -1,10 +1,10 @@
 //! Mirror of `plans/rounds.py`, as far as figures need it: rounds are counted, not kept.
 
-use crate::changes::Follows;
-use crate::changes::draft::Draft;
 use crate::error::GroupError;
-use crate::group::{GroupSpec, TopicPartition};
-use crate::ownership::{Assignment, PartitionSet};
+use crate::group::model::{GroupSpec, TopicPartition};
+use crate::group::ownership::{Assignment, PartitionSet};
+use crate::plans::changes::draft::Draft;
+use crate::plans::changes::edits::Follows;
 
 const MOST_ROUNDS: usize = 100;
 

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::by_name;
-use crate::batch;
-use crate::lines::Options;
+use crate::bulk::batch;
+use crate::bulk::lines::Options;
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";

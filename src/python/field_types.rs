@@ -1,4 +1,4 @@
-//! Whether a group made in Python is of the types that `model` says: what `field_types.py` asks
+//! Whether a group made in Python is of the types that `model` says: what `group/field_types.py` asks
 //! before it walks a group for the path of what is wrong.
 
 use pyo3::intern;

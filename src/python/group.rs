@@ -10,11 +10,11 @@ use pyo3::types::PyBytes;
 use self_cell::self_cell;
 
 use super::{by_name, raise};
+use crate::bulk::lines::{self, Options};
 use crate::error::GroupError;
-use crate::group::{AsSent, GroupBuilder, GroupSpec, MemberFields, UserData};
+use crate::group::model::{AsSent, GroupBuilder, GroupSpec, MemberFields, UserData};
+use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
-use crate::lines::{self, Options};
-use crate::ownership::Assignment;
 
 /// `model.Topic`.
 #[derive(FromPyObject)]
@@ -239,7 +239,7 @@ pub fn best_possible<'py>(
 ) -> PyResult<Possible<'py>> {
     let spec = group.get().spec();
     let (moves, levels, answer, topic_prices, member_prices) = py.detach(|| {
-        let possible = crate::possible::Possible::of(spec);
+        let possible = crate::plans::possible::optimum::Possible::of(spec);
         let classes = &possible.classes;
         let names = |c: u32| {
             let topics = classes.topics[c as usize].iter();

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from broker import Broker, missing_tools
-from connect_cluster import ConnectCluster, missing_connect
-from kafka_rebalance.sources.connect import read_cluster
+from kafka_rebalance.live.connect_rest import read_cluster
+from tests.support.broker import Broker, missing_tools
+from tests.support.connect_cluster import ConnectCluster, missing_connect
 
 pytestmark = pytest.mark.live
 

@@ -15,14 +15,11 @@ import pytest
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
-from broker import Broker, BrokerError, missing_tools
-from connect_cluster import ConnectCluster, missing_connect
-from connect_oracle import JAR, ConnectOracle
-from connect_rounds import LiveRound, Told
-from kafka_rebalance.assignors.connect import Work, run_script
-from kafka_rebalance.assignors.connect.events import play_events
-from kafka_rebalance.sources import ClusterError
-from kafka_rebalance.sources.connect import read_cluster
+from kafka_rebalance.assignors.connect import Work
+from kafka_rebalance.live import ClusterError
+from kafka_rebalance.live.connect_rest import read_cluster
+from kafka_rebalance.plans.connect import run_script
+from kafka_rebalance.plans.connect.cluster_changes import play_events
 from kafka_rebalance.wire.connect_protocol import (
     SESSIONED,
     decode_connect_assignment,
@@ -30,12 +27,16 @@ from kafka_rebalance.wire.connect_protocol import (
     encode_connect_assignment,
     encode_connect_metadata,
 )
+from tests.support.broker import Broker, BrokerError, missing_tools
+from tests.support.connect_cluster import ConnectCluster, missing_connect
+from tests.support.connect_oracle import JAR, ConnectOracle
+from tests.support.connect_rounds import LiveRound, Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from kafka_rebalance.assignors.connect import RoundAnswer
     from kafka_rebalance.assignors.registry import Engine
+    from kafka_rebalance.plans.connect import RoundAnswer
 
 pytestmark = pytest.mark.live
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker import Broker, missing_tools
+from tests.support.broker import Broker, missing_tools
 
 pytest.importorskip("kio", reason="kio is not installed: pip install --group dev")
 
-from parity import driver_player, liar, run, scenarios
+from tests.parity import driver_player, liar, run, scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

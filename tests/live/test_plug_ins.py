@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from broker import Broker, missing_tools
+from tests.support.broker import Broker, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
-
-from live_members import JavaMembers, await_stable
-from plug_in_members import PlugInMembers, asked, generations
 
 from kafka_rebalance import Topic, TopicPartition, wire
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
 from kafka_rebalance.clients import leader
 from kafka_rebalance.clients.legal import legal
+from tests.support.live_members import JavaMembers, await_stable
+from tests.support.plug_in_members import PlugInMembers, asked, generations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kafka_rebalance import Assignment, Member
     from kafka_rebalance.wire.group_records import GroupMetadataValue
-    from oracle import Oracle
+    from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.live
 

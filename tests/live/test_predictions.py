@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from broker import missing_tools
+from tests.support.broker import missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
 
-from prediction import report, run
+from tests.prediction import report, run
 
 
 @pytest.mark.live

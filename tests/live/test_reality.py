@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from broker import missing_tools
-from reality import report, run, simulated
-from reality.compare import compare
-from reality.scenario import ASSIGNORS, BOUNCE_MS, KILL_MS, scenario
+from tests.reality import report, run, simulated
+from tests.reality.compare import compare
+from tests.reality.scenario import ASSIGNORS, BOUNCE_MS, KILL_MS, scenario
+from tests.support.broker import missing_tools
 
 
 @pytest.mark.live

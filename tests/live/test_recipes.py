@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker import Broker, java, missing_tools
+from tests.support.broker import Broker, java, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 from kafka import KafkaAdminClient
-from live_members import await_stable
-from plug_in_members import PlugInMembers, generations
 
 import kafka_rebalance as kr
 from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, recipe
-from kafka_rebalance.report.compare import copy_commands
+from kafka_rebalance.report.plans.compare import copy_commands
+from tests.support.live_members import await_stable
+from tests.support.plug_in_members import PlugInMembers, generations
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from broker import Broker, java, missing_tools
+from tests.support.broker import Broker, java, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
-from live_members import JavaMembers, PythonMembers, await_stable, join_by_hand
-
-from kafka_rebalance.sources import ClusterError, snapshot
+from kafka_rebalance.live import ClusterError, snapshot
+from tests.support.live_members import JavaMembers, PythonMembers, await_stable, join_by_hand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

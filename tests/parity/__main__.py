@@ -9,12 +9,9 @@ import argparse
 import shlex
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # broker.py
-
-from broker import Broker, BrokerError
+from tests.support.broker import Broker, BrokerError
 
 from . import recorded, run, scenarios
 from .driver_player import OURS

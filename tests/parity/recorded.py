@@ -22,7 +22,7 @@ FILE = TESTS / "data" / "parity.jsonl.gz"
 
 
 def write(seen: Iterable[tuple[Scenario, list[Observation]]]) -> None:
-    from broker import LIB  # Only a run on a broker records.
+    from tests.support.broker import LIB  # Only a run on a broker records.
 
     kafka = next(LIB.glob("kafka-server-[0-9]*.jar")).stem.removeprefix("kafka-server-")
     lines: list[Any] = [{"kafka": kafka}]

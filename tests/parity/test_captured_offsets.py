@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parity.driver_player import OURS, DriverPlayer
-from parity.recorded import TESTS
+from tests.parity.driver_player import OURS, DriverPlayer
+from tests.parity.recorded import TESTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

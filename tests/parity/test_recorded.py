@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parity import liar, recorded, scenarios
-from parity.compare import END, differences, play, unexplained
-from parity.driver_player import OURS, DriverPlayer
+from tests.parity import liar, recorded, scenarios
+from tests.parity.compare import END, differences, play, unexplained
+from tests.parity.driver_player import OURS, DriverPlayer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parity.scenarios import Scenario
+    from tests.parity.scenarios import Scenario
 
 SCENARIOS = scenarios.load()
 BROKER = recorded.read()

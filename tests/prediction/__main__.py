@@ -16,10 +16,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # broker.py
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "live"))  # live_members.py
-
-from broker import BrokerError
+from tests.support.broker import BrokerError
 
 from . import report, result, run
 from .cast import LIBRARIES

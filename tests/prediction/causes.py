@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kafka_rebalance import GroupSpec, Member
-    from kafka_rebalance.plans.plan import RebalancePlan
+    from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
     from .log import Written
     from .observed import Observed

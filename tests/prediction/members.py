@@ -10,7 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from live_members import JavaMembers
+from tests.support.live_members import JavaMembers
 
 from . import python_member
 from .cast import JAVA

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broker import Broker
+from tests.support.broker import Broker
 
 from .cast import LIBRARIES, RACKS, casts
 from .log import OffsetsLog

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance import Topic
-from kafka_rebalance.sources import snapshot
+from kafka_rebalance.live import snapshot
 
 from .cast import JAVA, RACKS
 from .events import Step, deck, draw

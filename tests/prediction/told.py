@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
-from kafka_rebalance.changes.made_up import Basis, MadeUp, Newcomer
-from kafka_rebalance.plans.plan import RebalancePlan, parse_changes, replay
+from kafka_rebalance.plans.changes.made_up import Basis, MadeUp, Newcomer
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, replay
 from kafka_rebalance.plans.samples import NEW, Samples
 
 from . import causes

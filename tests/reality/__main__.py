@@ -12,9 +12,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # broker.py
-
-from broker import LIB, BrokerError
+from tests.support.broker import LIB, BrokerError
 
 from . import report, run
 from .real import RealityError

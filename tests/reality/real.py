@@ -15,9 +15,9 @@ import uuid
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from broker import java
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.simulator import Kind
+from tests.support.broker import java
 
 from .played import CALLBACKS, KILLED, Event, Played, name_of
 from .scenario import POLL_MS

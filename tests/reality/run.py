@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broker import Broker
+from tests.support.broker import Broker
 
 from . import real, simulated
 from .compare import Comparison, compare

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from kafka_rebalance.coordinator import JoinGroup
 from kafka_rebalance.member import Assigned, Consumer, Lost, Revoked, Send
+from kafka_rebalance.protocol import JoinGroup
 from kafka_rebalance.simulator import Kind, Scenario, simulate
 
 from .played import KILLED, Event, Played, name_of

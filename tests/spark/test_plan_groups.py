@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
-from generate import generate
-from generate_changes import changes as draw_changes
-from generate_changes import with_client_ids
 from kafka_rebalance.spark import INPUT_SCHEMA, PLAN_SCHEMA, SchemaError, plan_groups
+from tests.support.generate import generate
+from tests.support.generate_changes import changes as draw_changes
+from tests.support.generate_changes import with_client_ids
 
 
 def cases(count: int) -> list[tuple[dict[str, Any], list[str]]]:

@@ -1,6 +1,6 @@
 """Captures python/kafka_rebalance/data/captured_groups.jsonl: a `snapshot` of real consumers.
 
-    make broker-jars && .venv/bin/python tools/broker/capture.py
+    make broker-jars && .venv/bin/python -m tools.broker.capture
 
 Three brokers in racks a, b and c; Kafka's own consumers, kafka-python's and aiokafka's; a round of
 scaling out and one of scaling in, so that generations differ; one group held in a rebalance.
@@ -22,18 +22,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-DATA = ROOT / "python" / "kafka_rebalance" / "data"
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "live")]
-
-from live_members import JavaMembers, PythonMembers, await_stable  # noqa: E402
-
-from broker import LIB, Broker, BrokerError  # noqa: E402
-from kafka_rebalance.sources import snapshot  # noqa: E402
+from kafka_rebalance.live import snapshot
+from tests.support.broker import LIB, Broker, BrokerError
+from tests.support.live_members import JavaMembers, PythonMembers, await_stable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+DATA = ROOT / "python" / "kafka_rebalance" / "data"
 
 TIME_LIMIT_S = 180
 RACKS = "abc"
@@ -188,7 +186,7 @@ def readme(lines: list[dict[str, Any]]) -> str:
     python = [(group_id, f"{client}, {assignor}") for client, group_id, assignor, _, _ in PYTHON]
     return f"""# The captured sample
 
-`captured_groups.jsonl` is what `kafka_rebalance.sources.snapshot` read from a running Apache Kafka
+`captured_groups.jsonl` is what `kafka_rebalance.live.snapshot` read from a running Apache Kafka
 on {made_on}: {len(lines)} groups, one a line, ordered by name, with {members} members.
 `{rebalancing}` was in the middle of a rebalance and is an error line.
 
@@ -198,7 +196,7 @@ below. They joined, scaled out and scaled in before the snapshot, so that genera
 
 {_table("group", "client", python)}
 {_table("made with", "version", made_with.items())}
-Again, with other member ids: `make broker-jars && .venv/bin/python tools/broker/capture.py`
+Again, with other member ids: `make broker-jars && .venv/bin/python -m tools.broker.capture`
 """
 
 

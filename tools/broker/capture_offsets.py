@@ -1,6 +1,6 @@
 """Captures tests/data/consumer_offsets.jsonl: a real broker's `__consumer_offsets`, raw.
 
-    make broker-jars && .venv/bin/python tools/broker/capture_offsets.py
+    make broker-jars && .venv/bin/python -m tools.broker.capture_offsets
 
 Consumers of several kinds come, commit and go: Java's (eager, cooperative, static, the new
 protocol), kafka-python's and aiokafka's, a transactional producer's, and requests by hand. While
@@ -22,22 +22,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-DATA = ROOT / "tests" / "data"
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "live")]
-
-from live_members import JavaMembers, PythonMembers, await_stable  # noqa: E402
-
-from broker import LIB, Broker, BrokerError  # noqa: E402
-from parity.cluster import OFFSETS_TOPIC, create_topics, prepare  # noqa: E402
-from parity.compare import play  # noqa: E402
-from parity.scenarios import parse  # noqa: E402
-from parity.wire import Connection, WireError  # noqa: E402
-from parity.wire_player import WirePlayer  # noqa: E402
+from tests.parity.cluster import OFFSETS_TOPIC, create_topics, prepare
+from tests.parity.compare import play
+from tests.parity.scenarios import parse
+from tests.parity.wire import Connection, WireError
+from tests.parity.wire_player import WirePlayer
+from tests.support.broker import LIB, Broker, BrokerError
+from tests.support.live_members import JavaMembers, PythonMembers, await_stable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+DATA = ROOT / "tests" / "data"
 
 TIME_LIMIT_S = 120
 PARTITIONS = 4
@@ -354,7 +352,7 @@ which the log knows nothing: there they have their last generation.
 
 Consumers were Java's, those of {clients}, and requests by hand,
 which are written down in the script. Again:
-`make broker-jars && .venv/bin/python tools/broker/capture_offsets.py`
+`make broker-jars && .venv/bin/python -m tools.broker.capture_offsets`
 """
 
 

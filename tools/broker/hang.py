@@ -1,6 +1,6 @@
 """What a group looks like from outside while its leader computes for ever: docs/never-ends.md.
 
-    make broker-jars && .venv/bin/python tools/broker/hang.py
+    make broker-jars && .venv/bin/python -m tools.broker.hang
 
 A real broker and five of Kafka's own consumers, which subscribe as the second line of
 tests/vectors/never_ends_smallest.jsonl; client ids decide how member ids sort. Their session
@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from tests.support.broker import Broker
+from tests.support.live_members import JavaMembers
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "live")]
-
-from live_members import JavaMembers  # noqa: E402
-
-from broker import Broker  # noqa: E402
 
 SECONDS = 75
 SESSION_MS = "6000"

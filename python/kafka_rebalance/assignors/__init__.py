@@ -1,8 +1,8 @@
 """assign: GroupSpec -> Assignment, by the assignor's name."""
 
-from .engine import assign
+from .assigning import assign
+from .interface import Assignor, RebalanceProtocol
 from .objects import CooperativeSticky, Range, RoundRobin, Sticky
-from .protocol import Assignor, RebalanceProtocol
 from .registry import BUILT_IN, assignor_names, register, unregister
 from .validate import validate_cooperative
 

@@ -6,11 +6,12 @@ Only the sticky ones remember anything: what they were last given, and when.
 from collections.abc import Iterable, Sequence
 
 from kafka_rebalance import wire
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.ownership import Assignment
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
 
-from .engine import assign
-from .protocol import RebalanceProtocol
+from .assigning import assign
+from .interface import RebalanceProtocol
 
 _NO_GENERATION = -1
 

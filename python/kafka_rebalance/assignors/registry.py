@@ -3,14 +3,15 @@
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import GroupSpec, TopicPartition, quoted
+from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.group.spec import GroupSpec
 
 from .classic import cooperative_sticky, range, round_robin, sticky
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .protocol import Assignor
+    from .interface import Assignor
 
 Engine = Literal["rust", "reference"]
 

@@ -7,8 +7,9 @@ Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), which 
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.ownership import Assignment, Delta
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment, Delta
+from kafka_rebalance.group.spec import GroupSpec
 
 
 def validate_cooperative(

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from kafka_rebalance.assignors.registry import assignor_names, custom
+from kafka_rebalance.bulk.lines import LineAnswer, assign_lines, error_line
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.lines import LineAnswer, assign_lines, error_line
-from kafka_rebalance.model import MAX_PARTITIONS
-from kafka_rebalance.report.progress import byte_progress
+from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.report.text.progress import byte_progress
 
+from .argument_types import whole
 from .lines import MAX_LINE_BYTES, open_input, read_lines
-from .numbers import whole
 
 _CHUNK_BYTES = 1024 * 1024
 

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_rebalance import contract
-from kafka_rebalance.changes import Change
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
-from kafka_rebalance.plans.plan import parse_changes
+from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed
 
 from .groups import Tally, add_arguments, answers
@@ -65,10 +65,10 @@ def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
 def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     if not compared:
         return
-    from kafka_rebalance.report.compare import print_comparison, print_comparisons
-    from kafka_rebalance.report.leader import leader_note, leaders_note
-    from kafka_rebalance.report.never_ends import print_endless
-    from kafka_rebalance.report.plan import print_wrapped
+    from kafka_rebalance.report.plans.compare import print_comparison, print_comparisons
+    from kafka_rebalance.report.plans.leader import leader_note, leaders_note
+    from kafka_rebalance.report.plans.never_ends import print_endless
+    from kafka_rebalance.report.plans.plan import print_wrapped
 
     if len(compared) == 1:
         print_comparison(compared[0], *_times(compared[0]))

@@ -5,18 +5,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka_rebalance import contract
-from kafka_rebalance.assignors.connect import RoundAnswer, Script, Work, play, run_script
-from kafka_rebalance.assignors.connect.events import play_events
-from kafka_rebalance.assignors.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
+from kafka_rebalance.assignors.connect import Work
+from kafka_rebalance.bulk.lines import error_line, group_id_of
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.fields import object_
-from kafka_rebalance.lines import error_line, group_id_of
-from kafka_rebalance.report.connect import round_text, variation_text
-from kafka_rebalance.sources.connect_draws import Item, Variation, vary
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.field_paths import object_
+from kafka_rebalance.live.connect_draws import Item, Variation, vary
+from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
+from kafka_rebalance.plans.connect.cluster_changes import play_events
+from kafka_rebalance.plans.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
+from kafka_rebalance.report.plans.connect import round_text, variation_text
 
+from .argument_types import whole
 from .lines import MAX_LINE_BYTES, open_input, read_lines
-from .numbers import whole
 
 
 def add_parser(commands: Any) -> None:
@@ -26,7 +27,7 @@ def add_parser(commands: Any) -> None:
         description="Plays scripts of rounds, or a live cluster and what happens to it next: what "
         "each worker starts and stops, what runs nowhere, until when, and why.",
         epilog='Events: "worker W leaves|returns|joins", "leader W leaves" (REST does not tell who '
-        'leads), "connector C tasks=N|deleted", "60s". Scripts: assignors/connect/script.py.',
+        'leads), "connector C tasks=N|deleted", "60s". Scripts: plans/connect/script.py.',
     )
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="scripts, one a line; - for standard input"
@@ -86,7 +87,7 @@ def _show(value: Any, args: argparse.Namespace) -> None:
 
 
 def _run_url(args: argparse.Namespace) -> int:
-    from kafka_rebalance.sources.connect import read_cluster
+    from kafka_rebalance.live.connect_rest import read_cluster
 
     cluster = read_cluster(args.url)
     for note in cluster.get("notes", ()):

@@ -4,10 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from kafka_rebalance.coordinator import trace
-from kafka_rebalance.coordinator.driver import Driver
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.traces import play
+from kafka_rebalance.tracing import coordinator_runs as trace
+from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.tracing.text import play
 
 _COMMANDS = (trace.__doc__ or "").partition("\n")[2]
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.ownership import Assignment
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
 
-from .numbers import whole
+from .argument_types import whole
 
 ASSIGNOR = "cooperative-sticky"
 _SHOWN = 5
@@ -125,7 +126,7 @@ def _print(
     done: Any,
     output: Path,
 ) -> None:
-    from kafka_rebalance.report.tables import print_table
+    from kafka_rebalance.report.text.tables import print_table
 
     copies = [len(range(n, groups, len(outcomes))) for n in range(len(outcomes))]
     members = sum(len(one.before) * n for one, n in zip(outcomes, copies, strict=True))

@@ -8,9 +8,9 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import BUILT_IN, unknown
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import MAX_PARTITIONS
+from kafka_rebalance.group.model import MAX_PARTITIONS
 
-from .numbers import whole
+from .argument_types import whole
 
 
 def add_parser(commands: Any) -> None:

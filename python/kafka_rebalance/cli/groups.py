@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kafka_rebalance import contract
-from kafka_rebalance.changes import Change
-from kafka_rebalance.changes.text import VERBS, change_from_text
+from kafka_rebalance.bulk.lines import error_line, group_id_of
 from kafka_rebalance.errors import GroupError, NeverEnds
-from kafka_rebalance.lines import error_line, group_id_of
-from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
-from kafka_rebalance.report.names import counted
+from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes.text import VERBS, change_from_text
+from kafka_rebalance.report.text.names import counted
 
 from .lines import MAX_LINE_BYTES, open_input, read_lines
 
-Answer = TypeVar("Answer")
+GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
@@ -114,7 +114,7 @@ def _file(file: str) -> Iterator[GroupSpec | BadGroup]:
 
 
 def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
-    from kafka_rebalance.sources import snapshot
+    from kafka_rebalance.live import snapshot
 
     groups = None if args.group is None else [args.group]
     for line in snapshot(args.bootstrap_server, groups):
@@ -166,13 +166,13 @@ class Tally:
         return 3 if self.bad else 0
 
 
-class Answered(NamedTuple, Generic[Answer]):
+class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
     """An answer, and the changes that do not concern the group, with the reason.
 
     `alone` where no other group is asked: then there is more to say of it.
     """
 
-    answer: Answer
+    answer: GroupAnswer
     not_affected: list[str]
     alone: bool
 
@@ -180,8 +180,8 @@ class Answered(NamedTuple, Generic[Answer]):
 def answers(
     args: argparse.Namespace,
     tally: Tally,
-    work: Callable[[GroupSpec, Sequence[Change]], Answer],
-) -> Iterator[Answered[Answer]]:
+    work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
+) -> Iterator[AnsweredGroup[GroupAnswer]]:
     """What `work` makes of each group and the changes; the errors of bad ones are told at once.
 
     Where more than one group is asked, a change that names what a group does not have is left out
@@ -200,14 +200,14 @@ def answers(
             else:
                 print(f"{found.group_id}: {found.error}", file=sys.stderr)
             if found.never_ends is not None and not args.json:
-                from kafka_rebalance.report.never_ends import endless_lines
+                from kafka_rebalance.report.plans.never_ends import endless_lines
 
                 print("\n".join(endless_lines(found.never_ends)), file=sys.stderr)
             continue
         answer, left_out = found
         tally.leave_out(left_out, all_of_them=answer is None)
         if answer is not None:
-            yield Answered(answer, left_out, len(first) < 2)
+            yield AnsweredGroup(answer, left_out, len(first) < 2)
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)
@@ -216,14 +216,14 @@ def answers(
 def _answer(
     group: GroupSpec | BadGroup,
     args: argparse.Namespace,
-    work: Callable[[GroupSpec, Sequence[Change]], Answer],
+    work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
     *,
     alone: bool,
-) -> tuple[Answer | None, list[str]] | BadGroup:
+) -> tuple[GroupAnswer | None, list[str]] | BadGroup:
     if isinstance(group, BadGroup):
         return group
 
-    def played(changes: Sequence[Change]) -> Answer | BadGroup:
+    def played(changes: Sequence[Change]) -> GroupAnswer | BadGroup:
         try:
             return work(group, changes)
         except NeverEnds as error:

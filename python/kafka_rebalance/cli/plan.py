@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance import contract
 from kafka_rebalance.assignors.registry import assignor_names
-from kafka_rebalance.changes import Change
-from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import (
     Endless,
     Figures,
@@ -21,9 +20,10 @@ from kafka_rebalance.plans import (
     plan,
     sample,
 )
+from kafka_rebalance.plans.changes import Change
 
+from .argument_types import whole
 from .groups import Tally, add_arguments, answers
-from .numbers import whole
 
 
 def add_parser(commands: Any) -> None:
@@ -83,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
     elif first is not None and (alone or len(rows) == 1):
         _show(first, args)
     elif rows:
-        from kafka_rebalance.report.leader import leaders_note
-        from kafka_rebalance.report.plan import print_plans, print_wrapped
+        from kafka_rebalance.report.plans.leader import leaders_note
+        from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
 
         print_plans(rows)
         if note := leaders_note(leaders):
@@ -113,13 +113,13 @@ def _json(
 
 def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.explain is not None:
-        from kafka_rebalance.report.plan import print_explanation
+        from kafka_rebalance.report.plans.plan import print_explanation
 
         print_explanation(planned, partition_from_text(args.explain))
     else:
-        from kafka_rebalance.report.leader import leader_note
-        from kafka_rebalance.report.never_ends import print_endless
-        from kafka_rebalance.report.plan import print_plan, print_wrapped
+        from kafka_rebalance.report.plans.leader import leader_note
+        from kafka_rebalance.report.plans.never_ends import print_endless
+        from kafka_rebalance.report.plans.plan import print_plan, print_wrapped
 
         draws = enough_draws(planned) if args.samples is None else args.samples
         samples = sample(planned, draws) if draws and planned.has_guesses else None
@@ -138,11 +138,11 @@ def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.output is None:
         return
     if args.output.suffix == ".html":
-        from kafka_rebalance.report.page import plan_page
+        from kafka_rebalance.report.plans.page import plan_page
 
         args.output.write_text(plan_page(planned), encoding="utf-8")
     else:
-        from kafka_rebalance.report.picture import draw_plan
+        from kafka_rebalance.report.plans.picture import draw_plan
 
         draw_plan(planned, args.output)
     print(f"kafka-rebalance: drawn to {args.output}", file=sys.stderr)

@@ -18,15 +18,15 @@ from kafka_rebalance.simulator import (
     simulate,
     totals,
 )
-from kafka_rebalance.simulator.files import load, member_settings, ready
 from kafka_rebalance.simulator.from_group import PLAYABLE
 from kafka_rebalance.simulator.journal import Entry, lines
 from kafka_rebalance.simulator.measure import stops_of
+from kafka_rebalance.simulator.scenario_files import load, member_settings, ready
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
-from kafka_rebalance.traces import milliseconds
+from kafka_rebalance.tracing.text import milliseconds
 
+from .argument_types import whole
 from .groups import BadGroup, add_changes, read_groups, told
-from .numbers import whole
 
 _VARIANTS = ("eager", "cooperative", "static")
 _FORMATS = (".html", ".png", ".parquet")
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         for name, one in runs.items():
             print(json.dumps(_json(name, one)))
     else:
-        from kafka_rebalance.report.simulate import print_comparison, print_run
+        from kafka_rebalance.report.runs.run import print_comparison, print_run
 
         if len(runs) > 1:
             print_comparison(runs)
@@ -166,13 +166,13 @@ def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None
         for name, each in runs.items():
             print(json.dumps(_seeds_json(name, each)))
         return
-    from kafka_rebalance.report.simulate_seeds import print_seeds
+    from kafka_rebalance.report.runs.seeds import print_seeds
 
     print_seeds(runs)
 
 
 def _play_seeds(name: str, scenario: Scenario, count: int) -> SeedRuns:
-    from kafka_rebalance.report.progress import time_progress
+    from kafka_rebalance.report.text.progress import time_progress
 
     with time_progress(name or "simulating", scenario.until_ms * count) as update:
         return simulate_seeds(
@@ -233,7 +233,7 @@ def _variant(scenario: Scenario, name: str) -> Scenario:
 
 
 def _play(name: str, scenario: Scenario) -> Run:
-    from kafka_rebalance.report.progress import time_progress
+    from kafka_rebalance.report.text.progress import time_progress
 
     with time_progress(name or "simulating", scenario.until_ms) as progress:
         return simulate(scenario, progress=progress)
@@ -241,15 +241,15 @@ def _play(name: str, scenario: Scenario) -> Run:
 
 def _write(runs: dict[str, Run], path: Path) -> None:
     if path.suffix == ".parquet":
-        from kafka_rebalance.report.run_parquet import write_runs
+        from kafka_rebalance.report.runs.parquet import write_runs
 
         write_runs(runs, path)
     elif path.suffix == ".html":
-        from kafka_rebalance.report.run_page import runs_page
+        from kafka_rebalance.report.runs.page import runs_page
 
         path.write_text(runs_page(runs), encoding="utf-8")
     else:
-        from kafka_rebalance.report.run_picture import draw_run, draw_runs
+        from kafka_rebalance.report.runs.picture import draw_run, draw_runs
 
         if len(runs) > 1:
             draw_runs(runs, path)

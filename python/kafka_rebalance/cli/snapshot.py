@@ -5,10 +5,10 @@ import json
 import sys
 from typing import Any
 
-from kafka_rebalance import contract
 from kafka_rebalance.assignors.registry import FOREIGN
-from kafka_rebalance.report.names import counted
-from kafka_rebalance.sources import snapshot
+from kafka_rebalance.group import contract
+from kafka_rebalance.live import snapshot
+from kafka_rebalance.report.text.names import counted
 
 
 def add_parser(commands: Any) -> None:

@@ -13,7 +13,7 @@ from types import MethodType
 from typing import Any, ClassVar
 
 from kafka_rebalance.errors import MissingExtra, WireError
-from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire import (
     Subscription,
     decode_subscription,
@@ -21,8 +21,8 @@ from kafka_rebalance.wire import (
     sent_member,
 )
 
-from .caller import NO_GENERATION, Client, Memory, calling, log, memory
-from .leader import Cluster, answer
+from .caller import NO_GENERATION, ClientNames, ConsumerMemory, calling, log, memory
+from .leader import ClusterMetadata, answer
 
 try:
     from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -34,7 +34,7 @@ try:
 except ImportError:
     raise MissingExtra("kafka_rebalance.clients.aiokafka", "aiokafka") from None
 
-CLIENT = Client("aiokafka.consumer.group_coordinator", "nodeId", "replicas")
+CLIENT = ClientNames("aiokafka.consumer.group_coordinator", "nodeId", "replicas")
 
 _VERSION = 3
 
@@ -72,7 +72,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self.rack_id = rack_id
 
     @_OfBoth
-    def assign(self, cluster: Cluster, members: Mapping[str, Any]) -> dict[str, Any]:
+    def assign(self, cluster: ClusterMetadata, members: Mapping[str, Any]) -> dict[str, Any]:
         """`members` by id, in join order; gives each a ConsumerProtocolMemberAssignment."""
         called = calling(CLIENT)
         group_id = getattr(_consumer(called), "group_id", "")
@@ -104,7 +104,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         known.generation_id = called.get("generation", NO_GENERATION)
 
     @classmethod
-    def _user_data(cls, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+    def _user_data(cls, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
         return None
 
 
@@ -152,7 +152,7 @@ class Sticky(_Assignor):
     name = "sticky"
 
     @classmethod
-    def _user_data(cls, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+    def _user_data(cls, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
         if known.owned is None:
             return None
         return encode_sticky_user_data(known.still(subscribed), known.generation_id)

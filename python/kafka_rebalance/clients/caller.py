@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition
 
 NO_GENERATION = -1
 
 log = logging.getLogger("kafka_rebalance.clients")
 
 
-class Client(NamedTuple):
+class ClientNames(NamedTuple):
     """One library's names for what both libraries have."""
 
     module: str
@@ -32,7 +32,7 @@ class Client(NamedTuple):
 
 
 @dataclass(slots=True)
-class Memory:
+class ConsumerMemory:
     """What one consumer's assignor remembers: its last assignment, and that one's generation."""
 
     owned: tuple[TopicPartition, ...] | None = None
@@ -43,19 +43,19 @@ class Memory:
         return tuple(tp for tp in self.owned or () if tp.topic in topics)
 
 
-_MEMORIES: WeakKeyDictionary[Any, dict[str, Memory]] = WeakKeyDictionary()
+_MEMORIES: WeakKeyDictionary[Any, dict[str, ConsumerMemory]] = WeakKeyDictionary()
 
 
-def memory(consumer: object, assignor: str) -> Memory:
+def memory(consumer: object, assignor: str) -> ConsumerMemory:
     """The memory of one assignor in one consumer; it ends with the consumer's coordinator.
 
     It belongs to the consumer, not to the assignor: consumers that share a class or an instance
     would else all claim what one of them was given.
     """
-    return _MEMORIES.setdefault(consumer, {}).setdefault(assignor, Memory())
+    return _MEMORIES.setdefault(consumer, {}).setdefault(assignor, ConsumerMemory())
 
 
-def calling(client: Client) -> Mapping[str, Any]:
+def calling(client: ClientNames) -> Mapping[str, Any]:
     """The variables of the coordinator's function that called; none if no coordinator did."""
     frame = inspect.currentframe()
     while frame is not None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from kafka_rebalance.errors import MissingExtra
-from kafka_rebalance.model import Member, TopicPartition
+from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.wire import (
     Subscription,
     encode_cooperative_user_data,
@@ -21,8 +21,8 @@ from kafka_rebalance.wire import (
     sent_member,
 )
 
-from .caller import Client, Memory, calling, memory
-from .leader import Cluster, answer
+from .caller import ClientNames, ConsumerMemory, calling, memory
+from .leader import ClusterMetadata, answer
 
 try:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -33,7 +33,7 @@ try:
 except ImportError:
     raise MissingExtra("kafka_rebalance.clients.kafka_python", "kafka") from None
 
-CLIENT = Client("kafka.coordinator.consumer", "node_id", "replica_nodes")
+CLIENT = ClientNames("kafka.coordinator.consumer", "node_id", "replica_nodes")
 
 # The newest versions: owned partitions, generation and rack have fields of their own.
 _VERSION = 3
@@ -50,7 +50,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def supported_protocols(self) -> list[Any]:
         return [RebalanceProtocol.EAGER]
 
-    def assign(self, cluster: Cluster, members: Sequence[Any]) -> dict[str, Any]:
+    def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
         """`members` as decoded from JoinGroup; gives each a ConsumerProtocolAssignment."""
         group_id = getattr(calling(CLIENT).get("self"), "group_id", "")
         group = [self._member(member) for member in members]
@@ -80,7 +80,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         known.owned = tuple(TopicPartition(*tp) for tp in assignment.partitions())
         known.generation_id = generation
 
-    def _memory(self, consumer: Any) -> Memory:
+    def _memory(self, consumer: Any) -> ConsumerMemory:
         return memory(consumer or self, self.name)
 
     def _member(self, member: Any) -> Member:
@@ -98,11 +98,11 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
             member.member_id, subscription, self.name, group_instance_id=member.group_instance_id
         )
 
-    def _user_data(self, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
         return None
 
     def _held(
-        self, consumer: Any, known: Memory, subscribed: frozenset[str]
+        self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
         """Eager members have given everything up when they join."""
         return ()
@@ -133,7 +133,7 @@ class Sticky(_Assignor):
 
     name = "sticky"
 
-    def _user_data(self, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
         if known.owned is None:
             return None
         return encode_sticky_user_data(known.still(subscribed), known.generation_id)
@@ -151,11 +151,11 @@ class CooperativeSticky(_Assignor):
     def supported_protocols(self) -> list[Any]:
         return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
-    def _user_data(self, known: Memory, subscribed: frozenset[str]) -> bytes | None:
+    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
         return encode_cooperative_user_data(known.generation_id)
 
     def _held(
-        self, consumer: Any, known: Memory, subscribed: frozenset[str]
+        self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
         """What the consumer reads: a lost generation or a topic left has taken the rest."""
         if consumer is None:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from kafka_rebalance.model import Member, Topic, TopicPartition
+from kafka_rebalance.group.model import Member, Topic, TopicPartition
 
-from .caller import Client
+from .caller import ClientNames
 from .legal import legal
 
 
-class Cluster(Protocol):
+class ClusterMetadata(Protocol):
     """The methods that both clients' ClusterMetadata have."""
 
     def partitions_for_topic(self, topic: str) -> set[int] | None: ...
@@ -19,7 +19,11 @@ class Cluster(Protocol):
 
 
 def answer(
-    client: Client, group_id: str, cluster: Cluster, members: Sequence[Member], assignor: str
+    client: ClientNames,
+    group_id: str,
+    cluster: ClusterMetadata,
+    members: Sequence[Member],
+    assignor: str,
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Who gets what, a list of topics with their partitions for each member.
 
@@ -42,13 +46,13 @@ def answer(
     return {member_id: _by_topic(owned) for member_id, owned in assignment.items()}
 
 
-def _brokers(client: Client, cluster: Cluster) -> dict[Any, str | None]:
+def _brokers(client: ClientNames, cluster: ClusterMetadata) -> dict[Any, str | None]:
     racks = {getattr(broker, client.node): broker.rack for broker in cluster.brokers()}
     return racks if any(racks.values()) else {}
 
 
 def _racks(
-    client: Client, cluster: Any, topic: str, count: int, brokers: Mapping[Any, str | None]
+    client: ClientNames, cluster: Any, topic: str, count: int, brokers: Mapping[Any, str | None]
 ) -> tuple[tuple[str | None, ...], ...] | None:
     """The racks of each partition's replicas; a broker that is down has none, as in Java."""
     if not brokers:

@@ -20,12 +20,13 @@ from itertools import islice
 
 from kafka_rebalance.assignors import assign
 from kafka_rebalance.errors import KafkaRebalanceError
-from kafka_rebalance.model import GroupSpec, Member, Topic, TopicPartition
-from kafka_rebalance.ownership import Anomaly
+from kafka_rebalance.group.model import Member, Topic, TopicPartition
+from kafka_rebalance.group.ownership import Anomaly
+from kafka_rebalance.group.spec import GroupSpec
 
 from .caller import log
 
-Answer = Mapping[str, Sequence[TopicPartition]]
+LegalAnswer = Mapping[str, Sequence[TopicPartition]]
 
 _COOPERATIVE = "cooperative-sticky"
 _NO_LIMIT = 2**31 - 1
@@ -34,7 +35,7 @@ _SHOWN = 5
 
 def legal(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
-) -> Answer:
+) -> LegalAnswer:
     """Each member's partitions, members in join order."""
     for attempt in _attempts(topics, members):
         try:
@@ -81,7 +82,7 @@ def _attempts(
 
 def _by_range(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], *, cooperative: bool
-) -> Answer:
+) -> LegalAnswer:
     bare = tuple(
         Member(member.member_id, member.topics, member.group_instance_id, rack_id=member.rack)
         for member in members

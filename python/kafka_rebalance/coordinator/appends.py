@@ -1,15 +1,22 @@
 """What follows an append, well or ill."""
 
-from .error_codes import ErrorCode, of_append_error
+from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import JoinGroupResponse, SyncGroupResponse
+
+from .coordinator_state import (
+    CoordinatorState,
+    Created,
+    ReplaceStatic,
+    SendResponse,
+    StoreAssignment,
+)
 from .join_group import not_replaced, replaced
-from .messages import JoinGroupResponse, SyncGroupResponse
 from .refusals import refuse
-from .state import Answer, Created, ReplaceStatic, State, StoreAssignment
-from .states import GroupState
 from .sync_group import not_stored, stored
 
 
-def appended(state: State, append_id: int, position: int) -> None:
+def appended(state: CoordinatorState, append_id: int, position: int) -> None:
     """The records are in the log, the first at `position`; ids of before an unload do nothing."""
     write = state.writes.pop(append_id, None)
     if write is None:
@@ -22,12 +29,12 @@ def appended(state: State, append_id: int, position: int) -> None:
             stored(state, then)
         case ReplaceStatic() as then:
             replaced(state, then)
-        case Answer() as then:
+        case SendResponse() as then:
             state.respond(then.request_id, then.response)
     _release(state, append_id)
 
 
-def append_failed(state: State, append_id: int, error: ErrorCode) -> None:
+def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> None:
     """They are not: what the append would have made is taken back."""
     write = state.writes.pop(append_id, None)
     if write is None:
@@ -38,7 +45,7 @@ def append_failed(state: State, append_id: int, error: ErrorCode) -> None:
             not_stored(state, then, error)
         case ReplaceStatic() as then:
             not_replaced(state, then, error)
-        case Answer() as then:
+        case SendResponse() as then:
             state.respond(then.request_id, refuse(then.request, of_append_error(error)))
     for one in write.created:
         _take_back(state, one, error)
@@ -48,7 +55,7 @@ def append_failed(state: State, append_id: int, error: ErrorCode) -> None:
     _release(state, append_id)
 
 
-def _take_back(state: State, created: Created, error: ErrorCode) -> None:
+def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> None:
     """Takes out a group that did not come into the log, unless offsets have come to it since."""
     group = created.group
     offsets = state.offsets.latest(group.group_id)
@@ -62,7 +69,7 @@ def _take_back(state: State, created: Created, error: ErrorCode) -> None:
     state.forget(group)
 
 
-def _release(state: State, append_id: int) -> None:
+def _release(state: CoordinatorState, append_id: int) -> None:
     for request_id, waiting in list(state.waiting.items()):
         waiting.append_ids.discard(append_id)
         if not waiting.append_ids:

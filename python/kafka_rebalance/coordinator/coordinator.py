@@ -28,41 +28,9 @@ from itertools import count
 from types import MappingProxyType
 from uuid import UUID
 
-from . import (
-    appends,
-    describe,
-    expiry,
-    heartbeat,
-    join_group,
-    leave_group,
-    loading,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    rebalance,
-    sync_group,
-)
-from .config import CoordinatorConfig
-from .deadlines import DeadlineKey
-from .error_codes import ErrorCode
-from .events import (
-    Appended,
-    AppendFailed,
-    Effect,
-    Event,
-    Expired,
-    Heard,
-    Loaded,
-    LoadStarted,
-    PartitionsDeleted,
-    Received,
-    Silent,
-    Sweep,
-    Tick,
-    Unloaded,
-)
-from .group import Group
-from .messages import (
+from kafka_rebalance.protocol import Tick
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.messages import (
     DeleteGroups,
     DescribeGroups,
     EndTransaction,
@@ -81,8 +49,41 @@ from .messages import (
     SyncGroup,
     TxnOffsetCommit,
 )
+
+from . import (
+    appends,
+    describe,
+    expiry,
+    heartbeat,
+    join_group,
+    leave_group,
+    loading,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    rebalance,
+    sync_group,
+)
+from .config import CoordinatorConfig
+from .coordinator_state import CoordinatorState, Ownership
+from .deadlines import DeadlineKey
+from .group import Group
+from .interface import (
+    Appended,
+    AppendFailed,
+    CoordinatorEvent,
+    Effect,
+    Expired,
+    Heard,
+    Loaded,
+    LoadStarted,
+    PartitionsDeleted,
+    Received,
+    Silent,
+    Sweep,
+    Unloaded,
+)
 from .refusals import refuse
-from .state import Ownership, State
 
 
 def counted_ids() -> Callable[[], str]:
@@ -105,7 +106,9 @@ class Coordinator:
         *,
         vouched: bool = False,
     ) -> None:
-        self._state = State(config or CoordinatorConfig(), new_id or counted_ids(), vouched)
+        self._state = CoordinatorState(
+            config or CoordinatorConfig(), new_id or counted_ids(), vouched
+        )
 
     @property
     def config(self) -> CoordinatorConfig:
@@ -129,7 +132,7 @@ class Coordinator:
         """What the next Tick is for, and when; None where nothing is armed."""
         return self._state.deadlines.next()
 
-    def handle(self, event: Event, now_ms: int) -> list[Effect]:
+    def handle(self, event: CoordinatorEvent, now_ms: int) -> list[Effect]:
         """One event. Errors: ValueError where time goes back."""
         state = self._state
         if now_ms < state.now_ms:
@@ -166,7 +169,7 @@ class Coordinator:
         return effects
 
 
-def _receive(state: State, event: Received) -> None:
+def _receive(state: CoordinatorState, event: Received) -> None:
     request = event.request
     refusal = _gate(state, request)
     if refusal is not None:
@@ -212,7 +215,7 @@ _NEEDS_GROUP_ID = (JoinGroup, SyncGroup, Heartbeat, LeaveGroup, TxnOffsetCommit,
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def _gate(state: State, request: Request) -> ErrorCode | None:
+def _gate(state: CoordinatorState, request: Request) -> ErrorCode | None:
     """What is refused before the group is looked at (section 2.2 of the behaviour)."""
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
@@ -230,7 +233,7 @@ def _gate(state: State, request: Request) -> ErrorCode | None:
     return None
 
 
-def _tick(state: State) -> None:
+def _tick(state: CoordinatorState) -> None:
     key = state.deadlines.take_due(state.now_ms)
     if key is None:
         return

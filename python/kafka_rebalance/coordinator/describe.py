@@ -5,10 +5,9 @@ Outside of Stable there is no metadata and no protocol, but the last assignment;
 there is Dead, and from version 6 on also an error (KIP-1043).
 """
 
-from .error_codes import ErrorCode
-from .events import Received
-from .group import Group
-from .messages import (
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import (
     DescribedGroup,
     DescribedMember,
     DescribeGroups,
@@ -17,13 +16,15 @@ from .messages import (
     ListGroups,
     ListGroupsResponse,
 )
-from .state import State
-from .states import GroupState
+
+from .coordinator_state import CoordinatorState
+from .group import Group
+from .interface import Received
 
 _ABSENT_IS_NOT_FOUND = 6
 
 
-def describe_groups(state: State, event: Received, request: DescribeGroups) -> None:
+def describe_groups(state: CoordinatorState, event: Received, request: DescribeGroups) -> None:
     """Answers at once."""
     new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
     absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
@@ -57,7 +58,7 @@ def _describe(group: Group) -> DescribedGroup:
     )
 
 
-def list_groups(state: State, event: Received, request: ListGroups) -> None:
+def list_groups(state: CoordinatorState, event: Received, request: ListGroups) -> None:
     """Answers at once."""
     known = dict.fromkeys(state.groups)
     for write in state.writes.values():

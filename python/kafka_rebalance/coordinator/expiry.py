@@ -10,21 +10,22 @@ Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirat
          section 5.7 of the behaviour.
 """
 
+from kafka_rebalance.protocol.group_state import GroupState
+
+from .coordinator_state import CoordinatorState, Write
 from .group import CONSUMER, Group
-from .offsets import Change, CommittedOffset, Forget, Partition
+from .offsets import CommittedOffset, Forget, OffsetChange, Partition
 from .records import group_tombstone, offset_tombstone
-from .state import State, Write
-from .states import GroupState
 
 
-def sweep(state: State) -> None:
+def sweep(state: CoordinatorState) -> None:
     """Removes what has expired, and Empty groups of which nothing is left.
 
     A value of a transaction that is open keeps its partition's offset, and the group. A transaction
     of which no value is left keeps nothing.
     """
     retention = state.config.offsets_retention_ms
-    records, changes, deleted = [], list[Change](), []
+    records, changes, deleted = [], list[OffsetChange](), []
     for group in list(state.groups.values()):
         offsets = state.offsets.latest(group.group_id)
         values = offsets.values()

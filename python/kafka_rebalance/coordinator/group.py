@@ -16,13 +16,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import JoinedMember, JoinGroupProtocol
+from kafka_rebalance.protocol.selection import select_protocol
 from kafka_rebalance.wire import decode_subscription
 
-from .error_codes import ErrorCode
-from .members import Member
-from .messages import JoinedMember, Protocol
-from .protocol_selection import select_protocol
-from .states import LEGAL_PREDECESSORS, GroupState, IllegalTransition
+from .members import ClassicGroupMember
+from .states import LEGAL_PREDECESSORS, IllegalTransition
 
 CONSUMER = "consumer"
 
@@ -42,7 +43,7 @@ class Group:
     protocol_name: str | None = None
     generation_id: int = 0
     leader_id: str | None = None
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, ClassicGroupMember] = field(default_factory=dict)
     static_members: dict[str, str] = field(default_factory=dict)
     pending: dict[str, None] = field(default_factory=dict)
     pending_sync: dict[str, None] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class Group:
         """Whether the id is a member's."""
         return member_id in self.members
 
-    def get(self, member_id: str) -> Member:
+    def get(self, member_id: str) -> ClassicGroupMember:
         """The member. Errors: KeyError."""
         return self.members[member_id]
 
@@ -105,7 +106,7 @@ class Group:
             self.votes[name] == self.size for name in names
         )
 
-    def add(self, member: Member) -> None:
+    def add(self, member: ClassicGroupMember) -> None:
         """Takes a member in; the first sets the protocol type, and leads.
 
         Errors: ValueError where its instance id is taken or its type or protocols do not fit.
@@ -126,7 +127,7 @@ class Group:
         self.awaiting_join += member.parked_join is not None
         self.pending.pop(member.member_id, None)
 
-    def remove(self, member_id: str) -> Member | None:
+    def remove(self, member_id: str) -> ClassicGroupMember | None:
         """Takes an id out, member or pending; leadership passes on to the oldest member."""
         member = self.members.pop(member_id, None)
         if member is not None:
@@ -140,7 +141,7 @@ class Group:
         self.pending_sync.pop(member_id, None)
         return member
 
-    def replace_static(self, group_instance_id: str, new_id: str) -> Member:
+    def replace_static(self, group_instance_id: str, new_id: str) -> ClassicGroupMember:
         """Gives a static member's place to a new id; leadership and all but requests go along."""
         old_id = self.static_members[group_instance_id]
         member = self.members.pop(old_id)
@@ -154,8 +155,8 @@ class Group:
 
     def update(
         self,
-        member: Member,
-        protocols: tuple[Protocol, ...],
+        member: ClassicGroupMember,
+        protocols: tuple[JoinGroupProtocol, ...],
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
     ) -> None:
@@ -172,13 +173,13 @@ class Group:
             raise ValueError(f"{member_id!r} is a member already")
         self.pending[member_id] = None
 
-    def park_join(self, member: Member, request_id: int) -> int | None:
+    def park_join(self, member: ClassicGroupMember, request_id: int) -> int | None:
         """Keeps a JoinGroup unanswered; gives the one that it replaces."""
         replaced, member.parked_join = member.parked_join, request_id
         self.awaiting_join += replaced is None
         return replaced
 
-    def take_join(self, member: Member) -> int | None:
+    def take_join(self, member: ClassicGroupMember) -> int | None:
         """The parked JoinGroup, to be answered now."""
         parked, member.parked_join = member.parked_join, None
         self.awaiting_join -= parked is not None

@@ -8,14 +8,15 @@
 Source   GroupMetadataManager.classicGroupHeartbeat; section 3.3 of the behaviour.
 """
 
-from .error_codes import ErrorCode
-from .events import Received
-from .messages import Heartbeat, HeartbeatResponse
-from .state import State
-from .states import GroupState
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import Heartbeat, HeartbeatResponse
+
+from .coordinator_state import CoordinatorState
+from .interface import Received
 
 
-def heartbeat(state: State, event: Received, request: Heartbeat) -> None:
+def heartbeat(state: CoordinatorState, event: Received, request: Heartbeat) -> None:
     """Answers a Heartbeat; one that is refused renews nothing."""
     error = _beat(state, request)
     response = HeartbeatResponse(error_code=error)
@@ -25,7 +26,7 @@ def heartbeat(state: State, event: Received, request: Heartbeat) -> None:
         state.respond(event.request_id, response)
 
 
-def _beat(state: State, request: Heartbeat) -> ErrorCode:
+def _beat(state: CoordinatorState, request: Heartbeat) -> ErrorCode:
     group = state.groups.get(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID

@@ -14,23 +14,30 @@ Source   GroupMetadataManager.classicGroupJoin; section 2 of the behaviour; KIP-
 
 from dataclasses import replace
 
+from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import (
+    NO_GENERATION,
+    UNKNOWN_MEMBER,
+    JoinGroup,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+
 from .config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from .error_codes import ErrorCode, of_append_error
-from .events import Received
+from .coordinator_state import CoordinatorState, ReplaceStatic, Write
 from .group import Group
-from .members import Member, without_repeats
-from .messages import NO_GENERATION, UNKNOWN_MEMBER, JoinGroup, JoinGroupResponse, SyncGroupResponse
+from .interface import Received
+from .members import ClassicGroupMember, without_repeats
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
 from .records import group_record, new_group_record
-from .state import ReplaceStatic, State, Write
-from .states import GroupState
 
 _NEWEST = 9
 _REQUIRES_KNOWN_ID = 4
 _KNOWS_SKIPPING = 9
 
 
-def join_group(state: State, event: Received, request: JoinGroup) -> None:
+def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> None:
     """Answers, or parks, a JoinGroup."""
     group = state.groups.get(request.group_id)
     is_new = group is None
@@ -59,7 +66,7 @@ def join_group(state: State, event: Received, request: JoinGroup) -> None:
         state.append([new_group_record(group)], Write(None))
 
 
-def _has_room(state: State, group: Group, member_id: str) -> bool:
+def _has_room(state: CoordinatorState, group: Group, member_id: str) -> bool:
     limit = state.config.group_max_size
     if group.is_(GroupState.EMPTY, GroupState.DEAD):
         return True
@@ -71,7 +78,9 @@ def _has_room(state: State, group: Group, member_id: str) -> bool:
     return member is not None or group.size < limit
 
 
-def _join_without_id(state: State, event: Received, request: JoinGroup, group: Group) -> None:
+def _join_without_id(
+    state: CoordinatorState, event: Received, request: JoinGroup, group: Group
+) -> None:
     instance = request.group_instance_id
     member_id = f"{event.client_id if instance is None else instance}-{state.new_id()}"
     if instance is None and _version(event) >= _REQUIRES_KNOWN_ID:
@@ -84,7 +93,9 @@ def _join_without_id(state: State, event: Received, request: JoinGroup, group: G
         _add(state, event, request, group, member_id)
 
 
-def _join_with_id(state: State, event: Received, request: JoinGroup, group: Group) -> None:
+def _join_with_id(
+    state: CoordinatorState, event: Received, request: JoinGroup, group: Group
+) -> None:
     member_id = request.member_id
     if member_id in group.pending:
         if request.group_instance_id is not None:
@@ -112,8 +123,10 @@ def _join_with_id(state: State, event: Received, request: JoinGroup, group: Grou
         rebalance_or_complete(state, group)
 
 
-def _add(state: State, event: Received, request: JoinGroup, group: Group, member_id: str) -> None:
-    member = Member(
+def _add(
+    state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
+) -> None:
+    member = ClassicGroupMember(
         member_id=member_id,
         group_instance_id=request.group_instance_id,
         client_id=event.client_id,
@@ -134,7 +147,11 @@ def _add(state: State, event: Received, request: JoinGroup, group: Group, member
 
 
 def _update(
-    state: State, event: Received, request: JoinGroup, group: Group, member: Member
+    state: CoordinatorState,
+    event: Received,
+    request: JoinGroup,
+    group: Group,
+    member: ClassicGroupMember,
 ) -> None:
     timeouts = (request.rebalance_timeout_ms, request.session_timeout_ms)
     group.update(member, request.protocols, *timeouts)
@@ -142,7 +159,7 @@ def _update(
 
 
 def _take_over(
-    state: State, event: Received, request: JoinGroup, group: Group, member_id: str
+    state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
     """A static member is back under a new id; a rebalance only where it changes the protocol."""
     assert request.group_instance_id is not None
@@ -172,7 +189,7 @@ def _take_over(
         rebalance_or_complete(state, group)
 
 
-def replaced(state: State, then: ReplaceStatic) -> None:
+def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
     """The new id is in the log: the member goes on with what it had."""
     group = then.group
     instance = then.before.group_instance_id
@@ -188,7 +205,7 @@ def replaced(state: State, then: ReplaceStatic) -> None:
     state.answer_join(group, member, response)
 
 
-def not_replaced(state: State, then: ReplaceStatic, error: ErrorCode) -> None:
+def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode) -> None:
     """The new id is not in the log: the old one is valid again."""
     group, before = then.group, then.before
     instance = before.group_instance_id
@@ -214,7 +231,7 @@ def _version(event: Received) -> int:
 
 
 def _refuse(
-    state: State, event: Received, error: ErrorCode, member_id: str = UNKNOWN_MEMBER
+    state: CoordinatorState, event: Received, error: ErrorCode, member_id: str = UNKNOWN_MEMBER
 ) -> None:
     response = JoinGroupResponse(error_code=error, generation_id=NO_GENERATION, member_id=member_id)
     state.respond(event.request_id, response)

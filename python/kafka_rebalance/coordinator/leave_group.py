@@ -5,16 +5,23 @@ All entries are taken out first, then there is one rebalance.
 Source   GroupMetadataManager.classicGroupLeave; section 3.4 of the behaviour; KIP-345 (batches).
 """
 
-from .error_codes import ErrorCode
-from .events import Received
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import (
+    UNKNOWN_MEMBER,
+    LeaveGroup,
+    LeaveGroupResponse,
+    LeftMember,
+    MemberIdentity,
+)
+
+from .coordinator_state import CoordinatorState
 from .group import Group
-from .messages import UNKNOWN_MEMBER, LeaveGroup, LeaveGroupResponse, LeftMember, MemberIdentity
+from .interface import Received
 from .rebalance import prepare, remove, try_complete_join
-from .state import State
-from .states import GroupState
 
 
-def leave_group(state: State, event: Received, request: LeaveGroup) -> None:
+def leave_group(state: CoordinatorState, event: Received, request: LeaveGroup) -> None:
     """Answers a LeaveGroup, when what it leads to is in the log."""
     group = state.groups.get(request.group_id)
     if group is None:
@@ -36,7 +43,7 @@ def leave_group(state: State, event: Received, request: LeaveGroup) -> None:
             try_complete_join(state, group)
 
 
-def _take_out(state: State, group: Group, entry: MemberIdentity) -> ErrorCode:
+def _take_out(state: CoordinatorState, group: Group, entry: MemberIdentity) -> ErrorCode:
     member_id, instance = entry
     if member_id == UNKNOWN_MEMBER:
         member_id = group.static_members.get(instance or "", UNKNOWN_MEMBER)

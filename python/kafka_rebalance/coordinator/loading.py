@@ -8,6 +8,13 @@ Source   GroupMetadataManager.replay/onLoaded/onUnloaded, OffsetMetadataManager.
 """
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import (
+    JoinGroupProtocol,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -18,19 +25,16 @@ from kafka_rebalance.wire.group_records import (
 )
 
 from .appends import append_failed
-from .error_codes import ErrorCode
-from .events import LogEntry, Unreadable
+from .coordinator_state import CoordinatorState, Ownership
 from .group import Group
-from .members import Member
-from .messages import JoinGroupResponse, Protocol, SyncGroupResponse
+from .interface import LogEntry, Unreadable
+from .members import ClassicGroupMember
 from .offsets import Commit, CommittedOffset, Forget, Marker
 from .rebalance import prepare
 from .refusals import refuse
-from .state import Ownership, State
-from .states import GroupState
 
 
-def load(state: State, entries: tuple[LogEntry, ...]) -> None:
+def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
     """Replays the log, in order; then every member's session starts anew."""
     for entry in entries:
         try:
@@ -46,7 +50,7 @@ def load(state: State, entries: tuple[LogEntry, ...]) -> None:
             prepare(state, group)
 
 
-def _replay(state: State, entry: LogEntry) -> None:
+def _replay(state: CoordinatorState, entry: LogEntry) -> None:
     if entry.committed is not None:
         marker = Marker(-1 if entry.producer_id is None else entry.producer_id, entry.committed)
         state.offsets.load(marker, entry.position)
@@ -81,7 +85,7 @@ def _group(group_id: str, value: GroupMetadataValue) -> Group:
         rebalance_timeout = one.rebalance_timeout_ms
         if rebalance_timeout == -1:
             rebalance_timeout = one.session_timeout_ms
-        member = Member(
+        member = ClassicGroupMember(
             member_id=one.member_id,
             group_instance_id=one.group_instance_id,
             client_id=one.client_id,
@@ -89,7 +93,7 @@ def _group(group_id: str, value: GroupMetadataValue) -> Group:
             rebalance_timeout_ms=rebalance_timeout,
             session_timeout_ms=one.session_timeout_ms,
             protocol_type=value.protocol_type,
-            protocols=(Protocol(value.protocol or "", one.subscription),),
+            protocols=(JoinGroupProtocol(value.protocol or "", one.subscription),),
             assignment=one.assignment,
         )
         group.members[member.member_id] = member
@@ -111,7 +115,7 @@ def _offset(value: OffsetCommitValue) -> CommittedOffset:
     )
 
 
-def unload(state: State) -> None:
+def unload(state: CoordinatorState) -> None:
     """Everybody who waits is sent away; nothing is written, everything is forgotten."""
     gone = ErrorCode.NOT_COORDINATOR
     for append_id in list(state.writes):

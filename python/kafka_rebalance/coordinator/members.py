@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from .messages import Protocol
+from kafka_rebalance.protocol.messages import JoinGroupProtocol
 
 
 @dataclass(slots=True)
-class Member:
+class ClassicGroupMember:
     """Times in ms; `parked_join` and `parked_sync` are the ids of requests that wait.
 
     `is_new` from its creation until its first completed join phase: only then may it be removed
@@ -20,7 +20,7 @@ class Member:
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocol_type: str
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[JoinGroupProtocol, ...]
     assignment: bytes = b""
     is_new: bool = False
     parked_join: int | None = None
@@ -47,9 +47,9 @@ class Member:
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 
-def without_repeats(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
+def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroupProtocol, ...]:
     """The first of each name. Kafka counts a name twice and then hangs; we do not copy that."""
-    first: dict[str, Protocol] = {}
+    first: dict[str, JoinGroupProtocol] = {}
     for protocol in protocols:
         first.setdefault(protocol.name, protocol)
     return tuple(first.values())

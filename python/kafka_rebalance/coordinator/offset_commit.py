@@ -14,10 +14,9 @@ Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit; sections
          behaviour; KIP-447 (transactions).
 """
 
-from .error_codes import ErrorCode
-from .events import Received
-from .group import Group
-from .messages import (
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import (
     NO_RETENTION,
     EndTransaction,
     EndTransactionResponse,
@@ -27,17 +26,19 @@ from .messages import (
     PartitionError,
     TxnOffsetCommit,
 )
+
+from .coordinator_state import CoordinatorState, SendResponse, Write
+from .group import Group
+from .interface import Received
 from .offsets import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
-from .state import Answer, State, Write
-from .states import GroupState
 
 _ABSENT_IS_NOT_FOUND = 9  # from this version of OffsetCommit on
 _TXN_ABSENT_IS_NOT_FOUND = 6  # and from this one of TxnOffsetCommit on
 
 
-def offset_commit(state: State, event: Received, request: OffsetCommit) -> None:
+def offset_commit(state: CoordinatorState, event: Received, request: OffsetCommit) -> None:
     """Stages offsets; the answer comes with the append."""
     group = state.groups.get(request.group_id)
     if group is not None:
@@ -54,7 +55,7 @@ def offset_commit(state: State, event: Received, request: OffsetCommit) -> None:
     _commit(state, event, request, request.retention_ms, None)
 
 
-def txn_offset_commit(state: State, event: Received, request: TxnOffsetCommit) -> None:
+def txn_offset_commit(state: CoordinatorState, event: Received, request: TxnOffsetCommit) -> None:
     """Stages offsets of a transaction; no sign of life."""
     group = state.groups.get(request.group_id)
     if group is not None:
@@ -96,7 +97,7 @@ def _check(
 
 
 def _commit(
-    state: State,
+    state: CoordinatorState,
     event: Received,
     request: OffsetCommit | TxnOffsetCommit,
     retention_ms: int | None,
@@ -120,7 +121,7 @@ def _commit(
     if not commits:
         state.respond_when_durable(event.request_id, request, response)
         return
-    then = Answer(event.request_id, response, request)
+    then = SendResponse(event.request_id, response, request)
     records = [offset_record(commit) for commit in commits]
     state.append(records, Write(then), commits, producer_id)
 
@@ -135,8 +136,8 @@ def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def end_transaction(state: State, event: Received, request: EndTransaction) -> None:
+def end_transaction(state: CoordinatorState, event: Received, request: EndTransaction) -> None:
     """Appends the producer's marker."""
-    then = Answer(event.request_id, EndTransactionResponse(), request)
+    then = SendResponse(event.request_id, EndTransactionResponse(), request)
     marker = Marker(request.producer_id, request.committed)
     state.append([], Write(then), [marker], request.producer_id, request.committed)

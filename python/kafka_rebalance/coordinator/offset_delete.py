@@ -4,23 +4,24 @@ Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups; section
          behaviour; KIP-496 (OffsetDelete).
 """
 
-from .error_codes import ErrorCode
-from .events import PartitionsDeleted, Received
-from .group import CONSUMER
-from .messages import (
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import (
     DeleteGroups,
     DeleteGroupsResponse,
     OffsetDelete,
     OffsetDeleteResponse,
     PartitionError,
 )
-from .offsets import Change, Forget, Partition
+
+from .coordinator_state import CoordinatorState, SendResponse, Write
+from .group import CONSUMER
+from .interface import PartitionsDeleted, Received
+from .offsets import Forget, OffsetChange, Partition
 from .records import group_tombstone, offset_tombstone
-from .state import Answer, State, Write
-from .states import GroupState
 
 
-def offset_delete(state: State, event: Received, request: OffsetDelete) -> None:
+def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:
     """Forgets offsets of topics that nobody is subscribed to."""
     group = state.groups.get(request.group_id)
     if group is None or group.is_(GroupState.DEAD):
@@ -41,12 +42,12 @@ def offset_delete(state: State, event: Received, request: OffsetDelete) -> None:
         if there and not subscribed:
             forgotten.append(Forget(group.group_id, partition))
     response = OffsetDeleteResponse(partitions=tuple(codes))
-    _forget(state, forgotten, Write(Answer(event.request_id, response, request)))
+    _forget(state, forgotten, Write(SendResponse(event.request_id, response, request)))
 
 
-def delete_groups(state: State, event: Received, request: DeleteGroups) -> None:
+def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroups) -> None:
     """Forgets empty groups and their offsets; a group that is named twice is answered once."""
-    codes, records, changes, deleted = [], [], list[Change](), []
+    codes, records, changes, deleted = [], [], list[OffsetChange](), []
     for group_id in dict.fromkeys(request.group_ids):
         group = state.groups.get(group_id)
         if group is None or group.is_(GroupState.DEAD):
@@ -62,14 +63,14 @@ def delete_groups(state: State, event: Received, request: DeleteGroups) -> None:
             deleted.append(group)
             state.forget(group)
     response = DeleteGroupsResponse(groups=tuple(codes))
-    then = Answer(event.request_id, response, request)
+    then = SendResponse(event.request_id, response, request)
     if not records:
         state.respond_when_durable(event.request_id, request, response)
         return
     state.append(records, Write(then, deleted=tuple(deleted)), changes)
 
 
-def _all_partitions(state: State, group_id: str) -> list[Partition]:
+def _all_partitions(state: CoordinatorState, group_id: str) -> list[Partition]:
     """Committed ones, then those that only transactions have."""
     offsets = state.offsets.latest(group_id)
     committed = [partition for partition, _ in offsets.values()]
@@ -82,7 +83,7 @@ def _all_partitions(state: State, group_id: str) -> list[Partition]:
     return [*committed, *pending]
 
 
-def partitions_deleted(state: State, event: PartitionsDeleted) -> None:
+def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> None:
     """Partitions are gone from the cluster, and with them their offsets in every group."""
     forgotten = []
     for group_id in state.offsets.groups():
@@ -95,9 +96,9 @@ def partitions_deleted(state: State, event: PartitionsDeleted) -> None:
     _forget(state, forgotten, Write(None))
 
 
-def _forget(state: State, forgotten: list[Forget], write: Write) -> None:
+def _forget(state: CoordinatorState, forgotten: list[Forget], write: Write) -> None:
     if forgotten:
         state.append([offset_tombstone(*one) for one in forgotten], write, forgotten)
-    elif isinstance(write.then, Answer):
+    elif isinstance(write.then, SendResponse):
         then = write.then
         state.respond_when_durable(then.request_id, then.request, then.response)

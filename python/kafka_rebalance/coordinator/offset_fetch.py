@@ -3,16 +3,17 @@
 Source   OffsetMetadataManager.fetchOffsets; section 5.5 of the behaviour; KIP-447 (stable).
 """
 
-from .error_codes import ErrorCode
-from .events import Received
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import FetchedOffset, OffsetFetch, OffsetFetchResponse
+
+from .coordinator_state import CoordinatorState
 from .group import Group
-from .messages import FetchedOffset, OffsetFetch, OffsetFetchResponse
+from .interface import Received
 from .offsets import GroupOffsets
-from .state import State
-from .states import GroupState
 
 
-def offset_fetch(state: State, event: Received, request: OffsetFetch) -> None:
+def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
     """Answers with what is durable; or with the latest, when it is durable."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)

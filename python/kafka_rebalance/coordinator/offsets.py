@@ -27,7 +27,9 @@ class CommittedOffset(NamedTuple):
     expire_timestamp_ms: int | None = None
 
 
-Value = tuple[int | None, Partition, CommittedOffset]  # with the producer, where it is pending
+OffsetValue = tuple[
+    int | None, Partition, CommittedOffset
+]  # with the producer, where it is pending
 
 
 class Stored(NamedTuple):
@@ -60,7 +62,7 @@ class Marker(NamedTuple):
     committed: bool
 
 
-Change = Commit | Forget | Marker
+OffsetChange = Commit | Forget | Marker
 
 
 @dataclass(slots=True)
@@ -91,7 +93,7 @@ class GroupOffsets:
         """Whether nothing is left."""
         return not (self.committed or self.pending)
 
-    def contents(self) -> frozenset[Value]:
+    def contents(self) -> frozenset[OffsetValue]:
         """All values, committed (producer None) and pending."""
         return frozenset(
             (producer, partition, stored.value)
@@ -105,7 +107,7 @@ class GroupOffsets:
         pending = {producer: dict(values) for producer, values in self.pending.items()}
         return GroupOffsets(dict(self.committed), pending)
 
-    def apply(self, change: Change, position: int) -> None:
+    def apply(self, change: OffsetChange, position: int) -> None:
         """One record of the log. Order does not matter but for markers: places decide."""
         match change:
             case Commit(_, partition, value, producer_id):
@@ -148,7 +150,7 @@ class Offsets:
     def __init__(self) -> None:
         self._groups: dict[str, GroupOffsets] = {}
         self._groups_of: dict[int, dict[str, None]] = {}  # producer -> groups with its values
-        self._staged: dict[int, tuple[Change, ...]] = {}
+        self._staged: dict[int, tuple[OffsetChange, ...]] = {}
         self._tombstones: dict[str, None] = {}  # groups that hold some
 
     def durable(self, group_id: str) -> GroupOffsets:
@@ -182,7 +184,7 @@ class Offsets:
         }
         return list(self._groups | staged)
 
-    def stage(self, append_id: int, changes: Sequence[Change]) -> None:
+    def stage(self, append_id: int, changes: Sequence[OffsetChange]) -> None:
         """Changes that an append will make."""
         self._staged[append_id] = tuple(changes)
 
@@ -197,12 +199,12 @@ class Offsets:
         del self._staged[append_id]
         self._purge()
 
-    def load(self, change: Change, position: int) -> None:
+    def load(self, change: OffsetChange, position: int) -> None:
         """One record of a log that is loaded, in order."""
         self._apply(change, position)
         self._purge()
 
-    def _apply(self, change: Change, position: int) -> None:
+    def _apply(self, change: OffsetChange, position: int) -> None:
         if isinstance(change, Marker):
             for group_id in self._groups_of.pop(change.producer_id, {}):
                 if group_id in self._groups:

@@ -10,16 +10,17 @@ Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, 
          tryCompleteInitialRebalanceElseSchedule); sections 2.8 to 2.10, 3.2 and 4 of the behaviour.
 """
 
-from .error_codes import ErrorCode
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import JoinedMember, JoinGroupResponse, SyncGroupResponse
+
+from .coordinator_state import CoordinatorState, Write
 from .group import Group
-from .members import Member
-from .messages import JoinedMember, JoinGroupResponse, SyncGroupResponse
+from .members import ClassicGroupMember
 from .records import group_record
-from .state import State, Write
-from .states import GroupState
 
 
-def rebalance_or_complete(state: State, group: Group) -> None:
+def rebalance_or_complete(state: CoordinatorState, group: Group) -> None:
     """A rebalance starts, or the one that runs goes on."""
     if group.can_rebalance():
         prepare(state, group)
@@ -27,7 +28,7 @@ def rebalance_or_complete(state: State, group: Group) -> None:
         try_complete_join(state, group)
 
 
-def prepare(state: State, group: Group) -> None:
+def prepare(state: CoordinatorState, group: Group) -> None:
     """Starts a rebalance."""
     if group.is_(GroupState.COMPLETING_REBALANCE):
         drop_assignments(state, group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -49,7 +50,7 @@ def prepare(state: State, group: Group) -> None:
         state.arm("join", group, group.rebalance_timeout_ms())
 
 
-def try_complete_join(state: State, group: Group) -> None:
+def try_complete_join(state: CoordinatorState, group: Group) -> None:
     """Ends the join phase if nobody is missing; never cuts the initial delay short."""
     if (
         group.is_(GroupState.PREPARING_REBALANCE)
@@ -59,7 +60,7 @@ def try_complete_join(state: State, group: Group) -> None:
         complete_join(state, group)
 
 
-def join_deadline(state: State, group: Group) -> None:
+def join_deadline(state: CoordinatorState, group: Group) -> None:
     """The join phase's time, or a part of the initial delay, is over."""
     if group.not_(GroupState.PREPARING_REBALANCE):
         return  # of a group of this name that is gone
@@ -75,7 +76,7 @@ def join_deadline(state: State, group: Group) -> None:
         complete_join(state, group)
 
 
-def complete_join(state: State, group: Group) -> None:
+def complete_join(state: CoordinatorState, group: Group) -> None:
     """Ends the join phase, with whoever has come."""
     state.cancel("join", group)
     group.initial_delay_ms = None
@@ -104,7 +105,7 @@ def complete_join(state: State, group: Group) -> None:
 
 
 def joined(
-    group: Group, member: Member, listed: tuple[JoinedMember, ...] = ()
+    group: Group, member: ClassicGroupMember, listed: tuple[JoinedMember, ...] = ()
 ) -> JoinGroupResponse:
     """A member's place in the current generation; `listed` goes to the leader only."""
     return JoinGroupResponse(
@@ -117,7 +118,7 @@ def joined(
     )
 
 
-def sync_deadline(state: State, group: Group) -> None:
+def sync_deadline(state: CoordinatorState, group: Group) -> None:
     """Who has not synced in time is out."""
     if not group.is_(GroupState.COMPLETING_REBALANCE, GroupState.STABLE) or not group.pending_sync:
         return
@@ -129,7 +130,7 @@ def sync_deadline(state: State, group: Group) -> None:
     prepare(state, group)
 
 
-def session_deadline(state: State, group: Group, member_id: str) -> None:
+def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> None:
     """A member, or an id that is still pending, has been silent for too long."""
     if member_id in group.pending:
         group.remove(member_id)
@@ -145,7 +146,7 @@ def session_deadline(state: State, group: Group, member_id: str) -> None:
         complete_join(state, group)
 
 
-def fall_silent(state: State, group_id: str, member_id: str, since_ms: int) -> None:
+def fall_silent(state: CoordinatorState, group_id: str, member_id: str, since_ms: int) -> None:
     """A member's session runs from then on; one that is new has its own deadline already."""
     group = state.groups.get(group_id)
     member = None if group is None else group.members.get(member_id)
@@ -154,7 +155,7 @@ def fall_silent(state: State, group_id: str, member_id: str, since_ms: int) -> N
         state.arm_session(group, member_id, max(left, 0))
 
 
-def remove(state: State, group: Group, member: Member) -> None:
+def remove(state: CoordinatorState, group: Group, member: ClassicGroupMember) -> None:
     """Takes a member out; what it waits for is answered.
 
     Kafka leaves a parked SyncGroup of a removed member unanswered for ever; we answer it.
@@ -165,14 +166,16 @@ def remove(state: State, group: Group, member: Member) -> None:
     group.remove(member.member_id)
 
 
-def drop_assignments(state: State, group: Group, error: ErrorCode) -> None:
+def drop_assignments(state: CoordinatorState, group: Group, error: ErrorCode) -> None:
     """Nobody has an assignment any more, and who waits for one is told why."""
     for member in group.members.values():
         member.assignment = b""
         hand_out(state, group, member, error)
 
 
-def hand_out(state: State, group: Group, member: Member, error: ErrorCode) -> None:
+def hand_out(
+    state: CoordinatorState, group: Group, member: ClassicGroupMember, error: ErrorCode
+) -> None:
     """Answers a parked SyncGroup with the member's assignment, or an error.
 
     Its session starts anew: it could not be heard of while it waited.
@@ -188,7 +191,7 @@ def hand_out(state: State, group: Group, member: Member, error: ErrorCode) -> No
         state.renew_session(group, member)
 
 
-def stop_waiting_for_syncs(state: State, group: Group) -> None:
+def stop_waiting_for_syncs(state: CoordinatorState, group: Group) -> None:
     """Nobody's SyncGroup is missing any more."""
     group.pending_sync.clear()
     state.cancel("sync", group)

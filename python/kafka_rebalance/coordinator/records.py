@@ -14,8 +14,8 @@ from kafka_rebalance.wire.group_records import (
     encode_value,
 )
 
-from .events import LogRecord
 from .group import Group
+from .interface import LogRecord
 from .offsets import Commit, Partition
 
 

@@ -1,7 +1,7 @@
 """One error code for a whole request, as each kind of response says it."""
 
-from .error_codes import ErrorCode
-from .messages import (
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.messages import (
     DeleteGroups,
     DeleteGroupsResponse,
     DescribedGroup,

@@ -15,23 +15,8 @@
 Source   ClassicGroupState.java; the matrix is section 1.2 of Kafka's behaviour as we specify it.
 """
 
-from enum import Enum
-
 from kafka_rebalance.errors import KafkaRebalanceError
-
-
-class GroupState(Enum):
-    """A group's state; the values are what DescribeGroups says."""
-
-    EMPTY = "Empty"
-    PREPARING_REBALANCE = "PreparingRebalance"
-    COMPLETING_REBALANCE = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
-
-    def __str__(self) -> str:
-        return self.value
-
+from kafka_rebalance.protocol.group_state import GroupState
 
 _S = GroupState
 

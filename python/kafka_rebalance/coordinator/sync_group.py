@@ -9,19 +9,20 @@ Source   GroupMetadataManager.classicGroupSync; section 3.1 of the behaviour; KI
          name.
 """
 
-from .error_codes import ErrorCode, of_append_error
-from .events import Received
+from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import SyncGroup, SyncGroupResponse
+
+from .coordinator_state import CoordinatorState, StoreAssignment, Write
 from .group import Group
-from .messages import SyncGroup, SyncGroupResponse
+from .interface import Received
 from .rebalance import drop_assignments, hand_out, prepare, stop_waiting_for_syncs
 from .records import group_record
-from .state import State, StoreAssignment, Write
-from .states import GroupState
 
 _NAMES_ITS_PROTOCOL = 5
 
 
-def sync_group(state: State, event: Received, request: SyncGroup) -> None:
+def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> None:
     """Answers, or parks, a SyncGroup."""
     group = state.groups.get(request.group_id)
     error = _check(event, request, group)
@@ -70,7 +71,7 @@ def _check(event: Received, request: SyncGroup, group: Group | None) -> ErrorCod
     return ErrorCode.NONE
 
 
-def stored(state: State, then: StoreAssignment) -> None:
+def stored(state: CoordinatorState, then: StoreAssignment) -> None:
     """The assignment is in the log: everybody has it, unless a rebalance has begun meanwhile."""
     group = then.group
     if not _is_current(then):
@@ -81,7 +82,7 @@ def stored(state: State, then: StoreAssignment) -> None:
     state.move(group, GroupState.STABLE)
 
 
-def not_stored(state: State, then: StoreAssignment, error: ErrorCode) -> None:
+def not_stored(state: CoordinatorState, then: StoreAssignment, error: ErrorCode) -> None:
     """It is not: nobody has it, and the group rebalances."""
     if _is_current(then):
         drop_assignments(state, then.group, of_append_error(error))

@@ -5,7 +5,8 @@
 
 from .config import ConsumerConfig
 from .consumer import Consumer
-from .events import (
+from .group_member import GroupMember
+from .interface import (
     Answered,
     Assigned,
     Close,
@@ -25,11 +26,9 @@ from .events import (
     Stop,
     Subscribe,
     SubscribePattern,
-    Tick,
     Unsubscribe,
     Vouched,
 )
-from .group_member import GroupMember
 from .states import MemberState
 from .worker import Worker
 from .worker_config import WorkerConfig
@@ -58,7 +57,6 @@ __all__ = [
     "Stop",
     "Subscribe",
     "SubscribePattern",
-    "Tick",
     "Unsubscribe",
     "Vouched",
     "Worker",

@@ -3,7 +3,8 @@
 Source   AbstractCoordinator's response handlers; sections 7.2, 7.4, 7.7 and 7.10 of the behaviour.
 """
 
-from kafka_rebalance.coordinator import (
+from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.protocol import (
     ErrorCode,
     FindCoordinator,
     FindCoordinatorResponse,
@@ -16,11 +17,10 @@ from kafka_rebalance.coordinator import (
     SyncGroup,
     SyncGroupResponse,
 )
-from kafka_rebalance.errors import KafkaRebalanceError
 
+from .membership import Generation, Membership, SentRequest
 from .reactions import HEARTBEAT, JOIN_GROUP, SYNC_GROUP, Reaction
 from .role import Shares
-from .state import Generation, Sent, State
 from .states import MemberState
 
 _OF_A_GENERATION = (
@@ -30,7 +30,7 @@ _OF_A_GENERATION = (
 )
 
 
-def answered(state: State, sent: Sent, response: Response) -> None:
+def answered(state: Membership, sent: SentRequest, response: Response) -> None:
     """A response has come."""
     match response:
         case FindCoordinatorResponse(error_code=error, node_id=node):
@@ -53,7 +53,7 @@ def answered(state: State, sent: Sent, response: Response) -> None:
             state.role.answered(state, sent, response)
 
 
-def failed(state: State, sent: Sent) -> None:
+def failed(state: Membership, sent: SentRequest) -> None:
     """No response will come."""
     match sent.request:
         case FindCoordinator():
@@ -72,7 +72,7 @@ def failed(state: State, sent: Sent) -> None:
             pass
 
 
-def joined(state: State, sent: Sent, response: JoinGroupResponse) -> None:
+def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) -> None:
     """JoinGroup is answered: lead or follow, or do as the error says."""
     error = response.error_code
     if error is not ErrorCode.NONE:
@@ -112,7 +112,7 @@ def joined(state: State, sent: Sent, response: JoinGroupResponse) -> None:
     state.send(request, state.config.request_timeout_ms)
 
 
-def synced(state: State, sent: Sent, response: SyncGroupResponse) -> None:
+def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) -> None:
     """SyncGroup is answered: the assignment waits for the next poll."""
     error = response.error_code
     if error is not ErrorCode.NONE:
@@ -132,7 +132,7 @@ def synced(state: State, sent: Sent, response: SyncGroupResponse) -> None:
     state.arrived = response.assignment
 
 
-def beaten(state: State, sent: Sent, error: ErrorCode) -> None:
+def beaten(state: Membership, sent: SentRequest, error: ErrorCode) -> None:
     """Heartbeat is answered; what comes too late, or is known already, counts as well answered."""
     late = error in _OF_A_GENERATION and sent.generation != state.generation
     known = error is ErrorCode.REBALANCE_IN_PROGRESS and state.state is not MemberState.STABLE
@@ -147,7 +147,7 @@ def beaten(state: State, sent: Sent, error: ErrorCode) -> None:
     react(state, sent, HEARTBEAT[error], error)
 
 
-def react(state: State, sent: Sent, reaction: Reaction, error: ErrorCode) -> None:
+def react(state: Membership, sent: SentRequest, reaction: Reaction, error: ErrorCode) -> None:
     """Does what the table says; resets only if nothing has changed since the request was sent."""
     unchanged = sent.generation == state.generation
     if isinstance(sent.request, OffsetCommit) and not unchanged:

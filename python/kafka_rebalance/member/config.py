@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.assignors.objects import CooperativeSticky, Range, RoundRobin, Sticky
-from kafka_rebalance.assignors.protocol import Assignor, RebalanceProtocol
 from kafka_rebalance.assignors.registry import custom
 from kafka_rebalance.errors import GroupError
 

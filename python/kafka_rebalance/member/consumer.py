@@ -7,11 +7,12 @@ Source   ConsumerCoordinator of kafka-clients 4.4.0; section 7 of the behaviour.
 
 import random
 
-from kafka_rebalance.model import Topic
+from kafka_rebalance.group.model import Topic
 
 from . import joining
 from .config import ConsumerConfig
-from .events import (
+from .group_member import GroupMember
+from .interface import (
     Close,
     FetchMetadata,
     MemberEvent,
@@ -22,8 +23,7 @@ from .events import (
     SubscribePattern,
     Unsubscribe,
 )
-from .group_member import GroupMember
-from .state import State
+from .membership import Membership
 from .states import MemberState
 from .subscriber import Subscriber
 
@@ -37,7 +37,7 @@ class Consumer(GroupMember):
 
     def __init__(self, config: ConsumerConfig, *, rng: random.Random) -> None:
         self._subscriber = Subscriber(config, config.assignors())
-        super().__init__(State(config, rng, self._subscriber))
+        super().__init__(Membership(config, rng, self._subscriber))
 
     @property
     def config(self) -> ConsumerConfig:

@@ -12,18 +12,18 @@ heartbeats follow the clock alone. Nothing is random but the back-off, from `rng
 Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; section 7 of the behaviour.
 """
 
-from kafka_rebalance.coordinator import FindCoordinator, Heartbeat
+from kafka_rebalance.protocol import FindCoordinator, Heartbeat, Tick
 
 from . import answers, joining
-from .events import Answered, Failed, MemberEffect, MemberEvent, Poll, Tick, Vouched
-from .state import State
+from .interface import Answered, Failed, MemberEffect, MemberEvent, Poll, Vouched
+from .membership import Membership
 from .states import MemberState
 
 
 class GroupMember:
     """What consumers and workers have in common; see the module."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Membership) -> None:
         self._state = state
 
     @property
@@ -152,7 +152,7 @@ class GroupMember:
         self._state.leave()
 
 
-def _tick(state: State) -> None:
+def _tick(state: Membership) -> None:
     """The heartbeat thread, and requests that have waited too long."""
     for number, sent in list(state.sent.items()):
         if sent.expires_ms <= state.now_ms:

@@ -24,8 +24,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Task, Work, assign_eager, handle
-from kafka_rebalance.coordinator import ErrorCode, JoinGroupResponse, Protocol, Response
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol import ErrorCode, JoinGroupProtocol, JoinGroupResponse, Response
 from kafka_rebalance.wire.connect_protocol import (
     COMPATIBLE,
     CONFIG_MISMATCH,
@@ -40,9 +40,9 @@ from kafka_rebalance.wire.connect_protocol import (
     encode_connect_metadata,
 )
 
-from .events import Start, Stop
+from .interface import Start, Stop
+from .membership import Membership, SentRequest
 from .role import Shares
-from .state import Sent, State
 from .worker_config import WorkerConfig
 
 NOTHING = Work()
@@ -92,7 +92,7 @@ class Herder:
         """From its start until it is closed."""
         return self.is_in
 
-    def has_news(self, state: State) -> bool:
+    def has_news(self, state: Membership) -> bool:
         """No assignment yet, or a failed one; or the herder has asked for it."""
         failed = self.assignment is None or self.assignment.error != NO_ERROR
         return failed or self.work is None or self.is_rejoin_requested
@@ -111,20 +111,20 @@ class Herder:
 
     # Before the join ------------------------------------------------------------------------------
 
-    def prepare(self, state: State) -> bool:
+    def prepare(self, state: Membership) -> bool:
         """Eager stops everything that it was assigned."""
         if self._protocol_in_use() == EAGER:
             self._stop(state, self.work or NOTHING)
         return True
 
-    def prepares_until_ms(self, state: State) -> int | None:
+    def prepares_until_ms(self, state: Membership) -> int | None:
         """It waits for nothing."""
         return None
 
     def _protocol_in_use(self) -> int:
         return self.config.version if self.assignment is None else self.assignment.version
 
-    def protocols(self, state: State) -> tuple[Protocol, ...]:
+    def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
         """The same report in every version that it speaks."""
         self.joined_with = self.newest
         report = self._report()
@@ -134,7 +134,7 @@ class Herder:
             if version <= self.config.version:
                 mine = None if report is None else replace(report, version=version)
                 said = replace(metadata, version=version, assignment=mine)
-                offered.append(Protocol(name, encode_connect_metadata(said)))
+                offered.append(JoinGroupProtocol(name, encode_connect_metadata(said)))
         return tuple(offered)
 
     def _report(self) -> ConnectAssignment | None:
@@ -145,7 +145,7 @@ class Herder:
 
     # The leader -----------------------------------------------------------------------------------
 
-    def lead(self, state: State, response: JoinGroupResponse) -> Shares:
+    def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
         """Everybody's work; a mismatch for all where somebody knows a newer configuration."""
         told = {one.member_id: decode_connect_metadata(one.metadata) for one in response.members}
         leader = response.member_id
@@ -180,7 +180,7 @@ class Herder:
 
     # After the join -------------------------------------------------------------------------------
 
-    def take(self, state: State, assignment: bytes) -> None:
+    def take(self, state: Membership, assignment: bytes) -> None:
         """Stops what is revoked, and keeps the rest besides what is new."""
         try:
             told = decode_connect_assignment(assignment)
@@ -199,7 +199,7 @@ class Herder:
         self.scheduled_ms = state.now_ms + told.delay_ms if told.delay_ms > 0 else None
         self.is_resolved = False
 
-    def settle(self, state: State) -> None:
+    def settle(self, state: Membership) -> None:
         """What the herder does between rebalances; nothing while it looks for a coordinator."""
         if state.coordinator_node is None:
             return
@@ -211,13 +211,13 @@ class Herder:
         if self.is_resolved and not self.is_rejoin_requested and self._has_updates():
             self._read_updates(state)
 
-    def _is_due(self, state: State) -> bool:
+    def _is_due(self, state: Membership) -> bool:
         return self.scheduled_ms is not None and self.scheduled_ms <= state.now_ms
 
     def _has_updates(self) -> bool:
         return self.is_reconfigured or self.newest.offset != self.configuration.offset
 
-    def _read_updates(self, state: State) -> None:
+    def _read_updates(self, state: Membership) -> None:
         """The herder's own part of a newer configuration, before the rebalance that it needs."""
         assert self.assignment is not None
         self.configuration = self.newest
@@ -232,7 +232,7 @@ class Herder:
             self._stop(state, Work((), anew))
             self.reconfigured.clear()
 
-    def _complete(self, state: State) -> None:
+    def _complete(self, state: Membership) -> None:
         """A rebalance is over: starts what is new, once the configurations agree."""
         assert self.assignment is not None
         assert self.work is not None
@@ -253,7 +253,7 @@ class Herder:
             self.assignment = replace(self.assignment, revoked_connectors=(), revoked_tasks=())
             self.is_rejoin_requested = True
 
-    def next_settle_ms(self, state: State) -> int | None:
+    def next_settle_ms(self, state: Membership) -> int | None:
         """Now, or when the leader wants a rebalance; None while it can only wait."""
         if state.coordinator_node is None:
             return None
@@ -263,7 +263,7 @@ class Herder:
             return self.scheduled_ms if behind else state.now_ms
         return state.now_ms if self._has_updates() else self.scheduled_ms
 
-    def is_at_work(self, state: State) -> bool:
+    def is_at_work(self, state: Membership) -> bool:
         """Whether the herder could take a request: no rebalance is under way or expected."""
         return (
             state.coordinator_node is not None
@@ -271,23 +271,23 @@ class Herder:
             and not (self.is_reconfigured or self._is_due(state))
         )
 
-    def give_up(self, state: State) -> None:
+    def give_up(self, state: Membership) -> None:
         """Before it leaves: everything stops."""
         self._stop(state, self.running)
         self.work = None
 
-    def lose(self, state: State) -> None:
+    def lose(self, state: Membership) -> None:
         """It cannot find a coordinator: others may run by now what it was assigned."""
         self._stop(state, self.work or NOTHING)
         self.work = None
 
-    def _stop(self, state: State, work: Work, *, is_revoked: bool = False) -> None:
+    def _stop(self, state: Membership, work: Work, *, is_revoked: bool = False) -> None:
         gone = self.running - (self.running - work)
         if gone:
             state.effects.append(Stop(gone, is_revoked))
         self.running = self.running - work
 
-    def answered(self, state: State, sent: Sent, response: Response) -> None:
+    def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:
         """It sends nothing of its own."""
 
 

@@ -9,20 +9,20 @@
 Source   AbstractCoordinator.joinGroupIfNeeded; sections 7.3 and 7.4 of the behaviour.
 """
 
-from kafka_rebalance.coordinator import FindCoordinator, JoinGroup
+from kafka_rebalance.protocol import FindCoordinator, JoinGroup
 
-from .state import State
+from .membership import Membership
 from .states import MemberState
 
 _JOIN_VERSION = 9
 
 
-def needs_rejoin(state: State) -> bool:
+def needs_rejoin(state: Membership) -> bool:
     """Whether the next poll joins."""
     return state.role.wants_in() and (state.rejoin_needed or state.role.has_news(state))
 
 
-def go_on(state: State) -> None:
+def go_on(state: Membership) -> None:
     """One poll's part of a rebalance: as far as it goes without waiting."""
     while needs_rejoin(state) or state.is_joining():
         if state.coordinator_node is None:
@@ -48,7 +48,7 @@ def go_on(state: State) -> None:
         return
 
 
-def join(state: State) -> None:
+def join(state: Membership) -> None:
     """Sends JoinGroup."""
     config = state.config
     state.move(MemberState.PREPARING_REBALANCE)
@@ -65,7 +65,7 @@ def join(state: State) -> None:
     state.send(request, config.join_timeout_ms, _JOIN_VERSION)
 
 
-def waits_in_poll(state: State) -> bool:
+def waits_in_poll(state: Membership) -> bool:
     """Whether poll returns nothing before it has gone on; a cooperative member's returns records.
 
     Source   ConsumerCoordinator.poll (coordinatorUnknownAndUnreadySync waits for the coordinator),
@@ -76,7 +76,7 @@ def waits_in_poll(state: State) -> bool:
     return state.coordinator_node is None or state.role.is_pending_revocation
 
 
-def next_step_ms(state: State) -> int | None:
+def next_step_ms(state: Membership) -> int | None:
     """From when on `go_on` would go on; None while it waits, or has nothing to do."""
     if not (needs_rejoin(state) or state.is_joining()):
         return None

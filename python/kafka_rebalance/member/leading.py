@@ -5,9 +5,10 @@ Source   ConsumerCoordinator.onLeaderElected; KIP-881 (racks are watched where t
 
 from collections.abc import Iterable, Mapping
 
-from kafka_rebalance.assignors.protocol import Assignor
-from kafka_rebalance.coordinator import JoinedMember
-from kafka_rebalance.model import GroupSpec, Topic
+from kafka_rebalance.assignors.interface import Assignor
+from kafka_rebalance.group.model import Topic
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.protocol import JoinedMember
 from kafka_rebalance.wire import (
     AssignmentData,
     Subscription,

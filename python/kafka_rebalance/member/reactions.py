@@ -7,7 +7,7 @@ Source   AbstractCoordinator and ConsumerCoordinator (Kafka 4.4.0): JoinGroupRes
 
 from enum import Enum, auto
 
-from kafka_rebalance.coordinator import ErrorCode
+from kafka_rebalance.protocol import ErrorCode
 
 _E = ErrorCode
 

@@ -9,10 +9,10 @@ Source   the abstract methods of AbstractCoordinator, which ConsumerCoordinator 
 
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_rebalance import coordinator
+from kafka_rebalance import protocol
 
 if TYPE_CHECKING:
-    from .state import Sent, State
+    from .membership import Membership, SentRequest
 
 Shares = tuple[tuple[str, bytes], ...]  # (member id, its assignment in bytes)
 
@@ -29,32 +29,34 @@ class Role(Protocol):
     def wants_in(self) -> bool:
         """Whether it wants to be in a group at all."""
 
-    def has_news(self, state: "State") -> bool:
+    def has_news(self, state: "Membership") -> bool:
         """Whether something of its own makes it join again."""
 
-    def prepare(self, state: "State") -> bool:
+    def prepare(self, state: "Membership") -> bool:
         """onJoinPrepare; False while it waits for something."""
 
-    def prepares_until_ms(self, state: "State") -> int | None:
+    def prepares_until_ms(self, state: "Membership") -> int | None:
         """Until when `prepare` waits; None where it does not."""
 
-    def protocols(self, state: "State") -> tuple[coordinator.Protocol, ...]:
+    def protocols(self, state: "Membership") -> tuple[protocol.JoinGroupProtocol, ...]:
         """What it supports, preferred first, each with what it has to say."""
 
-    def lead(self, state: "State", response: coordinator.JoinGroupResponse) -> Shares:
+    def lead(self, state: "Membership", response: protocol.JoinGroupResponse) -> Shares:
         """onLeaderElected: everybody's share. Errors: KafkaRebalanceError."""
 
-    def take(self, state: "State", assignment: bytes) -> None:
+    def take(self, state: "Membership", assignment: bytes) -> None:
         """onJoinComplete."""
 
-    def settle(self, state: "State") -> None:
+    def settle(self, state: "Membership") -> None:
         """What is left to do when no join is under way."""
 
-    def next_settle_ms(self, state: "State") -> int | None:
+    def next_settle_ms(self, state: "Membership") -> int | None:
         """From when on `settle` would do something; None for never."""
 
-    def answered(self, state: "State", sent: "Sent", response: coordinator.Response) -> None:
+    def answered(
+        self, state: "Membership", sent: "SentRequest", response: protocol.Response
+    ) -> None:
         """The answer to a request that it has sent itself."""
 
-    def give_up(self, state: "State") -> None:
+    def give_up(self, state: "Membership") -> None:
         """onLeavePrepare: before it leaves the group."""

@@ -15,27 +15,27 @@ Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/
 import re
 from dataclasses import dataclass, field
 
-from kafka_rebalance.assignors.protocol import Assignor, RebalanceProtocol
-from kafka_rebalance.coordinator import (
+from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.group.model import Topic, TopicPartition
+from kafka_rebalance.protocol import (
     ErrorCode,
+    JoinGroupProtocol,
     JoinGroupResponse,
     OffsetCommit,
     OffsetCommitResponse,
     OffsetToCommit,
-    Protocol,
     Response,
 )
-from kafka_rebalance.errors import WireError
-from kafka_rebalance.model import Topic, TopicPartition
 from kafka_rebalance.wire import Subscription, decode_assignment, encode_subscription
 
 from .answers import react
 from .config import ConsumerConfig
-from .events import Assigned, Lost, Partitions, Revoked
+from .interface import Assigned, Lost, Partitions, Revoked
 from .leading import Snapshot, assignments, snapshot, subscribed_topics
+from .membership import Membership, SentRequest
 from .reactions import OFFSET_COMMIT, Reaction
 from .role import Shares
-from .state import Sent, State
 from .states import MemberState
 
 _NONE = ErrorCode.NONE
@@ -58,7 +58,7 @@ class Subscriber:
     assigned_by: Snapshot | None = None
     # Commits
     prepare_until_ms: int | None = None  # a commit before the join is waited for until then
-    prepare_commit: Sent | None = None  # that commit
+    prepare_commit: SentRequest | None = None  # that commit
     is_committed: bool = False  # it has ended
     commit_at_ms: int = 0
     positions: dict[TopicPartition, int] = field(default_factory=dict)
@@ -74,11 +74,11 @@ class Subscriber:
         """A pattern counts before any topic matches."""
         return bool(self.subscription) or self.pattern is not None
 
-    def has_news(self, state: State) -> bool:
+    def has_news(self, state: Membership) -> bool:
         """Another subscription, or topics that are not any more what this leader assigned by."""
         return self.joined_subscription != self.subscription or self._is_outdated(state)
 
-    def _is_outdated(self, state: State) -> bool:
+    def _is_outdated(self, state: Membership) -> bool:
         if not state.is_leader or self.assigned_by is None:
             return False
         return self._snapshot() != self.assigned_by
@@ -95,7 +95,7 @@ class Subscriber:
 
     # Before the join ------------------------------------------------------------------------------
 
-    def prepare(self, state: State) -> bool:
+    def prepare(self, state: Membership) -> bool:
         """Commits, and gives up what has to be given up; False while a commit is waited for."""
         if self.config.enable_auto_commit and not self._has_committed(state):
             return False
@@ -116,7 +116,7 @@ class Subscriber:
         self.group_subscription = frozenset()
         return True
 
-    def _has_committed(self, state: State) -> bool:
+    def _has_committed(self, state: Membership) -> bool:
         """A commit before the join: it ends, or a member's rebalance timeout has passed."""
         if self.is_committed or not state.generation.is_known:
             return True
@@ -130,7 +130,7 @@ class Subscriber:
         self.prepare_commit = self.commit(state)
         return self.prepare_commit is None
 
-    def _is_preparing(self, state: State) -> bool:
+    def _is_preparing(self, state: Membership) -> bool:
         return any(one is self.prepare_commit for one in state.sent.values())
 
     @property
@@ -138,17 +138,17 @@ class Subscriber:
         """Whether an eager member's partitions wait for the commit before they are revoked."""
         return self.prepare_until_ms is not None and not self.is_cooperative
 
-    def prepares_until_ms(self, state: State) -> int | None:
+    def prepares_until_ms(self, state: Membership) -> int | None:
         """Until when a commit is waited for."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
-    def protocols(self, state: State) -> tuple[Protocol, ...]:
+    def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
         """Every assignor's metadata."""
         self.joined_subscription = self.subscription
         topics = tuple(sorted(self.subscription))
         known = state.generation.generation_id
         return tuple(
-            Protocol(
+            JoinGroupProtocol(
                 name,
                 encode_subscription(
                     Subscription(
@@ -165,7 +165,7 @@ class Subscriber:
 
     # The leader -----------------------------------------------------------------------------------
 
-    def lead(self, state: State, response: JoinGroupResponse) -> Shares:
+    def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
         """Assigns, and watches the topics of all members, also where it need not assign."""
         self.group_subscription = subscribed_topics(response.members)
         self.assigned_by = self._snapshot()
@@ -176,7 +176,7 @@ class Subscriber:
 
     # After the join -------------------------------------------------------------------------------
 
-    def take(self, state: State, assignment: bytes) -> None:
+    def take(self, state: Membership, assignment: bytes) -> None:
         """An assignment has come: callbacks, in Kafka's order."""
         try:
             assigned = decode_assignment(assignment).partitions
@@ -213,7 +213,7 @@ class Subscriber:
             return re.fullmatch(self.pattern, topic) is not None
         return topic in self.subscription
 
-    def settle(self, state: State) -> None:
+    def settle(self, state: Membership) -> None:
         """Commits at its interval."""
         if (
             self.config.enable_auto_commit
@@ -224,11 +224,11 @@ class Subscriber:
             self.commit_at_ms = state.now_ms + self.config.auto_commit_interval_ms
             self.commit(state)
 
-    def next_settle_ms(self, state: State) -> int | None:
+    def next_settle_ms(self, state: Membership) -> int | None:
         """Commits come with the application's polls, whenever those are."""
         return None
 
-    def give_up(self, state: State) -> None:
+    def give_up(self, state: Membership) -> None:
         """Before leaving: everything is revoked, or lost where the generation is not sure."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
@@ -240,7 +240,7 @@ class Subscriber:
 
     # Commits --------------------------------------------------------------------------------------
 
-    def commit(self, state: State) -> Sent | None:
+    def commit(self, state: Membership) -> SentRequest | None:
         """Sends the positions of what is owned, asynchronously; None where there are none."""
         offsets = tuple(
             OffsetToCommit(one.topic, one.partition, self.positions[one])
@@ -258,7 +258,7 @@ class Subscriber:
         )
         return state.send(request, self.config.request_timeout_ms)
 
-    def answered(self, state: State, sent: Sent, response: Response) -> None:
+    def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:
         """OffsetCommit is answered."""
         if not isinstance(response, OffsetCommitResponse):
             return

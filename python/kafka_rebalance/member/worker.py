@@ -11,10 +11,10 @@ import random
 from kafka_rebalance.assignors.connect import Work
 
 from . import joining
-from .events import Close, ConfigurationUpdated, MemberEvent, Poll
 from .group_member import GroupMember
 from .herder import Configuration, Herder
-from .state import State
+from .interface import Close, ConfigurationUpdated, MemberEvent, Poll
+from .membership import Membership
 from .states import MemberState
 from .worker_config import WorkerConfig
 
@@ -25,7 +25,7 @@ class Worker(GroupMember):
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
         self._looks_since_ms = -1  # for a coordinator, doing nothing else
-        super().__init__(State(config, rng, self._herder))
+        super().__init__(Membership(config, rng, self._herder))
 
     @property
     def config(self) -> WorkerConfig:

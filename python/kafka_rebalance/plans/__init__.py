@@ -2,12 +2,12 @@
 
 from .affected import as_far_as_affected
 from .clients import Recipe
-from .compare import Candidate, Comparison, compare
-from .explain import explain, partition_from_text
+from .comparison import Candidate, Comparison, compare
+from .explanation import explain, partition_from_text
 from .figures import Figures
-from .migration import Migration, migration
+from .migrations import Migration, migration
 from .never_ends import Endless, WayOut, endless
-from .plan import RebalancePlan, Step, plan
+from .rebalance_plan import RebalancePlan, Step, plan
 from .rounds import Round
 from .samples import Samples, enough_draws, sample
 from .switch import Bounce

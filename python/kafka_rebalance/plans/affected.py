@@ -8,17 +8,18 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from kafka_rebalance.changes import Change
 from kafka_rebalance.errors import GroupError, NotAffected
 
-Answer = TypeVar("Answer")
+from .changes import Change
+
+AnswerOrError = TypeVar("AnswerOrError")
 
 _PLACE = re.compile(r"changes\[(\d+)\]\Z")
 
 
 def as_far_as_affected(
-    work: Callable[[tuple[Change, ...]], Answer], changes: Sequence[Change]
-) -> tuple[Answer | None, list[str]]:
+    work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change]
+) -> tuple[AnswerOrError | None, list[str]]:
     """What `work` makes of the changes that concern a group, and a line for each of the others.
 
     None where there were changes, and none of them concerns the group. Errors: those of `work`; a

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors import RebalanceProtocol
-from kafka_rebalance.model import GroupSpec, Member
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import GroupSpec
 
 from .rounds import protocol_of
 
@@ -42,7 +43,7 @@ _PLUG_INS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientLibrary:
     """A library: the assignors that it can have, and whether lists may mix eager and cooperative.
 
     `joins_once` False: it joins once for each assignor of its list, so that a list of two is no way
@@ -75,20 +76,20 @@ class Client:
 
 
 _ALL = frozenset(_JAVA)
-JAVA = Client("Java", _ALL, mixes=True)
-KAFKA_PYTHON = Client("kafka-python", _ALL, mixes=True)
-AIOKAFKA = Client("aiokafka", _ALL - {"cooperative-sticky"}, joins_once=False)
-LIBRDKAFKA = Client("librdkafka", _ALL - {"sticky"})
+JAVA = ClientLibrary("Java", _ALL, mixes=True)
+KAFKA_PYTHON = ClientLibrary("kafka-python", _ALL, mixes=True)
+AIOKAFKA = ClientLibrary("aiokafka", _ALL - {"cooperative-sticky"}, joins_once=False)
+LIBRDKAFKA = ClientLibrary("librdkafka", _ALL - {"sticky"})
 CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
 
 
-def clients_of(group: GroupSpec) -> tuple[Client, ...]:
+def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
     """Those that members show they run; none where no client id tells."""
     found = {_client_of(member, group.group_id) for member in group.members}
     return tuple(client for client in CLIENTS if client in found)
 
 
-def _client_of(member: Member, group_id: str) -> Client | None:
+def _client_of(member: Member, group_id: str) -> ClientLibrary | None:
     client_id = member.client_id or ""
     if re.match(r"kafka-python-[0-9]", client_id):
         return KAFKA_PYTHON
@@ -126,7 +127,7 @@ class Recipe:
         }
 
 
-def recipe(client: Client, old: str, new: str) -> Recipe:
+def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """From one assignor to another with this client."""
     if new not in client.assignors:
         return Recipe(client.name, "none")

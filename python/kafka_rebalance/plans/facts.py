@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kafka_rebalance.assignors.classic.claims import NO_GENERATION
-from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class FairShares:
     """How a topic is shared out."""
 
     topic: str
@@ -156,7 +156,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class ClaimFacts:
     """All claims to a partition in the order in which the leader meets them."""
 
     claims: tuple[Claim, ...]
@@ -436,13 +436,13 @@ class Withheld:
 
 Fact = (
     Unknown
-    | Shares
+    | FairShares
     | RackPass
     | NoRackPass
     | RangeOf
     | Dealt
     | NextInCircle
-    | Claims
+    | ClaimFacts
     | Algorithm
     | Kept
     | NotKept

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.ownership import Balance
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Balance
+from kafka_rebalance.group.spec import GroupSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,21 +23,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine
-from kafka_rebalance.changes import (
-    AddMembers,
-    BounceMembers,
-    Change,
-    RemoveMembers,
-    Resubscribe,
-    SwitchAssignor,
-)
-from kafka_rebalance.changes.events import Edited, Event
-from kafka_rebalance.changes.kinds import renamed
-from kafka_rebalance.changes.made_up import Basis, MadeUp, prefix_of
 from kafka_rebalance.errors import GroupError, NeverEnds
-from kafka_rebalance.model import GroupSpec, Member
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import GroupSpec
 
-from .plan import at_change, parse_changes
+from .changes import AddMembers, BounceMembers, Change, RemoveMembers, Resubscribe, SwitchAssignor
+from .changes.change import renamed
+from .changes.edits import Edited, GroupEvent
+from .changes.made_up import Basis, MadeUp, prefix_of
+from .rebalance_plan import at_change, parse_changes
 from .rounds import play
 
 MOST_PLAYS = 200
@@ -168,7 +162,7 @@ class _Ended(NamedTuple):
     throws: bool = False
 
 
-_AS_IT_IS = Event("rebalance as it is", lambda group, _: Edited(group))
+_AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
 
 
 @dataclass(slots=True)
@@ -197,7 +191,9 @@ class _Player:
                 break
         return ended
 
-    def play(self, group: GroupSpec, events: Iterable[Event], ids: MadeUp | None = None) -> _Ended:
+    def play(
+        self, group: GroupSpec, events: Iterable[GroupEvent], ids: MadeUp | None = None
+    ) -> _Ended:
         ids = MadeUp(group.group_id) if ids is None else ids
         for event in events:
             edited = event.edit(group, ids)
@@ -240,7 +236,7 @@ def _simple_changes(group: GroupSpec) -> Iterator[Change]:
 
 
 def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
-    def ends(events: Iterable[Event]) -> bool:
+    def ends(events: Iterable[GroupEvent]) -> bool:
         if player.is_spent(hung):
             return False
         ended = player.play(hung, events)
@@ -252,7 +248,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
     for change in ends_always:
         if ends(change.events(hung)):
             yield WayOut(str(change), for_good=True)
-    if ends([Event(STOP_ALL, _start_anew)]):
+    if ends([GroupEvent(STOP_ALL, _start_anew)]):
         yield WayOut(STOP_ALL, for_good=False)
     found = 0
     restarts = (BounceMembers(member.member_id) for member in hung.members)

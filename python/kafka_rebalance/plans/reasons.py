@@ -24,8 +24,9 @@ from kafka_rebalance.assignors.classic.claims import (
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import BUILT_IN
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.order import by_name, static_first
+from kafka_rebalance.group.model import TopicPartition, static_first
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import by_name
 
 from . import facts
 from .facts import Fact
@@ -48,7 +49,7 @@ def _range(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
     shares = ranges.topic_shares(group)
     topic = next(share for share in shares if share.name == tp.topic)
     order = [member.member_id for member in topic.subscribers]
-    yield facts.Shares(tp.topic, len(topic.unassigned), len(order), topic.share, topic.extras)
+    yield facts.FairShares(tp.topic, len(topic.unassigned), len(order), topic.share, topic.extras)
     assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
     if any(share.needs_racks for share in shares):
         alone = [share.partitioned_as() for share in shares].count(topic.partitioned_as()) == 1
@@ -89,7 +90,7 @@ def _sticky(group: GroupSpec, name: str, tp: TopicPartition) -> Iterator[Fact]:
     send = sent_by_cooperative if cooperative else sent_by_sticky
     sent = {member.member_id: send(member) for member in group.members}
     claims = settle(group, sent)
-    yield facts.Claims(tuple(_claims(claims, tp)))
+    yield facts.ClaimFacts(tuple(_claims(claims, tp)))
     found_equal = claims.equal_subscriptions
     sets = {frozenset(member.topics) for member in group.members}
     yield facts.Algorithm(found_equal, equal=len(sets) == 1)
@@ -130,7 +131,7 @@ def _claims(claims: Claims, tp: TopicPartition) -> Iterator[facts.Claim]:
                 against = field_generation
 
 
-class _WatchedConstrained(constrained.Build):
+class _WatchedConstrained(constrained.ConstrainedBuild):
     """The constrained algorithm; it records to whom it assigns the watched partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
@@ -181,7 +182,7 @@ def _constrained(build: _WatchedConstrained, tp: TopicPartition) -> Iterator[Fac
         yield facts.Given(member_id, near=False, was_short=was_short)
 
 
-def _could_keep(build: constrained.Build, member_id: str) -> list[TopicPartition]:
+def _could_keep(build: constrained.ConstrainedBuild, member_id: str) -> list[TopicPartition]:
     return [
         tp
         for tp in build.claims.owned[member_id]
@@ -189,7 +190,7 @@ def _could_keep(build: constrained.Build, member_id: str) -> list[TopicPartition
     ]
 
 
-class _WatchedGeneral(general.Build):
+class _WatchedGeneral(general.GeneralBuild):
     """The general algorithm, which tells what happens to one partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:

@@ -24,9 +24,10 @@ from typing import NamedTuple
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, custom
-from kafka_rebalance.fields import MAX_INT32
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.ownership import Assignment, Delta
+from kafka_rebalance.group.field_paths import MAX_INT32
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment, Delta
+from kafka_rebalance.group.spec import GroupSpec
 
 MOST_ROUNDS = 100
 

@@ -17,10 +17,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_rebalance.changes.made_up import MadeUp
-from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition
 
-from .plan import RebalancePlan, replay
+from .changes.made_up import MadeUp
+from .rebalance_plan import RebalancePlan, replay
 
 NEW = "a new member"
 FEWEST_DRAWS, MOST_DRAWS = 8, 32

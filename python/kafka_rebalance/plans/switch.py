@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.registry import Engine
-from kafka_rebalance.changes import BounceMembers
-from kafka_rebalance.changes.made_up import MadeUp
-from kafka_rebalance.coordinator.protocol_selection import select_protocol
-from kafka_rebalance.model import GroupSpec, Member
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.protocol.selection import select_protocol
 
+from .changes import BounceMembers
+from .changes.made_up import MadeUp
 from .rounds import protocol_of
 
 MOST_MEMBERS = 100
@@ -34,7 +35,7 @@ MOST_MEMBERS = 100
 
 _MOST_FOLLOW_UPS = 100
 
-Names = tuple[str, ...]
+AssignorNames = tuple[str, ...]
 
 
 class Bounce(NamedTuple):
@@ -44,7 +45,7 @@ class Bounce(NamedTuple):
     other assignor, in words, if it is in this bounce.
     """
 
-    assignors: Names
+    assignors: AssignorNames
     restarts: int
     rebalances: int
     is_exact: bool = True
@@ -59,14 +60,14 @@ def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[B
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
 
-def one_bounce(group: GroupSpec, both: Names, new: str, engine: Engine) -> Bounce:
+def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) -> Bounce:
     """The second bounce alone, of members whose list has both already, as Kafka's default does."""
     (only,) = _bounces(group, both, ((new,),), engine)
     return only
 
 
 def _bounces(
-    group: GroupSpec, first: Names, lists: Sequence[Names], engine: Engine
+    group: GroupSpec, first: AssignorNames, lists: Sequence[AssignorNames], engine: Engine
 ) -> tuple[Bounce, ...]:
     if len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, [first, *lists])):
         dynamic = sum(member.group_instance_id is None for member in group.members)
@@ -77,7 +78,7 @@ def _bounces(
     return tuple(moment.bounce(names) for names in lists)
 
 
-def _is_cooperative(names: Names) -> bool:
+def _is_cooperative(names: AssignorNames) -> bool:
     return all(protocol_of(name) is RebalanceProtocol.COOPERATIVE for name in names)
 
 
@@ -86,7 +87,7 @@ class _Moment:
     """The group now; `lists` are members' assignors, `served` who gave each what it holds."""
 
     group: GroupSpec
-    lists: dict[str, Names]
+    lists: dict[str, AssignorNames]
     engine: Engine
     selected: str = ""
     served: dict[str, str] = field(default_factory=dict)
@@ -96,7 +97,7 @@ class _Moment:
         self.selected = self._vote()
         self.served = dict.fromkeys(self.lists, self.selected)
 
-    def bounce(self, names: Names) -> Bounce:
+    def bounce(self, names: AssignorNames) -> Bounce:
         """Everybody restarts, in join order."""
         ids = MadeUp(f"{self.group.group_id}/{','.join(names)}")
         self.rebalances, takes_over = 0, None

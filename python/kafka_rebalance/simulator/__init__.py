@@ -1,15 +1,16 @@
 """Rebalances in virtual time: `simulate(scenario)` plays one, and tells who held what when."""
 
-from .engine import simulate
 from .from_group import Pace, scenario_from_group
-from .holds import Gap, Hold
+from .intervals import Gap, Hold
 from .measure import Settling, Stopped, Totals, settlings, stops, totals
 from .network import Network
 from .run import Rebalance, Run
-from .scenario import Happening, Kind, MemberPlan, Scenario, TopicPlan, Work
+from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
 from .seeds import SeedRuns, Spread, simulate_seeds
+from .simulation import simulate
 
 __all__ = [
+    "Costs",
     "Gap",
     "Happening",
     "Hold",
@@ -26,7 +27,6 @@ __all__ = [
     "Stopped",
     "TopicPlan",
     "Totals",
-    "Work",
     "scenario_from_group",
     "settlings",
     "simulate",

@@ -11,27 +11,29 @@ from kafka_rebalance.coordinator import (
     Appended,
     Coordinator,
     CoordinatorConfig,
+    CoordinatorEvent,
     Effect,
-    ErrorCode,
-    Event,
     Expired,
-    FindCoordinator,
-    FindCoordinatorResponse,
     Heard,
-    JoinGroup,
-    LeaveGroup,
     Loaded,
     LogEntry,
     Received,
-    Request,
     Respond,
-    Response,
     Silent,
-    Tick,
     Transition,
     Unloaded,
 )
 from kafka_rebalance.coordinator.refusals import refuse
+from kafka_rebalance.protocol import (
+    ErrorCode,
+    FindCoordinator,
+    FindCoordinatorResponse,
+    JoinGroup,
+    LeaveGroup,
+    Request,
+    Response,
+    Tick,
+)
 
 from .journal import CoordinatorEntry, Entry
 
@@ -119,7 +121,7 @@ class Broker:
         self.node = self._nodes
         self._handle(Loaded(tuple(self._log)), now_ms, "the coordinator moves")
 
-    def _handle(self, event: Event, now_ms: int, cause: str) -> None:
+    def _handle(self, event: CoordinatorEvent, now_ms: int, cause: str) -> None:
         effects = self.coordinator.handle(event, now_ms)
         if self._journal is not None:
             self._journal.append(CoordinatorEntry(now_ms, event, tuple(effects)))

@@ -12,13 +12,13 @@ Source   KRaftMetadataCache (a broker publishes topics as it replays the log), M
 from collections import Counter
 from collections.abc import Iterable
 
-from kafka_rebalance.model import Topic
+from kafka_rebalance.group.model import Topic
 
-from .holds import Holds
+from .intervals import Holds
 from .scenario import Happening, Kind, Scenario
 
 
-class Cluster:
+class SimulatedCluster:
     """Getters: metadata, partitions, is_reachable, led. Inputs: create, grow, leave, come_back."""
 
     def __init__(self, scenario: Scenario, holds: Holds) -> None:

@@ -19,7 +19,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.registry import assignor_names
-from kafka_rebalance.changes import (
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import Member, Topic, quoted
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.plans.changes import (
     AddMembers,
     AddPartitions,
     AddTopics,
@@ -28,13 +32,10 @@ from kafka_rebalance.changes import (
     RemoveMembers,
     apply,
 )
-from kafka_rebalance.changes.events import find_member
-from kafka_rebalance.changes.made_up import prefix_of
-from kafka_rebalance.errors import GroupError
-from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.model import GroupSpec, Member, Topic, quoted
+from kafka_rebalance.plans.changes.edits import find_member
+from kafka_rebalance.plans.changes.made_up import prefix_of
 
-from .scenario import Happening, Kind, MemberPlan, Scenario, TopicPlan, Work
+from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
 
 PLAYABLE = (
     "add-members",
@@ -73,7 +74,7 @@ def scenario_from_group(
     *,
     assignor: str | None = None,
     config: ConsumerConfig | None = None,
-    work: Work | None = None,
+    work: Costs | None = None,
     pace: Pace | None = None,
     seed: int = 1,
 ) -> Scenario:
@@ -88,7 +89,7 @@ def scenario_from_group(
     if name not in assignor_names():
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
     config = replace(config or ConsumerConfig(), partition_assignment_strategy=(name,))
-    maker = _Maker(group, config, work or Work(), pace or Pace())
+    maker = _Maker(group, config, work or Costs(), pace or Pace())
     for place, change in enumerate(changes):
         try:
             maker.happen(change)
@@ -104,7 +105,7 @@ class _Maker:
 
     group: GroupSpec
     config: ConsumerConfig
-    work: Work
+    work: Costs
     pace: Pace
     now_ms: int = 0
     names: dict[str, str] = field(default_factory=dict)

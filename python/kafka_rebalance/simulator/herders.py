@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from kafka_rebalance.member import Worker
 
 from .config_topic import ConfigTopic
-from .events import Event, PollNow, Read, Request, Started
-from .holds import Holds
+from .intervals import Holds
 from .network import Wire
 from .process import Process
 from .scenario import Kind, Scenario
+from .scheduled import ClientRequest, PollNow, Read, ScheduledEvent, Started
 
 _CONFIG = "configuration topic"
 
@@ -27,7 +27,7 @@ class Herders:
         processes: Mapping[str, Process],
         holds: Holds,
         wire: Wire,
-        push: Callable[[int, Event], None],
+        push: Callable[[int, ScheduledEvent], None],
         arm: Callable[[int, PollNow], None],
     ) -> None:
         created = {
@@ -48,10 +48,10 @@ class Herders:
         self._wire = wire
         self._push = push
         self._arm = arm
-        self._requests: deque[Request] = deque()
+        self._requests: deque[ClientRequest] = deque()
         self._configured: list[Started] = []
 
-    def ask(self, request: Request) -> None:
+    def ask(self, request: ClientRequest) -> None:
         """A client asks for something; it is served when a leader is free."""
         self._requests.append(request)
 
@@ -96,7 +96,7 @@ class Herders:
         self._configure_tasks(one, now_ms)
         return True
 
-    def _accept(self, request: Request, now_ms: int) -> None:
+    def _accept(self, request: ClientRequest, now_ms: int) -> None:
         """The configuration changes; the client, told so, asks for the next."""
         name = request.connector
         if request.happening.kind is Kind.CREATE:
@@ -107,7 +107,7 @@ class Herders:
                 self._holds.disappear(gone, now_ms)
         told = self._tell_workers(now_ms)
         if request.place + 1 < len(request.happening.connectors):
-            self._push(told, Request(request.happening, request.place + 1))
+            self._push(told, ClientRequest(request.happening, request.place + 1))
 
     def _configure_tasks(self, one: Started, now_ms: int) -> None:
         """A connector that runs has its tasks written down, if that is news."""

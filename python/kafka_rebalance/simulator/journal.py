@@ -7,21 +7,18 @@ their names. Heartbeats that are well answered are left out.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka_rebalance.coordinator import (
-    Effect,
+from kafka_rebalance.coordinator import CoordinatorEvent as CoordinatorEvent
+from kafka_rebalance.coordinator import Effect, Received, Respond, Transition
+from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
+from kafka_rebalance.protocol import (
     ErrorCode,
     Heartbeat,
     HeartbeatResponse,
     JoinGroupResponse,
-    Received,
-    Respond,
     SyncGroupResponse,
-    Transition,
 )
-from kafka_rebalance.coordinator import Event as CoordinatorEvent
-from kafka_rebalance.coordinator.trace_answers import Names, response_line
-from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
-from kafka_rebalance.member.trace_lines import effect_line
+from kafka_rebalance.tracing.coordinator_answers import IdNames, response_line
+from kafka_rebalance.tracing.member_lines import effect_line
 
 from .scenario import MemberConfig
 
@@ -53,14 +50,14 @@ Entry = MemberEntry | CoordinatorEntry
 
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
     """The run as text, a line an effect, in the order in which it happened."""
-    names = Names()
+    names = IdNames()
     clients: dict[int, str] = {}
     for entry in journal:
         for said in _said(entry, clients, names):
             yield f"{entry.at_ms / 1000:.3f}s {names.in_text(said)}"
 
 
-def _said(entry: Entry, clients: dict[int, str], names: Names) -> Iterator[str]:
+def _said(entry: Entry, clients: dict[int, str], names: IdNames) -> Iterator[str]:
     if isinstance(entry, MemberEntry):
         for done in entry.effects:
             if not isinstance(done, FetchMetadata) and not _beats(done):

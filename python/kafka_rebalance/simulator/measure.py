@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from .holds import Gap, Hold
+from .intervals import Gap, Hold
 from .run import Absence, Rebalance, Run
 
 

@@ -13,13 +13,13 @@ Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an
 import random
 from collections.abc import Callable, Mapping
 
-from kafka_rebalance.coordinator import JoinGroupResponse
 from kafka_rebalance.member import Consumer, MetadataUpdated
 from kafka_rebalance.member.leading import subscribed_topics
+from kafka_rebalance.protocol import JoinGroupResponse
 
-from .cluster import Cluster
-from .events import Refresh
+from .cluster import SimulatedCluster
 from .process import Process
+from .scheduled import Refresh
 
 
 class Metadata:
@@ -30,7 +30,7 @@ class Metadata:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: SimulatedCluster,
         processes: Mapping[str, Process],
         rng: random.Random,
         pending: Mapping[tuple[str, type], int],

@@ -9,7 +9,6 @@ import random
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.coordinator import Heartbeat, SyncGroup
 from kafka_rebalance.member import (
     Assigned,
     Consumer,
@@ -21,12 +20,12 @@ from kafka_rebalance.member import (
     Send,
     Start,
     Stop,
-    Tick,
     Worker,
     WorkerConfig,
 )
+from kafka_rebalance.protocol import Heartbeat, SyncGroup, Tick
 
-from .holds import Holds
+from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
 

@@ -1,6 +1,7 @@
 """Which rebalances there are: why, from when to when, in how many rounds."""
 
-from kafka_rebalance.coordinator import GroupState, Transition
+from kafka_rebalance.coordinator import Transition
+from kafka_rebalance.protocol import GroupState
 
 from .run import Rebalance
 

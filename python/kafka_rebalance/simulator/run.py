@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .holds import Gap, Hold
+from .intervals import Gap, Hold
 from .scenario import Happening
 
 

@@ -39,7 +39,7 @@ class TopicPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Costs:
     """What it costs a member to do its work.
 
     process_ms      between two calls of poll(), while it has partitions
@@ -81,7 +81,7 @@ class MemberPlan:
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     start_ms: int = 0
-    work: Work = field(default_factory=Work)
+    work: Costs = field(default_factory=Costs)
 
     def __post_init__(self) -> None:
         if self.pattern is None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields, replace
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from .engine import START_UP_MS, simulate
 from .measure import Totals, settlings, stops, totals, unavailability
 from .run import Run
 from .scenario import Scenario
+from .simulation import START_UP_MS, simulate
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_rebalance.changes import Change
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.changes import Change
 
 from .from_group import Pace, scenario_from_group
 from .seeds import Part, Spread, simulate_seeds

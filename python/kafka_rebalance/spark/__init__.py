@@ -8,14 +8,8 @@ it works over Spark Connect as well. Set `spark.sql.execution.arrow.maxBytesPerB
 groups swell memory less than with Spark's own 64 MB.
 """
 
+from .functions import assign_groups, assign_lines, assign_udf, plan_groups
 from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, SchemaError
-
-from .functions import (  # isort: skip (the schema says what to install when Spark is missing)
-    assign_groups,
-    assign_lines,
-    assign_udf,
-    plan_groups,
-)
 
 __all__ = [
     "INPUT_SCHEMA",

@@ -9,10 +9,10 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.functions import arrow_udf
 
 from kafka_rebalance.assignors.registry import BUILT_IN
-from kafka_rebalance.changes import Change
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.model import MAX_PARTITIONS, quoted
-from kafka_rebalance.plans.plan import parse_changes
+from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
+from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.rebalance_plan import parse_changes
 
 from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA, check, check_changes, contract
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from kafka_rebalance.model import MAX_PARTITIONS
+from kafka_rebalance.group.model import MAX_PARTITIONS
 
 from .functions import assign_groups, assign_lines
 

@@ -19,7 +19,7 @@ from .consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from .members import sent_member
+from .sent_members import sent_member
 from .user_data import (
     StickyUserData,
     decode_cooperative_user_data,

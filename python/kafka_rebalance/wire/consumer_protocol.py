@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kafka_rebalance import _core
-from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition
 
 HIGHEST_VERSION = 3
 

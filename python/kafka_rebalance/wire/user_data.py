@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_rebalance import _core
-from kafka_rebalance.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

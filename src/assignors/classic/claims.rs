@@ -5,14 +5,14 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
-use crate::group::{GroupSpec, Member, MemberId, TopicId, TopicPartition, UserData};
+use crate::group::lists::Lists;
+use crate::group::model::{
+    GroupSpec, Member, MemberId, PartitionId, TopicId, TopicPartition, UserData,
+};
+use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
-use crate::lists::Lists;
-use crate::order::grouping_order;
-use crate::ownership::Assignment;
+use crate::java::order::grouping_order;
 
-/// Number of a partition within one group.
-pub type PartitionId = u32;
 pub const NO_GENERATION: i32 = -1;
 /// In arrays of owners.
 pub const NOBODY: MemberId = MemberId::MAX;

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::claims::{Claims, NOBODY, PartitionId};
+use super::claims::{Claims, NOBODY};
 use super::racks::Racks;
 use crate::error::GroupError;
-use crate::group::{MemberId, TopicId};
-use crate::lists::Lists;
+use crate::group::lists::Lists;
+use crate::group::model::{MemberId, PartitionId, TopicId};
 
 /// The answer, and to whom partitions go that somebody else had.
 pub struct Constrained {

@@ -1,12 +1,12 @@
 //! Mirror of `cooperative_sticky.py`.
 
-use super::claims::{Claims, NOBODY, PartitionId, Sent, settle};
+use super::claims::{Claims, NOBODY, Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
-use crate::group::{GroupSpec, MemberId};
+use crate::group::lists::Lists;
+use crate::group::model::{GroupSpec, MemberId, PartitionId};
+use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
-use crate::lists::Lists;
-use crate::ownership::Assignment;
 
 pub const NAME: &str = "cooperative-sticky";
 

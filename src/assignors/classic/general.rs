@@ -12,13 +12,13 @@ mod spread;
 
 use std::ops::Range;
 
-use super::claims::{Claims, NOBODY, PartitionId, Scratch};
+use super::claims::{Claims, NOBODY, Scratch};
 use super::constrained::without_kept;
 use super::racks::Racks;
 use super::subscriptions::{Subscribers, Subscriptions};
 use crate::error::GroupError;
-use crate::group::{MemberId, TopicId};
-use crate::lists::Lists;
+use crate::group::lists::Lists;
+use crate::group::model::{MemberId, PartitionId, TopicId};
 use balance::Balance;
 use holdings::Holdings;
 use owners::Owners;

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
-use crate::group::{MemberId, TopicId, TopicPartition};
-use crate::hash_table::{self, HashTable};
-use crate::order::{partition_hash, slot_of};
+use crate::group::model::{MemberId, TopicId, TopicPartition};
+use crate::java::hash_table::{self, HashTable};
+use crate::java::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
 

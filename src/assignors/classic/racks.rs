@@ -1,7 +1,7 @@
 //! Mirror of `racks.py`: racks of members and replicas, as far as the sticky assignors look.
 
-use super::claims::{Claims, PartitionId};
-use crate::group::{MemberId, RackId};
+use super::claims::Claims;
+use crate::group::model::{MemberId, PartitionId, RackId};
 
 /// Empty when racks are not active. Racks of a partition are sorted and distinct.
 #[derive(Default)]

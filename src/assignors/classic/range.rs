@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::subscriptions::{Subscribers, topics_in_order};
-use crate::group::{GroupSpec, MemberId, RackId, TopicId, TopicPartition};
-use crate::ownership::Assignment;
+use crate::group::model::{GroupSpec, MemberId, RackId, TopicId, TopicPartition};
+use crate::group::ownership::Assignment;
 
 pub const NAME: &str = "range";
 

@@ -3,8 +3,8 @@
 //! First it is only written down who gets each partition; then every partition goes to its place.
 
 use super::subscriptions::Subscribers;
-use crate::group::{GroupSpec, MemberId, TopicId, TopicPartition};
-use crate::ownership::Assignment;
+use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+use crate::group::ownership::Assignment;
 
 pub const NAME: &str = "roundrobin";
 

@@ -3,9 +3,9 @@
 use super::claims::{Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
-use crate::group::GroupSpec;
+use crate::group::model::GroupSpec;
+use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
-use crate::ownership::Assignment;
 
 pub const NAME: &str = "sticky";
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::group::{GroupSpec, MemberId, TopicId};
-use crate::order::hash_order;
+use crate::group::model::{GroupSpec, MemberId, TopicId};
+use crate::java::order::hash_order;
 
 /// Subscribed topics that have partitions, as the leader walks them.
 pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {

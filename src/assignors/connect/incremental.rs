@@ -6,7 +6,7 @@ use super::memory::Memory;
 use super::spec::{Answer, ConnectSpec};
 use super::work::{Names, Work, WorkerId};
 use crate::error::GroupError;
-use crate::order::java_hash_order;
+use crate::java::order::java_hash_order;
 
 /// A worker's work as the round goes on.
 struct Worker {

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::order::{compare_names, copied_hash_order, string_hash};
+use crate::java::order::{compare_names, copied_hash_order, string_hash};
 
 /// Rank of a connector's name.
 pub type ConnectorId = u32;

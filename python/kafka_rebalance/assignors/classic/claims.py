@@ -26,8 +26,9 @@ Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assign
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_rebalance.model import GroupSpec, Member, TopicPartition
-from kafka_rebalance.order import java_grouping_order, java_hash_order, name_key
+from kafka_rebalance.group.model import Member, TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import java_grouping_order, java_hash_order, name_key
 
 from .subscriptions import members_in_order
 

@@ -26,8 +26,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_rebalance.errors import AssignorThrows
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.order import by_name, name_key
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import by_name, name_key
 
 from .claims import Claims
 from .racks import Racks
@@ -42,7 +43,7 @@ class Constrained:
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> Constrained:
-    build = Build(name, claims, Racks.of(group, claims))
+    build = ConstrainedBuild(name, claims, Racks.of(group, claims))
     build.keep_owned()  # 1.
     unassigned = build.unassigned()  # 2.
     unassigned = build.sort(unassigned)  # 3.
@@ -52,7 +53,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> Constrained:
     return Constrained(build.assignment, build.transferring)
 
 
-class Build:
+class ConstrainedBuild:
     """The steps one by one, and the state between them (`plans/reasons.py` looks at it)."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:

@@ -31,7 +31,8 @@ C2: t[2]
 C3:
 """
 
-from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
 
 from . import constrained, general
 from .claims import Claims, sent_by_cooperative, settle

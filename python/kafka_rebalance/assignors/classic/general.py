@@ -29,9 +29,10 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
 from kafka_rebalance.errors import AssignorThrows, NeverEnds
-from kafka_rebalance.hash_table import DEFAULT_SLOTS, HashTable
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.order import java_hash_order, name_key, string_hash
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.hash_table import DEFAULT_SLOTS, HashTable
+from kafka_rebalance.java.order import java_hash_order, name_key, string_hash
 
 from .claims import Claims
 from .constrained import without_kept
@@ -43,7 +44,7 @@ _FIRST_SAVED_PASS = 8  # groups that settle do so in fewer
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicPartition]]:
-    build = Build(name, claims, Racks.of(group, claims))
+    build = GeneralBuild(name, claims, Racks.of(group, claims))
     build.sort_partitions()  # 1.
     build.remember_previous()  # 2.
     unassigned = build.keep_owned()  # 3.
@@ -54,7 +55,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicP
     return build.answer()
 
 
-class Build:
+class GeneralBuild:
     """The steps one by one, and the state between them (`plans/reasons.py` looks at it)."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:

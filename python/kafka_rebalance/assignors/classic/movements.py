@@ -9,9 +9,9 @@ partitions were put into and taken out of.
 Source   AbstractStickyAssignor.PartitionMovements (Kafka 4.4.0).
 """
 
-from kafka_rebalance.hash_table import HashTable
-from kafka_rebalance.model import TopicPartition
-from kafka_rebalance.order import partition_hash
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.java.hash_table import HashTable
+from kafka_rebalance.java.order import partition_hash
 
 
 class Movements:

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
 
 from .claims import Claims
 

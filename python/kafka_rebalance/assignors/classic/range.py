@@ -32,8 +32,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kafka_rebalance.model import GroupSpec, Member, TopicPartition
-from kafka_rebalance.order import name_key, static_first
+from kafka_rebalance.group.model import Member, TopicPartition, static_first
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import name_key
 
 from .subscriptions import members_in_order, topics_in_order
 

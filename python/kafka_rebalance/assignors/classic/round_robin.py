@@ -23,8 +23,9 @@ C1: t0[1] t1[0, 2]
 
 from itertools import cycle
 
-from kafka_rebalance.model import GroupSpec, TopicPartition
-from kafka_rebalance.order import by_name, static_first
+from kafka_rebalance.group.model import TopicPartition, static_first
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import by_name
 
 from .subscriptions import members_in_order
 

@@ -24,7 +24,8 @@ C2: t2[0, 1]
 C3: t3[0, 1]
 """
 
-from kafka_rebalance.model import GroupSpec, TopicPartition
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
 
 from . import constrained, general
 from .claims import sent_by_sticky, settle

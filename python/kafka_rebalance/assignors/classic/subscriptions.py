@@ -9,8 +9,9 @@ Source   ConsumerProtocol.serializeSubscription, AbstractPartitionAssignor.assig
 
 from collections.abc import Sequence
 
-from kafka_rebalance.model import GroupSpec, Member
-from kafka_rebalance.order import by_name, java_hash_order
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import by_name, java_hash_order
 
 
 def members_in_order(group: GroupSpec) -> list[Member]:

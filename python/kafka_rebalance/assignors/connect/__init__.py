@@ -1,9 +1,7 @@
 """Kafka Connect's assignors: who runs which connectors and tasks."""
 
-from .cluster import RoundAnswer
-from .engine import assign_eager, handle
+from .assigning import assign_eager, handle
 from .memory import Memory
-from .script import Script, play, run_script
 from .spec import ConnectSpec, Result
 from .work import Task, Work
 
@@ -11,12 +9,8 @@ __all__ = [
     "ConnectSpec",
     "Memory",
     "Result",
-    "RoundAnswer",
-    "Script",
     "Task",
     "Work",
     "assign_eager",
     "handle",
-    "play",
-    "run_script",
 ]

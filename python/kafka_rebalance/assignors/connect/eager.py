@@ -20,7 +20,7 @@ w1 ['c'] [1]
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 
-from kafka_rebalance.order import by_name
+from kafka_rebalance.java.order import by_name
 
 from .work import Task, Work, configured
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_rebalance.errors import AssignorThrows
-from kafka_rebalance.order import java_hash_order, name_key
+from kafka_rebalance.java.order import java_hash_order, name_key
 
 from .memory import Memory
 from .spec import ConnectSpec, Result

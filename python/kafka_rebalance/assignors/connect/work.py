@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.hash_table import HashTable
-from kafka_rebalance.order import copied_slots, name_key, string_hash
+from kafka_rebalance.java.hash_table import HashTable
+from kafka_rebalance.java.order import copied_slots, name_key, string_hash
 
 
 class Task(NamedTuple):

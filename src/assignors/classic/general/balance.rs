@@ -12,16 +12,15 @@
 //!   where it is (`is_settled`).
 //! - Subscribers of the topic at hand are kept by size (`Smallest`), those of others are not.
 
-use super::is_balanced::Witness;
 use super::owners::Owners;
 use super::smallest::Smallest;
 use super::spread::Spread;
 use super::{Build, Run};
-use crate::assignors::classic::claims::{NOBODY, PartitionId};
+use crate::assignors::classic::claims::NOBODY;
 use crate::assignors::classic::movements::{self, Movements};
 use crate::error::GroupError;
-use crate::group::{MemberId, TopicId};
-use crate::lists::Lists;
+use crate::group::lists::Lists;
+use crate::group::model::{MemberId, PartitionId, TopicId};
 
 /// Groups that settle do so in fewer passes.
 const FIRST_SAVED_PASS: usize = 8;
@@ -31,6 +30,14 @@ const FIRST_SAVED_PASS: usize = 8;
 struct State {
     owners: Vec<MemberId>,
     movements: movements::State,
+}
+
+/// `gainer` could take a partition of `topic` from `holder`, who has at least two more.
+#[derive(Clone, Copy)]
+pub struct Witness {
+    pub(super) gainer: MemberId,
+    pub(super) topic: TopicId,
+    pub(super) partition: PartitionId,
 }
 
 pub struct Balance<'c, 'g, 'a> {

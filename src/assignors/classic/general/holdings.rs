@@ -3,9 +3,9 @@
 //! A member's list is never written down while partitions move: it is what the log says that it was
 //! given and that was not taken away again, from first to last.
 
-use crate::assignors::classic::claims::{NOBODY, PartitionId};
-use crate::group::MemberId;
-use crate::lists::Lists;
+use crate::assignors::classic::claims::NOBODY;
+use crate::group::lists::Lists;
+use crate::group::model::{MemberId, PartitionId};
 
 const GONE: PartitionId = PartitionId::MAX;
 /// How long a log of so many partitions may become before its gaps are closed.

@@ -12,18 +12,10 @@
 //! - Only where a partition is owned twice does it matter which one, and may the question itself
 //!   throw: there it is asked as Kafka asks it (`can_anybody_gain`).
 
-use super::balance::Balance;
-use crate::assignors::classic::claims::{NOBODY, PartitionId};
+use super::balance::{Balance, Witness};
+use crate::assignors::classic::claims::NOBODY;
 use crate::error::GroupError;
-use crate::group::{MemberId, TopicId};
-
-/// `gainer` could take a partition of `topic` from `holder`, who has at least two more.
-#[derive(Clone, Copy)]
-pub struct Witness {
-    gainer: MemberId,
-    topic: TopicId,
-    partition: PartitionId,
-}
+use crate::group::model::{MemberId, PartitionId};
 
 impl Balance<'_, '_, '_> {
     /// Whether that a partition would move, or throw, says that the group is not balanced.

@@ -5,9 +5,9 @@
 //! members hold the same one, so that the table is made only there.
 
 use crate::assignors::classic::claims::Claims;
-use crate::group::{GroupSpec, MemberId};
-use crate::hash_table::{DEFAULT_SLOTS, HashTable};
-use crate::order::{compare_names, string_hash};
+use crate::group::model::{GroupSpec, MemberId};
+use crate::java::hash_table::{DEFAULT_SLOTS, HashTable};
+use crate::java::order::{compare_names, string_hash};
 
 pub struct Owners<'g, 'a> {
     group: &'g GroupSpec<'a>,

@@ -1,0 +1,89 @@
+"""The first verb. One entry for both engines and for custom assignors."""
+
+from kafka_rebalance import _core
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.ownership import Anomaly, AnomalyKind, Assignment, find_anomalies
+from kafka_rebalance.group.spec import GroupSpec
+
+from .interface import RebalanceProtocol
+from .registry import BUILT_IN, Engine, check_engine, custom
+from .validate import validate_cooperative
+
+Columns = tuple[list[str], bytes, bytes, bytes, list[tuple[AnomalyKind, str, int, str | None]]]
+"""Topic names, then native u32s: offsets, topic ids, partitions; anomalies."""
+
+
+def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
+    """Computes who gets what, exactly as Kafka's assignor of that name.
+
+    `assignor` None takes the group's own. `engine` "reference" is the pure-Python algorithm, "rust"
+    the compiled one; both give the same. A custom assignor runs as it is.
+
+    Errors   GroupError at `assignor` for an unknown name, or when the group names none;
+             AssignorThrows where Kafka's class throws; TypeError for what is no group, or no name.
+    """
+    name = assignor_of(group, assignor)
+    if name not in BUILT_IN:
+        return _assign_custom(group, name)
+    if check_engine(engine) == "rust":
+        return from_columns(group, *_core.assign(group.interned(), name))
+    built_in = BUILT_IN[name]
+    answer = built_in.assign(group)
+    # The answer's members in join order: which order Java's map gives them back in means nothing.
+    assignment = {member.member_id: answer[member.member_id] for member in group.members}
+    anomalies = find_anomalies(group, assignment, withholds=built_in.withholds)
+    return Assignment.of(assignment, anomalies)
+
+
+def assignor_of(group: GroupSpec, assignor: str | None) -> str:
+    """The name in the call, else the group's own; errors as `assign` has them."""
+    if not isinstance(group, GroupSpec):
+        raise TypeError(
+            f"group: a {type(group).__name__} is not a GroupSpec; "
+            "GroupSpec.from_dict and GroupSpec.from_json read one"
+        )
+    name = group.assignor if assignor is None else assignor
+    if name is None:
+        raise GroupError("assignor", "missing; name one, in the group or in the call")
+    if not isinstance(name, str):
+        kind = type(name).__name__
+        raise TypeError(f'assignor: a {kind} is not a name; give one, as "sticky"')
+    return name
+
+
+def _assign_custom(group: GroupSpec, name: str) -> Assignment:
+    assignor = custom(name)
+    answer = assignor.assign(group)
+    members = {member.member_id for member in group.members}
+    for member_id, partitions in answer.items():
+        if partitions and member_id not in members:
+            raise GroupError(
+                "assignment",
+                f"{quoted(name)} gives partitions to {quoted(member_id)}, who is no member of the "
+                "group; give them to members only",
+            )
+    assignment = {m.member_id: tuple(answer.get(m.member_id, ())) for m in group.members}
+    cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
+    if cooperative:
+        validate_cooperative(group, assignment)
+    return Assignment.of(assignment, find_anomalies(group, assignment, withholds=cooperative))
+
+
+def from_columns(
+    group: GroupSpec,
+    topics: list[str],
+    offsets: bytes,
+    topic_ids: bytes,
+    partitions: bytes,
+    anomalies: list[tuple[AnomalyKind, str, int, str | None]],
+) -> Assignment:
+    """What the core answers with, over the members of its group."""
+    return Assignment(
+        tuple(member.member_id for member in group.members),
+        tuple(topics),
+        memoryview(offsets).cast("I"),
+        memoryview(topic_ids).cast("I"),
+        memoryview(partitions).cast("I"),
+        tuple(Anomaly(*anomaly) for anomaly in anomalies),
+    )

@@ -1,0 +1,1 @@
+"""Many groups at once: JSON lines, Arrow record batches."""

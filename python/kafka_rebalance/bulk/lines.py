@@ -1,0 +1,83 @@
+"""Contract lines in bulk: each by itself, a bad one harms no other. Mirror of `src/lines.rs`."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kafka_rebalance import _core
+from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.registry import Engine, assignor_names, has_custom, unknown
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.group.spec import GroupSpec
+
+
+class LineAnswer(NamedTuple):
+    """One result or error line, UTF-8 without a newline."""
+
+    line: bytes
+    is_error: bool
+
+
+def assign_lines(
+    lines: Sequence[bytes],
+    assignor: str | None = None,
+    *,
+    first: int = 1,
+    engine: Engine = "rust",
+    max_partitions: int = MAX_PARTITIONS,
+    threads: int | None = None,
+) -> list[LineAnswer]:
+    """Answers contract lines, in order; bad ones with an error line.
+
+    `assignor` None takes each line's own. `first` is the number of the first line, for messages.
+    `threads` None uses all cores (engine "rust" only).
+
+    Errors   GroupError for an `assignor` that is not known; a bad line is an answer, not an error.
+    """
+    if assignor is not None and assignor not in assignor_names():
+        raise GroupError("assignor", unknown(assignor))
+    if engine == "rust" and not has_custom():
+        threads = os.cpu_count() or 1 if threads is None else threads
+        answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
+        return [LineAnswer(*answer) for answer in answers]
+    return [
+        _assign_line(line, number, assignor, engine, max_partitions)
+        for number, line in enumerate(lines, first)
+    ]
+
+
+def _assign_line(
+    line: bytes, number: int, assignor: str | None, engine: Engine, max_partitions: int
+) -> LineAnswer:
+    fields: Any = None
+    try:
+        fields = contract.parse(line)
+        group = GroupSpec.from_dict(fields, max_partitions=max_partitions)
+        result = assign(group, assignor, engine=engine)
+    except GroupError as error:
+        return error_line(group_id_of(fields), error, number)
+    answer: dict[str, Any] = {
+        "group_id": group.group_id,
+        "assignor": assignor or group.assignor,
+        "assignment": result.to_dict(),
+    }
+    if result.anomalies:
+        answer["anomalies"] = [anomaly.to_dict() for anomaly in result.anomalies]
+    return LineAnswer(contract.dumps(answer).encode(), is_error=False)
+
+
+def error_line(
+    group_id: str | None, error: GroupError, number: int, *, key: str = "group_id"
+) -> LineAnswer:
+    """The answer to a bad line; one that is no JSON at all is named by its number."""
+    path = f"line {number}" if error.path == "line" else error.path
+    answer = {key: group_id, "error": f"{path}: {error.problem}"}
+    return LineAnswer(contract.dumps(answer).encode(), is_error=True)
+
+
+def group_id_of(fields: Any, key: str = "group_id") -> str | None:
+    """The id of what a line is about, as far as a bad line tells it."""
+    group_id = fields.get(key) if isinstance(fields, dict) else None
+    return group_id if isinstance(group_id, str) else None

@@ -1,0 +1,1 @@
+"""A group, what it may be, and how it is written: groups, assignments, differences, field paths."""

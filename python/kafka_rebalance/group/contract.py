@@ -1,0 +1,251 @@
+"""The contract: one group as one JSON line, and its result as another.
+
+Types are checked here, what the values mean in `group/spec.py`; both name the field's path. Fields
+that the contract does not know are ignored. The twin, for lines in bulk, is
+`src/group/contract.rs`: it makes the same checks in the same order, with the same words.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kafka_rebalance.errors import GroupError
+
+from .field_paths import (
+    array,
+    each,
+    integer,
+    object_,
+    optional_string,
+    path,
+    required,
+    string,
+    text,
+)
+from .model import (
+    NEWEST_SUBSCRIPTION,
+    USER_DATA,
+    Member,
+    Topic,
+    TopicPartition,
+    UserData,
+    unknown_user_data,
+)
+
+if TYPE_CHECKING:
+    from .spec import GroupSpec
+
+MIN_INT32 = -(2**31)
+_AS_SENT = ("subscription_version", "user_data", "user_data_generation_id")
+MIN_INT64, MAX_UINT64 = -(2**63), 2**64 - 1
+
+_PAIR = "u[dD][89abAB]..\\\\u[dD][c-fC-F].."
+_ESCAPE = re.compile(rf"\\(?:{_PAIR}|(u[dD][89a-fA-F]..)|.)")
+
+
+def parse(line: str | bytes) -> Any:
+    """One JSON value; a line that is not UTF-8 or not JSON is a GroupError at `line`."""
+    try:
+        text = line.decode("utf-8") if isinstance(line, bytes) else line
+        text.encode("utf-8")
+        value = json.loads(
+            text, parse_int=_whole, parse_float=_fraction, parse_constant=_no_constant
+        )
+        if "\\u" in text:
+            _no_half_pairs(text)
+    except UnicodeError as error:
+        raise GroupError("line", f"not UTF-8: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise GroupError("line", f"not JSON: {error}") from None
+    return value
+
+
+# Numbers and text as the Rust core's parser has them.
+
+
+def _whole(text: str) -> int | float:
+    """An integer; a float when it fits neither 64 bits with a sign nor without, and for -0."""
+    if len(text) < 19:
+        return int(text) if text != "-0" else -0.0
+    if len(text) > 20 or not MIN_INT64 <= int(text) <= MAX_UINT64:
+        return _fraction(text)
+    return int(text)
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:20]}… is too large a number")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _no_half_pairs(text: str) -> None:
+    """Refuses escapes of half a surrogate pair; in JSON a backslash always begins an escape."""
+    for escape in _ESCAPE.finditer(text):
+        if escape[1]:
+            raise ValueError(f"{escape[0]} is half of a surrogate pair")
+
+
+def read(value: Any) -> dict[str, Any]:
+    """The fields of a `GroupSpec`, from a contract line that is already parsed."""
+    fields = object_(value, "line")
+    _refuse_error_line(fields)
+    return {
+        "group_id": string(fields, "group_id", ""),
+        "generation_id": _generation(fields, ""),
+        "assignor": optional_string(fields, "assignor", ""),
+        "topics": each(fields, "topics", "", _topic),
+        "members": each(fields, "members", "", _member),
+        "leader_library": optional_string(fields, "leader_library", ""),
+    }
+
+
+def _refuse_error_line(fields: dict[str, Any]) -> None:
+    """A line that tells why a group could not be read is that error, not a group without fields."""
+    error = fields.get("error")
+    if isinstance(error, str) and "topics" not in fields:
+        place, separator, problem = error.partition(": ")
+        raise GroupError(place, problem) if separator else GroupError("error", error)
+
+
+def _topic(value: Any, at: str) -> Topic:
+    fields = object_(value, at)
+    name = string(fields, "name", at)
+    count = integer(required(fields, "partitions", at), f"{at}.partitions", "count")
+    if fields.get("racks") is None:
+        return Topic(name, count)
+    return Topic(name, count, each(fields, "racks", at, _racks))
+
+
+def _racks(value: Any, at: str) -> tuple[str | None, ...]:
+    if value is None:
+        return ()
+    return tuple(
+        None if rack is None else text(rack, f"{at}[{i}]")
+        for i, rack in enumerate(array(value, at))
+    )
+
+
+def _member(value: Any, at: str) -> Member:
+    fields = object_(value, at)
+    member_id = string(fields, "member_id", at)
+    group_instance_id = optional_string(fields, "group_instance_id", at)
+    client_id = optional_string(fields, "client_id", at)
+    client_host = optional_string(fields, "client_host", at)
+    topics = each(fields, "topics", at, text)
+    owned: list[TopicPartition] = []
+    if fields.get("owned_partitions") is not None:
+        for partitions in each(fields, "owned_partitions", at, _owned):
+            owned.extend(partitions)
+    generation_id = _generation(fields, at)
+    rack_id = optional_string(fields, "rack_id", at)
+    subscription_version = _subscription_version(fields, at)
+    user_data = _user_data(fields, at)
+    user_data_generation_id = _generation(fields, at, "user_data_generation_id")
+    return Member(
+        member_id,
+        topics,
+        group_instance_id,
+        client_id,
+        client_host,
+        tuple(owned),
+        generation_id,
+        rack_id,
+        subscription_version,
+        user_data,
+        user_data_generation_id,
+    )
+
+
+def _owned(value: Any, at: str) -> list[TopicPartition]:
+    fields = object_(value, at)
+    topic = string(fields, "topic", at)
+    return [TopicPartition(topic, p) for p in each(fields, "partitions", at, _partition)]
+
+
+def _partition(value: Any, at: str) -> int:
+    return integer(value, at, "partition")
+
+
+def _generation(fields: dict[str, Any], at: str, name: str = "generation_id") -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    return integer(value, path(at, name), "generation", MIN_INT32)
+
+
+def _subscription_version(fields: dict[str, Any], at: str) -> int | None:
+    value = fields.get("subscription_version")
+    if value is None:
+        return None
+    place = path(at, "subscription_version")
+    return integer(value, place, "subscription version", 0, NEWEST_SUBSCRIPTION)
+
+
+def _user_data(fields: dict[str, Any], at: str) -> UserData | None:
+    text = optional_string(fields, "user_data", at)
+    if text is None:
+        return None
+    known = next((one for one in USER_DATA if one == text), None)
+    if known is None:
+        raise GroupError(path(at, "user_data"), unknown_user_data(text))
+    return known
+
+
+# Out
+
+
+def to_dict(group: "GroupSpec") -> dict[str, Any]:
+    """The contract line of a group, absent fields left out."""
+    line: dict[str, Any] = {"group_id": group.group_id}
+    if group.generation_id is not None:
+        line["generation_id"] = group.generation_id
+    if group.assignor is not None:
+        line["assignor"] = group.assignor
+    if group.leader_library is not None:
+        line["leader_library"] = group.leader_library
+    line["topics"] = [_topic_to_dict(topic) for topic in group.topics]
+    line["members"] = [_member_to_dict(member) for member in group.members]
+    return line
+
+
+def _topic_to_dict(topic: Topic) -> dict[str, Any]:
+    line: dict[str, Any] = {"name": topic.name, "partitions": topic.partitions}
+    if topic.racks is not None:
+        line["racks"] = [list(racks) for racks in topic.racks]
+    return line
+
+
+def _member_to_dict(member: Member) -> dict[str, Any]:
+    line: dict[str, Any] = {"member_id": member.member_id}
+    for name in ("group_instance_id", "client_id", "client_host"):
+        if (value := getattr(member, name)) is not None:
+            line[name] = value
+    line["topics"] = list(member.topics)
+    if member.owned_partitions:
+        line["owned_partitions"] = group_by_topic(member.owned_partitions)
+    for name in ("generation_id", "rack_id", *_AS_SENT):
+        if (value := getattr(member, name)) is not None:
+            line[name] = value
+    return line
+
+
+def group_by_topic(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any]]:
+    """Runs of partitions of one topic, order kept: `[{"topic", "partitions"}, …]`."""
+    runs: list[dict[str, Any]] = []
+    for topic, partition in partitions:
+        if not runs or runs[-1]["topic"] != topic:
+            runs.append({"topic": topic, "partitions": []})
+        runs[-1]["partitions"].append(partition)
+    return runs
+
+
+def dumps(line: Mapping[str, Any]) -> str:
+    """Compact JSON, the same bytes as the Rust core writes."""
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,105 @@
+"""The types of a group's fields, checked when it is made: both engines rely on them.
+
+Lines are checked where they are read (`group/contract.py`); these checks are for groups made in
+Python. The core recognises a group of exactly these types; any other group is walked here, for the
+path of the first field that is wrong (or none: subclasses are fine).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafka_rebalance import _core
+from kafka_rebalance.errors import GroupError
+
+from .field_paths import MAX_INT32, kind, text
+
+_TEXTS_OF_MEMBER = ("group_instance_id", "client_id", "client_host", "rack_id", "user_data")
+_GENERATIONS_OF_MEMBER = ("generation_id", "user_data_generation_id")
+
+
+def check_types(group: Any, topic: type, member: type, pair: type) -> None:
+    """GroupError with the path of the first field that has another type than `model` gives it."""
+    if not _core.has_its_types(group, topic, member, pair):
+        _walk(group, topic, member, pair)
+
+
+# The walk
+
+
+def _walk(group: Any, topic: type, member: type, pair: type) -> None:
+    _text(group.group_id, "group_id")
+    _optional_text(group.assignor, "assignor")
+    _optional_text(group.leader_library, "leader_library")
+    _optional_integer(group.generation_id, "generation_id", "generation")
+    for i, one in enumerate(_objects(group.topics, "topics", topic, "Topic(name, partitions)")):
+        _text(one.name, f"topics[{i}].name")
+        _integer(one.partitions, f"topics[{i}].partitions", "count")
+        if one.racks is not None:
+            for p, racks in enumerate(_list(one.racks, f"topics[{i}].racks")):
+                for r, rack in enumerate(_list(racks, f"topics[{i}].racks[{p}]")):
+                    _optional_text(rack, f"topics[{i}].racks[{p}][{r}]")
+    example = "Member(member_id, topics)"
+    for i, one in enumerate(_objects(group.members, "members", member, example)):
+        _walk_member(one, f"members[{i}]", pair)
+
+
+def _walk_member(member: Any, at: str, pair: type) -> None:
+    _text(member.member_id, f"{at}.member_id")
+    for name in _TEXTS_OF_MEMBER:
+        _optional_text(getattr(member, name), f"{at}.{name}")
+    for i, topic in enumerate(_list(member.topics, f"{at}.topics")):
+        _text(topic, f"{at}.topics[{i}]")
+    at_owned, example = f"{at}.owned_partitions", "TopicPartition(topic, partition)"
+    for i, one in enumerate(_objects(member.owned_partitions, at_owned, pair, example)):
+        _text(one.topic, f"{at_owned}[{i}].topic")
+        _integer(one.partition, f"{at_owned}[{i}].partition", "partition")
+        if not 0 <= one.partition <= MAX_INT32:
+            problem = f"{one.partition} is not a partition from 0 to {MAX_INT32}"
+            raise GroupError(f"{at_owned}[{i}]", problem)
+    for name in _GENERATIONS_OF_MEMBER:
+        _optional_integer(getattr(member, name), f"{at}.{name}", "generation")
+    version, noun = member.subscription_version, "subscription version"
+    _optional_integer(version, f"{at}.subscription_version", noun)
+
+
+def _objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
+    for i, value in enumerate(_list(values, at)):
+        if not isinstance(value, expected):
+            raise _wrong(value, f"{at}[{i}]", expected.__name__, example)
+    return values  # type: ignore[no-any-return]
+
+
+def _list(values: Any, at: str) -> Sequence[Any]:
+    if not isinstance(values, list | tuple):
+        what = f"{values!r} is a string" if isinstance(values, str) else f"{_kind(values)}"
+        raise GroupError(at, f"{what}, not a tuple; give a tuple")
+    return values
+
+
+def _text(value: Any, at: str) -> None:
+    if not isinstance(value, str):
+        raise _wrong(value, at, "string", "a str")
+    text(value, at)
+
+
+def _optional_text(value: Any, at: str) -> None:
+    if value is not None:
+        _text(value, at)
+
+
+def _integer(value: Any, at: str, noun: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(value, at, noun, "an int")
+
+
+def _optional_integer(value: Any, at: str, noun: str) -> None:
+    if value is not None:
+        _integer(value, at, noun)
+
+
+def _wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
+    return GroupError(at, f"{_kind(value)} is not a {noun}; give {example}")
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else kind(value)

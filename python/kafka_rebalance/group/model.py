@@ -1,0 +1,108 @@
+"""The nouns of a group: topics with their replicas' racks, members with what they sent."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from kafka_rebalance.java.order import name_key
+
+MAX_PARTITIONS = 10_000_000
+"""How many partitions the topics of one group may have in all, unless set otherwise."""
+
+
+NEWEST_SUBSCRIPTION = 3
+"""The subscription version of Kafka's newest clients; the first with a rack (KIP-881)."""
+
+UserData = Literal["none", "partitions"]
+USER_DATA: tuple[UserData, ...] = ("none", "partitions")
+
+
+class TopicPartition(NamedTuple):
+    """The unit that is owned."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that exists.
+
+    `racks[p]` are the racks of partition p's replicas, None for a replica whose broker has none;
+    `racks` is None when nothing is known about them.
+    """
+
+    name: str
+    partitions: int
+    racks: tuple[tuple[str | None, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as its leader sees it: what it subscribes to, what it owned and since when.
+
+    `generation_id` is the generation in which it owned `owned_partitions`, None when it sent none.
+
+    The last three fields describe a client that does not send what Kafka's newest Java client
+    sends; all None describes that one. `subscription_version` is the version of its subscription:
+    owned partitions travel in it from 1 on, the generation from 2, the rack from 3; with a version,
+    `topics` and `owned_partitions` are in the order of the member's bytes. `user_data` is what the
+    assignor of its library writes into the user data: "none" that Kafka's classes can read, or
+    "partitions" without a generation. `user_data_generation_id` is the generation in its user
+    data where that differs from `generation_id`. `assignors/classic/claims.py` reads all of them.
+    """
+
+    member_id: str
+    topics: tuple[str, ...]
+    group_instance_id: str | None = None
+    client_id: str | None = None
+    client_host: str | None = None
+    owned_partitions: tuple[TopicPartition, ...] = ()
+    generation_id: int | None = None
+    rack_id: str | None = None
+    subscription_version: int | None = None
+    user_data: UserData | None = None
+    user_data_generation_id: int | None = None
+
+    @property
+    def version(self) -> int:
+        """The version of its subscription."""
+        return (
+            NEWEST_SUBSCRIPTION if self.subscription_version is None else self.subscription_version
+        )
+
+    @property
+    def rack(self) -> str | None:
+        """The rack that assignors see: an empty `client.rack` is none (KIP-881)."""
+        return (self.rack_id or None) if self.version >= 3 else None
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in messages, the same from Python and from Rust."""
+    return json.dumps(name, ensure_ascii=False)
+
+
+def unknown_user_data(text: str) -> str:
+    """The problem with a text that is none of USER_DATA."""
+    return f"{quoted(text)} is not {' or '.join(map(quoted, USER_DATA))}"
+
+
+def static_first(members: Iterable[Member]) -> list[Member]:
+    """Static members by `group_instance_id`, then dynamic ones by `member_id`.
+
+    Members of one instance id stay in the order given, which is that of the leader's map. (No
+    broker lets it come to that.)
+
+    Source   AbstractPartitionAssignor.MemberInfo.compareTo.
+    """
+    return sorted(members, key=_static_key)
+
+
+def _static_key(member: Member) -> tuple[bool, bytes]:
+    if member.group_instance_id is not None:
+        return False, name_key(member.group_instance_id)
+    return True, name_key(member.member_id)

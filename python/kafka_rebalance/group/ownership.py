@@ -1,0 +1,251 @@
+"""Who owns what: assignments as values that print, compare and subtract.
+
+retained     = owned ∩ target
+revoked      = owned - target
+assigned     = target - owned
+transferring = revoked from one ∩ assigned to another
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, Literal
+
+from .model import TopicPartition
+from .spec import GroupSpec
+
+# A pair as it is, past the constructor that names its fields: a third of its time.
+_PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How many partitions the members hold: least, most, mean, population standard deviation."""
+
+    min: int
+    max: int
+    mean: float
+    stddev: float
+
+    @classmethod
+    def of(cls, counts: Sequence[int]) -> "Balance":
+        """On whole numbers as long as possible: the order of the members leaves no trace."""
+        if not counts:
+            return cls(0, 0, 0.0, 0.0)
+        members, total = len(counts), sum(counts)
+        squares = members * sum(count * count for count in counts) - total * total
+        return cls(min(counts), max(counts), total / members, math.sqrt(squares / members**2))
+
+    def to_dict(self) -> dict[str, float]:
+        return {"min": self.min, "max": self.max, "mean": self.mean, "stddev": self.stddev}
+
+
+AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """What is unsound in an answer that Kafka gives all the same.
+
+    duplicate     given to this member and to one before it (or to it twice)
+    unsubscribed  given to a member that does not subscribe to the topic
+    nonexistent   given, but the topic has no such partition
+    unassigned    given to nobody, though somebody subscribes and nobody has to give it up first
+    """
+
+    kind: AnomalyKind
+    topic: str
+    partition: int
+    member_id: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "topic": self.topic,
+            "partition": self.partition,
+            "member_id": self.member_id,
+        }
+
+
+class Assignment(Mapping[str, Sequence[TopicPartition]]):
+    """Member id -> its partitions in order; immutable; members in join order.
+
+    Held as columns: `offsets[m]:offsets[m + 1]` are the entries of member m, each a pair of
+    `topic_ids` (into `topics`) and `partitions`. Objects are made when they are asked for.
+
+    >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
+    C0: t0[0, 1]
+    C1:
+    """
+
+    __slots__ = (
+        "_index",
+        "anomalies",
+        "member_ids",
+        "offsets",
+        "partitions",
+        "topic_ids",
+        "topics",
+    )
+
+    def __init__(
+        self,
+        member_ids: tuple[str, ...],
+        topics: tuple[str, ...],
+        offsets: Sequence[int],
+        topic_ids: Sequence[int],
+        partitions: Sequence[int],
+        anomalies: tuple[Anomaly, ...] = (),
+    ) -> None:
+        self.member_ids = member_ids
+        self.topics = topics
+        self.offsets = offsets
+        self.topic_ids = topic_ids
+        self.partitions = partitions
+        self.anomalies = anomalies
+        self._index = {member_id: m for m, member_id in enumerate(member_ids)}
+
+    @classmethod
+    def of(
+        cls,
+        members: Mapping[str, Iterable[TopicPartition]],
+        anomalies: tuple[Anomaly, ...] = (),
+    ) -> "Assignment":
+        """From member id -> partitions, the members in the mapping's order."""
+        topics: dict[str, int] = {}
+        offsets, topic_ids, partitions = [0], [], []
+        for owned in members.values():
+            for topic, partition in owned:
+                topic_ids.append(topics.setdefault(topic, len(topics)))
+                partitions.append(partition)
+            offsets.append(len(partitions))
+        return cls(tuple(members), tuple(topics), offsets, topic_ids, partitions, anomalies)
+
+    @classmethod
+    def owned(cls, group: GroupSpec) -> "Assignment":
+        """What the members of a group say that they own."""
+        return cls.of({member.member_id: member.owned_partitions for member in group.members})
+
+    def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
+        return tuple(self._partitions_of(self._index[member_id]))
+
+    def _partitions_of(self, m: int) -> Iterator[TopicPartition]:
+        entries = slice(self.offsets[m], self.offsets[m + 1])
+        names = map(self.topics.__getitem__, self.topic_ids[entries])
+        return map(_PAIR, zip(names, self.partitions[entries], strict=True))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.member_ids)
+
+    def __len__(self) -> int:
+        return len(self.member_ids)
+
+    def __repr__(self) -> str:
+        return f"<Assignment of {len(self.partitions)} partitions to {len(self)} members>"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{member_id}:{_runs(owned)}" for member_id, owned in self.items())
+
+    def __sub__(self, before: "Assignment") -> "Delta":
+        """What changes on the way from `before` to this assignment."""
+        return Delta.between(before, self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = (list(self.offsets), list(self.topic_ids), list(self.partitions))
+        return Assignment, (self.member_ids, self.topics, *columns, self.anomalies)
+
+    @property
+    def balance(self) -> Balance:
+        """How evenly the partitions are shared."""
+        return Balance.of(self.counts())
+
+    def counts(self) -> list[int]:
+        """Partitions of each member, in member order."""
+        return [self.offsets[m + 1] - self.offsets[m] for m in range(len(self))]
+
+    def to_dict(self) -> dict[str, list[list[str | int]]]:
+        """`{member_id: [[topic, partition], …]}`, as in a result line."""
+        return {member_id: [[t, p] for t, p in owned] for member_id, owned in self.items()}
+
+
+def _runs(partitions: Sequence[TopicPartition]) -> str:
+    return "".join(
+        f" {topic}[{', '.join(str(partition) for _, partition in run)}]"
+        for topic, run in groupby(partitions, key=lambda tp: tp.topic)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The difference of two assignments; each part is an assignment of its own.
+
+    `transferring` tells, for each partition that goes from one member to another, who gets it.
+    """
+
+    retained: Assignment
+    revoked: Assignment
+    assigned: Assignment
+    transferring: Assignment
+
+    @classmethod
+    def between(cls, before: Assignment, after: Assignment) -> "Delta":
+        member_ids = list(dict.fromkeys([*before, *after]))
+        old = {member_id: before.get(member_id, ()) for member_id in member_ids}
+        new = {member_id: after.get(member_id, ()) for member_id in member_ids}
+        revoked = {m: _without(old[m], new[m]) for m in member_ids}
+        assigned = {m: _without(new[m], old[m]) for m in member_ids}
+        given_up = {tp for partitions in revoked.values() for tp in partitions}
+        return cls(
+            retained=Assignment.of({m: _without(old[m], revoked[m]) for m in member_ids}),
+            revoked=Assignment.of(revoked),
+            assigned=Assignment.of(assigned),
+            transferring=Assignment.of(
+                {m: [tp for tp in assigned[m] if tp in given_up] for m in member_ids}
+            ),
+        )
+
+    @property
+    def moves(self) -> int:
+        """How many partitions get an owner that they did not have."""
+        return len(self.assigned.partitions)
+
+
+def _without(
+    partitions: Sequence[TopicPartition], others: Iterable[TopicPartition]
+) -> list[TopicPartition]:
+    gone = set(others)
+    return [tp for tp in partitions if tp not in gone]
+
+
+def find_anomalies(
+    group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]], *, withholds: bool
+) -> tuple[Anomaly, ...]:
+    """Checks an answer; `withholds` for assignors that keep back what somebody must first give up.
+
+    Order    members in join order with their partitions in order, then what nobody was given, by
+             topic and partition.
+    """
+    counts = group.partition_counts()
+    found: list[Anomaly] = []
+    given: set[TopicPartition] = set()
+    subscribed: set[str] = set()
+    for member in group.members:
+        subscribed.update(member.topics)
+        for tp in assignment.get(member.member_id, ()):
+            if tp.partition >= counts.get(tp.topic, 0):
+                found.append(Anomaly("nonexistent", *tp, member.member_id))
+            if tp.topic not in member.topics:
+                found.append(Anomaly("unsubscribed", *tp, member.member_id))
+            if tp in given:
+                found.append(Anomaly("duplicate", *tp, member.member_id))
+            given.add(tp)
+    if withholds:
+        # Whoever claims a partition may still be reading it, however old the claim.
+        given.update(tp for member in group.members for tp in member.owned_partitions)
+    for topic, count in counts.items():
+        if topic in subscribed:
+            nobodys = (TopicPartition(topic, p) for p in range(count))
+            found.extend(Anomaly("unassigned", *tp, None) for tp in nobodys if tp not in given)
+    return tuple(found)

@@ -1,0 +1,192 @@
+"""What an assignor is asked: topics, and members in join order.
+
+    assign: GroupSpec -> Assignment      total, deterministic, no memory
+
+A `GroupSpec` is immutable and validated once, when it is made: by the constructor here, on the way
+in from JSON (`GroupSpec.from_json`), or in Rust for whole batches. Nothing below checks again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from typing import Any
+
+from kafka_rebalance import _core
+from kafka_rebalance.errors import GroupError
+
+from . import contract
+from .field_paths import MAX_INT32
+from .field_types import check_types
+from .model import (
+    MAX_PARTITIONS,
+    NEWEST_SUBSCRIPTION,
+    USER_DATA,
+    Member,
+    Topic,
+    TopicPartition,
+    quoted,
+    unknown_user_data,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """A group: topics (any order) and members in join order, which matters.
+
+    `leader_library` is the library whose assignor led the last rebalance, as far as its bytes tell:
+    "java" for Kafka's own answers, also by a plug-in; "librdkafka"; "python" for the assignors of
+    kafka-python and aiokafka. None is unknown.
+
+    Errors   GroupError with the field's path: duplicate names or ids, counts out of range, `racks`
+             of another length than the topic, no members, more than `max_partitions` partitions
+             in all (the memory guard).
+    """
+
+    group_id: str
+    topics: tuple[Topic, ...]
+    members: tuple[Member, ...]
+    assignor: str | None = None
+    generation_id: int | None = None
+    max_partitions: InitVar[int] = MAX_PARTITIONS
+    leader_library: str | None = None
+    _interned: "_core.Interned | None" = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self, max_partitions: int) -> None:
+        _validate(self, max_partitions)
+
+    @classmethod
+    def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
+        """Reads one contract line; GroupError names what is wrong, and where."""
+        return cls(**contract.read(contract.parse(line)), max_partitions=max_partitions)
+
+    @classmethod
+    def from_dict(
+        cls, fields: Mapping[str, Any], *, max_partitions: int = MAX_PARTITIONS
+    ) -> "GroupSpec":
+        """The same from a contract line that is already parsed."""
+        return cls(**contract.read(fields), max_partitions=max_partitions)
+
+    def interned(self) -> "_core.Interned":
+        """The same in the core: made when first asked for, then kept."""
+        if self._interned is None:
+            object.__setattr__(self, "_interned", _core.intern(self))
+        assert self._interned is not None
+        return self._interned
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)
+        return GroupSpec, (*fields, self.limit, self.leader_library)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract line, absent fields left out."""
+        return contract.to_dict(self)
+
+    def to_json(self) -> str:
+        """The contract line as compact JSON."""
+        return contract.dumps(contract.to_dict(self))
+
+    def edited(
+        self,
+        *,
+        topics: tuple[Topic, ...] | None = None,
+        members: tuple[Member, ...] | None = None,
+        assignor: str | None = None,
+        generation_id: int | None = None,
+    ) -> "GroupSpec":
+        """The same group with other fields, validated again; None leaves a field as it is."""
+        return GroupSpec(
+            self.group_id,
+            self.topics if topics is None else topics,
+            self.members if members is None else members,
+            self.assignor if assignor is None else assignor,
+            self.generation_id if generation_id is None else generation_id,
+            max_partitions=self.limit,
+            leader_library=self.leader_library,
+        )
+
+    def owning(
+        self,
+        assignment: Mapping[str, Sequence[tuple[str, int]]],
+        *,
+        generation_id: int | None = None,
+    ) -> "GroupSpec":
+        """The group whose members hold this assignment: the present state for `plan` and `assign`.
+
+        They hold it since `generation_id`, or the group's own, or 1. Members without an entry hold
+        nothing. Errors: GroupError for a member that the group does not have.
+        """
+        members = {member.member_id for member in self.members}
+        for member_id in assignment:
+            if member_id not in members:
+                raise GroupError("assignment", f"there is no member {quoted(member_id)}")
+        since = self.generation_id if generation_id is None else generation_id
+        since = 1 if since is None else since
+        owning = tuple(
+            replace(
+                member,
+                owned_partitions=tuple(
+                    TopicPartition(*tp) for tp in assignment.get(member.member_id, ())
+                ),
+                generation_id=since,
+                user_data_generation_id=None,
+            )
+            for member in self.members
+        )
+        return self.edited(members=owning, generation_id=since)
+
+    @property
+    def limit(self) -> int:
+        """How many partitions it may grow to: one that was let in above the usual may stay so."""
+        return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics))
+
+    def partition_counts(self) -> dict[str, int]:
+        """Topics with metadata and at least one partition: the only ones that assignors see."""
+        return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
+
+
+def _validate_member(member: Member, at: str) -> None:
+    for name in ("generation_id", "user_data_generation_id"):
+        generation_id = getattr(member, name)
+        if generation_id is not None and not -MAX_INT32 - 1 <= generation_id <= MAX_INT32:
+            problem = f"{generation_id} is not a generation from {-MAX_INT32 - 1} to {MAX_INT32}"
+            raise GroupError(f"{at}.{name}", problem)
+    if not 0 <= member.version <= NEWEST_SUBSCRIPTION:
+        problem = f"{member.version} is not a subscription version from 0 to {NEWEST_SUBSCRIPTION}"
+        raise GroupError(f"{at}.subscription_version", problem)
+    if member.user_data is not None and member.user_data not in USER_DATA:
+        raise GroupError(f"{at}.user_data", unknown_user_data(member.user_data))
+
+
+def _validate(group: GroupSpec, max_partitions: int) -> None:
+    check_types(group, Topic, Member, TopicPartition)
+    names: dict[str, int] = {}
+    for i, topic in enumerate(group.topics):
+        at = f"topics[{i}]"
+        if (first := names.setdefault(topic.name, i)) != i:
+            problem = f"{quoted(topic.name)} is already the name of topics[{first}]"
+            raise GroupError(f"{at}.name", problem)
+        if not 0 <= topic.partitions <= MAX_INT32:
+            raise GroupError(
+                f"{at}.partitions", f"{topic.partitions} is not a count from 0 to {MAX_INT32}"
+            )
+        if topic.racks is not None and len(topic.racks) != topic.partitions:
+            raise GroupError(
+                f"{at}.racks",
+                f"{len(topic.racks)} entries for {topic.partitions} partitions; "
+                "give one list of replica racks for each partition, or none at all",
+            )
+    total = sum(topic.partitions for topic in group.topics)
+    if total > max_partitions:
+        raise GroupError(
+            "topics",
+            f"{total} partitions in all, more than the limit of {max_partitions}; "
+            "raise max_partitions if that is meant",
+        )
+    if not group.members:
+        raise GroupError("members", "empty; a leader is always a member itself")
+    ids: dict[str, int] = {}
+    for i, member in enumerate(group.members):
+        at = f"members[{i}]"
+        if (first := ids.setdefault(member.member_id, i)) != i:
+            problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
+            raise GroupError(f"{at}.member_id", problem)
+        _validate_member(member, at)

@@ -1,0 +1,1 @@
+"""Every order that comes from Java's collections."""

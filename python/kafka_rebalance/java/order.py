@@ -1,0 +1,85 @@
+"""The orders that Kafka's answers depend on: names, and Java's hash tables.
+
+Kafka's assignors iterate over `java.util.HashMap`s, so the order of members and topics in several
+places is the order of a Java hash table. That knowledge lives here and nowhere else.
+
+How the table itself orders its keys is `java/hash_table.py`.
+
+Source   java.lang.String, java.util.HashMap; TopicPartition.hashCode.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from .hash_table import HashTable
+
+
+def name_key(name: str) -> bytes:
+    """Sort key of `String.compareTo`: by UTF-16 unit, then length.
+
+    Differs from Python's own order for characters beyond U+FFFF against U+E000..U+FFFF.
+
+    >>> sorted(["\\ue000", "\\U00010000"], key=name_key) == ["\\U00010000", "\\ue000"]
+    True
+    """
+    return name.encode("utf-16-be")
+
+
+def by_name(names: Iterable[str]) -> list[str]:
+    """Names in the order of `String.compareTo`."""
+    return sorted(names, key=name_key)
+
+
+def string_hash(name: str) -> int:
+    """`String.hashCode` as an unsigned 32-bit number.
+
+    >>> string_hash("AaAa") == string_hash("BBBB") == 2031744
+    True
+    """
+    units = name.encode("utf-16-be")
+    h = 0
+    for i in range(0, len(units), 2):
+        h = (31 * h + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
+    return h
+
+
+def partition_hash(topic: str, partition: int) -> int:
+    """`TopicPartition.hashCode` as an unsigned 32-bit number."""
+    return (31 * (31 + partition) + string_hash(topic)) & 0xFFFFFFFF
+
+
+def java_hash_order(names: Sequence[str]) -> list[str]:
+    """The order in which a default `HashMap` or `HashSet` gives back names put in one by one.
+
+    A name put in again keeps its place.
+
+    >>> java_hash_order(["b", "a", "q"])  # "q" and "a" share slot 1 of 16: the first one in leads
+    ['a', 'q', 'b']
+    """
+    table = HashTable[str]()
+    for name in dict.fromkeys(names):
+        table.put(name, string_hash(name), name_key(name))
+    return table.keys()
+
+
+def copied_slots(size: int) -> int:
+    """How many slots `new HashSet(collection)` has: enough that it never doubles, 16 at least.
+
+    >>> [copied_slots(size) for size in (0, 11, 12, 24)]
+    [16, 16, 32, 64]
+    """
+    capacity = max(int(size / 0.75) + 1, 16)
+    return 1 << (capacity - 1).bit_length()
+
+
+def java_grouping_order(names: Sequence[str]) -> list[str]:
+    """The order of a default `HashMap` that groups by name, each entry through `computeIfAbsent`.
+
+    Repeats count: a full table is doubled by the next entry, whatever its name.
+
+    >>> java_grouping_order(["b", "a", "q", "a"])  # of one slot, the last one in leads
+    ['q', 'a', 'b']
+    """
+    table = HashTable[str]()
+    for name in names:
+        table.compute_if_absent(name, string_hash(name), name_key(name))
+    return table.keys()

@@ -1,0 +1,160 @@
+"""A live Connect cluster, read through its REST interface: what round one of a script needs.
+
+The answer is what workers have last written to the cluster's status topic, so it has limits:
+
+- A worker that runs nothing is not in it. No endpoint lists workers: `/`, `/health`, `/admin` and
+  `/connector-plugins` tell of the worker that is asked only, and not even its id. Let idle workers
+  join by events: `worker host:port joins`.
+- A worker that died is in it, with all that it ran, until the leader gives that to somebody: up to
+  `scheduled.rebalance.max.delay.ms` later. So is one that is back and still waits for its work.
+  Ask again after the delay if a worker has just gone.
+- Workers have the ids of the REST interface, `host:port`. The leader knows them by member ids,
+  `connect-host:port-<uuid>`, and orders by their hashes; so who of several equal workers gives up
+  one more may differ, and how much each has does not.
+"""
+
+import base64
+import http.client
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+from .consumer_groups import ClusterError
+
+TIMEOUT_S = 10.0
+
+_RUNNING = ("RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING")
+"""States of what is assigned to its worker. A failed task stays where it failed."""
+
+_HINTS = {
+    401: "a user and password are needed: https://user:password@host:port",
+    403: "this user is not allowed to",
+    404: "this is not the REST interface of Connect",
+    409: "the cluster is rebalancing: ask again",
+}
+
+
+def read_cluster(url: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
+    """`{"workers": [{"id", "connectors", "tasks"}], "config": {connector: tasks}, "notes": […]}`.
+
+    `url` is any worker's: `http://host:8083`, `https://user:password@host/path`. The notes say, in
+    words, what is configured and runs nowhere, and what has failed and is assigned all the same.
+
+    Order    workers by id, what they run by name; the leader knows other orders.
+    Errors   ClusterError.
+    """
+    client = _Client(url, timeout_s)
+    expanded = client.get("/connectors?expand=status&expand=info")
+    if not isinstance(expanded, dict):
+        raise client.error("it does not expand connectors: older than Kafka 2.3?")
+    names = client.get("/connectors")
+    if not isinstance(names, list):
+        raise client.error("its list of connectors is no list")
+    reader = _Reader()
+    try:
+        for name in sorted(expanded):
+            reader.connector(name, expanded[name]["info"], expanded[name]["status"])
+        # One that has no status yet is not among the expanded ones.
+        for name in sorted(set(names) - expanded.keys()):
+            reader.connector(name, client.get(f"/connectors/{urllib.parse.quote(name, '')}"), None)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise client.error(f"the answer is not Connect's: {error!r}") from error
+    if not reader.workers:
+        raise client.error("nothing runs there, and only workers that run something can be seen")
+    return reader.cluster()
+
+
+class _Reader:
+    """Collects the connectors of one cluster."""
+
+    def __init__(self) -> None:
+        self.workers: dict[str, dict[str, Any]] = {}
+        self._config: dict[str, int] = {}
+        self._notes: list[str] = []
+
+    def connector(
+        self, name: str, info: Mapping[str, Any], status: Mapping[str, Any] | None
+    ) -> None:
+        count = self._config[name] = len(info["tasks"])
+        if status is None:
+            self._notes.append(f"connector {name}: no status yet, counted as new")
+            return
+        if self._runs(status["connector"], f"connector {name}"):
+            self._worker(status["connector"])["connectors"].append(name)
+        seen = set()
+        for task in sorted(status["tasks"], key=lambda task: int(task["id"])):
+            number = int(task["id"])
+            if number >= count:
+                self._notes.append(f"task {name} {number}: no longer configured, left out")
+            elif self._runs(task, f"task {name} {number}"):
+                self._worker(task)["tasks"].append([name, number])
+            seen.add(number)
+        for number in sorted(set(range(count)) - seen):
+            self._notes.append(f"task {name} {number}: no status yet, counted as new")
+
+    def cluster(self) -> dict[str, Any]:
+        workers = [self.workers[worker] for worker in sorted(self.workers)]
+        return {"workers": workers, "config": self._config, "notes": self._notes}
+
+    def _runs(self, status: Mapping[str, Any], what: str) -> bool:
+        state, worker = str(status["state"]), status["worker_id"]
+        if state not in _RUNNING:
+            self._notes.append(f"{what}: {state}, last on {worker}; runs nowhere, counted as new")
+            return False
+        if state == "FAILED":
+            self._notes.append(f"{what}: FAILED, and stays assigned to {worker}")
+        return True
+
+    def _worker(self, status: Mapping[str, Any]) -> dict[str, Any]:
+        id_ = str(status["worker_id"])
+        return self.workers.setdefault(id_, {"id": id_, "connectors": [], "tasks": []})
+
+
+class _Client:
+    """GET requests to one worker. Its errors name the URL without the password."""
+
+    def __init__(self, url: str, timeout_s: float) -> None:
+        try:
+            parts = urllib.parse.urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise ClusterError(f"the URL cannot be read: {error}") from None
+        if parts.scheme not in ("http", "https") or not host:
+            raise ClusterError(f"{_without_user(url)}: not a URL like http://host:8083")
+        place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
+        self._base = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
+        self._timeout_s = timeout_s
+        self._authorization = None
+        if parts.username is not None:
+            user = urllib.parse.unquote(parts.username)
+            password = urllib.parse.unquote(parts.password or "")
+            credentials = base64.b64encode(f"{user}:{password}".encode()).decode()
+            self._authorization = f"Basic {credentials}"
+
+    def get(self, path: str) -> Any:
+        request = urllib.request.Request(self._base + path, headers={"Accept": "application/json"})
+        if self._authorization:  # not for whomever we are redirected to
+            request.add_unredirected_header("Authorization", self._authorization)
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout_s) as response:
+                return json.loads(response.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                hint = _HINTS.get(error.code, error.reason)
+                raise self.error(f"{path}: HTTP {error.code}, {hint}") from error
+        except urllib.error.URLError as error:
+            raise self.error(f"not reached: {error.reason}") from error
+        except ValueError as error:
+            raise self.error(f"{path}: the answer is not JSON: {error}") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise self.error(f"not reached: {error or type(error).__name__}") from error
+
+    def error(self, problem: str) -> ClusterError:
+        return ClusterError(f"{self._base}: {problem}")
+
+
+def _without_user(url: str) -> str:
+    return url.rpartition("@")[2]

@@ -1,0 +1,363 @@
+"""A live cluster's classic consumer groups, as contract lines.
+
+1. Every broker lists the groups that it coordinates.
+2. It describes them, with each member's subscription and assignment as the bytes that the members
+   and their leader wrote: `kafka_rebalance.wire` reads them, not the client library.
+3. Metadata tells the partitions of the subscribed topics, and their replicas' racks.
+
+Reads only: nothing joins, commits or creates. Each group is described at one moment, but not all
+of them at the same one.
+
+Order    groups as named, or else by name; members as the coordinator lists them, which is the order
+         in which the leader gets them; partitions as the leader assigned them.
+Errors   a group that cannot be read is a line with `error`; a cluster that cannot, ClusterError.
+Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
+"""
+
+import importlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from kafka_rebalance import wire
+from kafka_rebalance.errors import GroupError, KafkaRebalanceError, MissingExtra, WireError
+from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
+
+BATCH = 200
+"""Groups described before their lines are given: bounds the memory, not the answer."""
+
+RETRY_S = 10.0
+"""How long a broker may answer "not now", as it does while it becomes coordinator."""
+
+_UNKNOWN_TOPIC, _INVALID_TOPIC = 3, 17
+_ABSENT_TOPIC = (_UNKNOWN_TOPIC, _INVALID_TOPIC)
+
+_OTHER_TYPES = {
+    "consumer": "the broker assigns it (KIP-848); kafka-consumer-groups.sh --describe --members "
+    "--verbose shows who owns what",
+    "share": "a share group, whose members share partitions record by record (KIP-932); "
+    "kafka-share-groups.sh --describe shows it",
+    "streams": "Kafka Streams, whose tasks the broker assigns (KIP-1071); kafka-streams-groups.sh "
+    "--describe shows it",
+}
+_OTHER_PROTOCOLS = {
+    "connect": "Kafka Connect's workers, which own connectors and tasks; kafka-rebalance connect "
+    "--url reads them",
+    "sr": "a Schema Registry's nodes, which own no partitions",
+}
+
+_Line = dict[str, Any]
+_A = TypeVar("_A")
+_T = TypeVar("_T")
+
+
+class ClusterError(KafkaRebalanceError):
+    """The cluster cannot be read: not reached, not allowed, or a client setting is wrong."""
+
+
+class _NotAssignedError(GroupError):
+    """A group that no classic assignor assigns: left out, unless it was asked for by name."""
+
+
+class _Listed(NamedTuple):
+    coordinator: int
+    group_type: str
+    protocol_type: str
+    state: str
+
+
+def snapshot(
+    bootstrap_server: str,
+    group_ids: Sequence[str] | None = None,
+    *,
+    configs: Mapping[str, Any] | None = None,
+    on_left_out: Callable[[str, str], None] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yields one contract line a classic consumer group.
+
+    `group_ids` None means every group that has members and a classic assignor; each of the others
+    is told to `on_left_out(group_id, why)`. A group asked for by name always gives a line, if need
+    be `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a rebalance is an
+    error line in both cases, because its members' subscriptions and assignments are not to be had.
+
+    `bootstrap_server` is "host:port", or several with commas. `configs` are settings of
+    kafka-python's KafkaAdminClient: `security_protocol`, `sasl_mechanism`, `ssl_cafile`, ...
+
+    DescribeGroups does not report the generation. Members that rejoined sent the one that they had
+    (in the subscription, or in the user data), so the group is now in the one after the newest of
+    these; in a later one, if a rebalance broke off in between. When no member sent one, as in a
+    group that has only just formed, `generation_id` is null.
+
+    A member whose client is not Kafka's newest has `subscription_version` and `user_data`: what it
+    will send at the next rebalance is known from what it sent at the last one.
+
+    Raises MissingExtra without kafka-python 3, ClusterError when the cluster cannot be read; both
+    at the first line that is asked for.
+    """
+    if isinstance(group_ids, str):
+        raise TypeError("group_ids: a sequence of names, not one string")
+    kafka = _kafka()
+    errors = importlib.import_module("kafka.errors")
+    servers = [server.strip() for server in bootstrap_server.split(",")]
+    settings = {"bootstrap_servers": servers, **(configs or {})}
+    try:
+        admin = kafka.KafkaAdminClient(**settings)
+    except (errors.KafkaError, OSError, ValueError) as error:
+        raise ClusterError(f"{bootstrap_server}: {error}") from error
+    with admin:
+        try:
+            yield from _Reader(admin, errors).lines(group_ids, on_left_out)
+        except (errors.KafkaError, OSError) as error:
+            raise ClusterError(f"{bootstrap_server}: {error}") from error
+
+
+def _kafka() -> Any:
+    try:
+        kafka = importlib.import_module("kafka")
+    except ImportError as error:
+        raise MissingExtra("reading a live cluster", "kafka") from error
+    if int(str(kafka.__version__).partition(".")[0]) < 3:
+        raise MissingExtra(f"reading a live cluster (kafka-python is {kafka.__version__})", "kafka")
+    return kafka
+
+
+class _Reader:
+    """One pass over one cluster; remembers the topics that it has met."""
+
+    def __init__(self, admin: Any, errors: Any) -> None:
+        # kafka-python's own description has decoded the members' bytes, and fails as a whole where
+        # one member's cannot be. This hook is the step that does it.
+        admin._describe_groups_process_response = lambda response: {
+            group.group_id: group for group in response.groups
+        }
+        self._admin = admin
+        self._errors = errors
+        self._racks: dict[int, str | None] = {}
+        self._topics: dict[str, Any] = {}
+
+    def lines(
+        self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
+    ) -> Iterator[_Line]:
+        # A broker that is down has no groups, and to the clients no rack either.
+        self._racks = {
+            broker["broker_id"]: broker["rack"]
+            for broker in self._patiently(self._admin.describe_cluster)["brokers"]
+            if not broker.get("is_fenced")
+        }
+        listed = dict(self._list(self._racks))
+        wanted = sorted(listed) if group_ids is None else list(dict.fromkeys(group_ids))
+        for start in range(0, len(wanted), BATCH):
+            for group_id, result in self._batch(wanted[start : start + BATCH], listed):
+                if not isinstance(result, GroupError):
+                    yield result
+                elif group_ids is not None or not isinstance(result, _NotAssignedError):
+                    yield {"group_id": group_id, "error": str(result)}
+                elif on_left_out:
+                    on_left_out(group_id, str(result))
+
+    def _batch(
+        self, group_ids: Sequence[str], listed: Mapping[str, _Listed]
+    ) -> Iterator[tuple[str, _Line | GroupError]]:
+        fit = {group_id: _caught(_fit, listed.get(group_id)) for group_id in group_ids}
+        described = self._describe(
+            {group_id: one.coordinator for group_id, one in fit.items() if isinstance(one, _Listed)}
+        )
+        lines = {id_: _caught(self._without_topics, group) for id_, group in described.items()}
+        self._learn(
+            topic
+            for line in lines.values()
+            if isinstance(line, dict)
+            for member in line["members"]
+            for topic in member["topics"]
+        )
+        for group_id, one in fit.items():
+            line = one if isinstance(one, GroupError) else lines[group_id]
+            yield group_id, line if isinstance(line, GroupError) else _caught(self._complete, line)
+
+    def _list(self, brokers: Iterable[int]) -> Iterator[tuple[str, _Listed]]:
+        for broker in brokers:
+            for group in self._patiently(self._admin.list_groups, broker_ids=[broker]):
+                yield (
+                    group["group_id"],
+                    # Brokers before 3.8 tell no type, before 2.6 no state.
+                    _Listed(
+                        broker,
+                        group.get("group_type") or "classic",
+                        group["protocol_type"],
+                        group.get("group_state") or "",
+                    ),
+                )
+
+    def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
+        """The groups as DescribeGroups answers them."""
+        described: dict[str, Any] = {}
+        for coordinator in sorted(set(coordinators.values())):
+            ids = [group_id for group_id, node in coordinators.items() if node == coordinator]
+            answer = self._patiently(
+                self._admin.describe_groups, ids, group_coordinator_id=coordinator
+            )
+            if any(isinstance(group, dict) for group in answer.values()):
+                raise ClusterError("this kafka-python does not hand over the members' bytes")
+            described.update(answer)
+        return described
+
+    def _patiently(self, call: Callable[..., _T], *arguments: Any, **named: Any) -> _T:
+        deadline = time.monotonic() + RETRY_S
+        while True:
+            try:
+                return call(*arguments, **named)
+            except self._errors.KafkaError as error:
+                if not getattr(error, "retriable", False) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
+
+    def _without_topics(self, group: Any) -> _Line:
+        if group.error_code:
+            error = self._errors.for_code(group.error_code)
+            raise GroupError("group_id", f"not described: {error.__name__}")
+        _occupied(group.group_state)
+        if group.group_state != "Stable":
+            raise GroupError(
+                "state", f"{group.group_state}, it is rebalancing: ask again when it is Stable"
+            )
+        return described_line(group)
+
+    def _complete(self, line: _Line) -> _Line:
+        names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
+        topics = [self._topic(self._topics[name]) for name in names]
+        return {**line, "topics": [topic for topic in topics if topic]}
+
+    def _learn(self, names: Iterable[str]) -> None:
+        missing = list(dict.fromkeys(name for name in names if name not in self._topics))
+        if missing:
+            for topic in self._patiently(self._admin.describe_topics, missing):
+                self._topics[topic["name"]] = topic
+
+    def _topic(self, metadata: Mapping[str, Any]) -> _Line | None:
+        """A topic of the contract, or None if there is no such topic."""
+        if metadata["error_code"] in _ABSENT_TOPIC:
+            return None
+        if metadata["error_code"]:
+            error = self._errors.for_code(metadata["error_code"])
+            raise GroupError("topics", f"{metadata['name']} is not described: {error.__name__}")
+        partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
+        topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
+        if any(self._racks.values()):
+            topic["racks"] = [
+                [self._racks.get(node) for node in partition["replica_nodes"]]
+                for partition in partitions
+            ]
+        return topic
+
+
+def _fit(listed: _Listed | None) -> _Listed:
+    """The group, if a classic assignor assigns it."""
+    if listed is None:
+        raise _NotAssignedError("group_id", "no such group, or no right to describe it")
+    if listed.group_type.lower() != "classic":
+        name = listed.group_type
+        why = _OTHER_TYPES.get(name.lower(), "the broker assigns it; no classic assignor does")
+        raise _NotAssignedError("group_type", f"{name}, not classic: {why}")
+    if listed.protocol_type not in ("consumer", ""):
+        name = listed.protocol_type
+        why = _OTHER_PROTOCOLS.get(name, "its members own no partitions")
+        raise _NotAssignedError("protocol_type", f"{name}, not consumer: {why}")
+    _occupied(listed.state)
+    return listed
+
+
+def _occupied(state: str) -> None:
+    if state in ("Empty", "Dead"):
+        raise _NotAssignedError("state", f"{state}, it has no members")
+
+
+def _caught(function: Callable[[_A], _T], argument: _A) -> _T | GroupError:
+    try:
+        return function(argument)
+    except GroupError as error:
+        return error
+
+
+def described_line(group: Any) -> _Line:
+    """A group as DescribeGroups answers it, as a contract line without its topics."""
+    assignor = group.protocol_data
+    sent = [_sent(one, assignor, f"members[{i}]") for i, one in enumerate(group.members)]
+    given = [_given(one, f"members[{i}]") for i, one in enumerate(group.members)]
+    generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
+    known = [generation for generation in generations if generation is not None]
+    generation_id = 1 + max(known) if known else None
+    return {
+        "group_id": group.group_id,
+        "generation_id": generation_id,
+        "assignor": assignor,
+        "leader_library": leader_library(given),
+        "topics": [],
+        "members": [
+            _member(one, assignment.partitions if assignment else (), generation_id)
+            for one, assignment in zip(sent, given, strict=True)
+        ],
+    }
+
+
+def _sent(described: Any, assignor: str, at: str) -> Member:
+    """The member as it was when it joined last."""
+    data = described.member_metadata
+    return wire.sent_member(
+        described.member_id,
+        _read(wire.decode_subscription, data, f"{at}.subscription"),
+        assignor,
+        group_instance_id=described.group_instance_id,
+        client_id=described.client_id,
+        client_host=described.client_host,
+    )
+
+
+def _given(described: Any, at: str) -> wire.AssignmentData | None:
+    """What its leader gave it; the coordinator keeps no bytes where that is nothing."""
+    data = described.member_assignment
+    return _read(wire.decode_assignment, data, f"{at}.assignment") if data else None
+
+
+def leader_library(given: Iterable[wire.AssignmentData | None]) -> str | None:
+    """Whose assignor wrote the assignments; None where nobody was given anything.
+
+    Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
+    and user data without a byte; librdkafka writes version 0 and each member's own user data.
+    """
+    written = [one for one in given if one is not None]
+    if not written:
+        return None
+    if all(one.user_data == b"" for one in written):
+        return "python"
+    return "java" if any(one.version > 0 for one in written) else "librdkafka"
+
+
+def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
+    """A member of the contract: what it holds now, and what its client will send of it."""
+    owned: dict[str, list[int]] = {}
+    for partition in held:
+        owned.setdefault(partition.topic, []).append(partition.partition)
+    member = {
+        "member_id": sent.member_id,
+        "group_instance_id": sent.group_instance_id,
+        "client_id": sent.client_id,
+        "client_host": sent.client_host,
+        "topics": list(sent.topics),
+        "owned_partitions": [
+            {"topic": topic, "partitions": partitions} for topic, partitions in owned.items()
+        ],
+        "generation_id": generation_id,
+        "rack_id": sent.rack_id,
+    }
+    # A client of the newest version sends what Java does.
+    if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:
+        member["subscription_version"] = sent.version
+        member["user_data"] = sent.user_data
+    return member
+
+
+def _read(decode: Callable[[bytes], _T], data: bytes, at: str) -> _T:
+    try:
+        return decode(data)
+    except WireError as error:
+        raise GroupError(at, str(error)) from error

@@ -1,0 +1,20 @@
+"""What can happen to a group: changes, as objects and as short texts."""
+
+from .change import Change, SwitchAssignor, apply
+from .members import AddMembers, BounceMembers, RemoveMembers
+from .text import change_from_text
+from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
+
+__all__ = [
+    "AddMembers",
+    "AddPartitions",
+    "AddTopics",
+    "BounceMembers",
+    "Change",
+    "RemoveMembers",
+    "RemoveTopics",
+    "Resubscribe",
+    "SwitchAssignor",
+    "apply",
+    "change_from_text",
+]

@@ -1,0 +1,85 @@
+"""What can happen to a group.
+
+    apply: (change, group) -> GroupSpec
+
+A change is one or more events in a row (`events`): most are one; a bounce is a leaving and a coming
+back for each member. After each event a live group rebalances until it has settled (`plans`).
+Changes of members are in `members.py`, of topics in `topics.py`, texts (`add-members=2`) in
+`text.py`. Mirror: `src/changes.rs`.
+
+Every change that does not fit the group is a GroupError at `change`: fewer partitions than now, the
+last member gone. One that names a topic, member, client or rack which is not there is NotAffected,
+so that it can be asked of many groups.
+"""
+
+from dataclasses import dataclass, replace
+
+from kafka_rebalance.assignors.registry import assignor_names, unknown
+from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.spec import GroupSpec
+
+from .edits import Edited, GroupEvent, error
+from .made_up import MadeUp
+from .members import AddMembers, BounceMembers, RemoveMembers
+from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchAssignor:
+    """The group's first rebalance by another assignor.
+
+    The members have already been restarted with both assignors in their configuration; in that
+    state they are eager, give up everything before they join, and send nothing that they owned, so
+    that the new assignor starts from an empty table (KIP-429; ConsumerCoordinator).
+    """
+
+    assignor: str
+
+    def __str__(self) -> str:
+        return f"switch-assignor={self.assignor}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        if self.assignor not in assignor_names():
+            raise error(unknown(self.assignor))
+        if group.assignor == self.assignor:
+            raise error(f"{quoted(self.assignor)} is the group's assignor already")
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            return Edited(group.edited(assignor=self.assignor), starts_over=True)
+
+        return [GroupEvent(str(self), edit)]
+
+
+Change = (
+    AddMembers
+    | RemoveMembers
+    | AddPartitions
+    | AddTopics
+    | RemoveTopics
+    | Resubscribe
+    | SwitchAssignor
+    | BounceMembers
+)
+
+
+def apply(change: Change, group: GroupSpec) -> GroupSpec:
+    """The group after a change; what its members own is as before, rebalancing is another step."""
+    ids = MadeUp(group.group_id)
+    for event in change.events(group):
+        group = event.edit(group, ids).group
+    return group
+
+
+def renamed(change: Change, ids: MadeUp) -> Change:
+    """The change with the names that made-up members have in this draw."""
+    aliases, clients = ids.aliases, ids.client_aliases
+    if isinstance(change, AddMembers) and change.like is not None:
+        return replace(change, like=aliases.get(change.like, change.like))
+    if (
+        isinstance(change, RemoveMembers | Resubscribe | BounceMembers)
+        and change.member is not None
+    ):
+        return replace(change, member=aliases.get(change.member, change.member))
+    if isinstance(change, RemoveMembers) and change.client_id is not None:
+        return replace(change, client_id=clients.get(change.client_id, change.client_id))
+    return change

@@ -1,0 +1,82 @@
+"""Events, of which every change is made: each leads from one group to the next."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafka_rebalance.errors import GroupError, NotAffected
+from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
+from kafka_rebalance.group.spec import GroupSpec
+
+from .made_up import MadeUp
+
+
+class Edited(NamedTuple):
+    """A group after an event.
+
+    `renamed`     new member ids of members that came back, and the ones that they had before.
+    `rebalances`  False where nothing starts a rebalance: a static member returns in time.
+    `starts_over` the members give up everything and forget what they owned: another assignor.
+    `waiting`     partitions that nobody reads before any rebalance begins: their member is down,
+                  and the group does not know, or does not mind.
+    `leaderless`  partitions without a broker that could lead them: assigned, but not to be read.
+    """
+
+    group: GroupSpec
+    renamed: dict[str, str] = {}  # noqa: RUF012 -- never written to
+    rebalances: bool = True
+    starts_over: bool = False
+    waiting: tuple[TopicPartition, ...] = ()
+    leaderless: tuple[TopicPartition, ...] = ()
+
+
+class GroupEvent(NamedTuple):
+    """One thing that happens, and what the group is afterwards."""
+
+    cause: str
+    edit: Callable[[GroupSpec, MadeUp], Edited]
+
+
+def find_member(group: GroupSpec, name: str) -> Member:
+    """By member_id, else by group_instance_id."""
+    for member in group.members:
+        if member.member_id == name:
+            return member
+    for member in group.members:
+        if member.group_instance_id == name:
+            return member
+    problem = f"no member has the member_id or group_instance_id {quoted(name)}"
+    raise NotAffected("change", problem)
+
+
+def find_topic(group: GroupSpec, name: str) -> Topic:
+    for topic in group.topics:
+        if topic.name == name:
+            return topic
+    raise NotAffected("change", f"there is no topic {quoted(name)}")
+
+
+def without(group: GroupSpec, gone: set[str]) -> GroupSpec:
+    return group.edited(members=tuple(m for m in group.members if m.member_id not in gone))
+
+
+def held_by(group: GroupSpec, members: set[str]) -> tuple[TopicPartition, ...]:
+    """Partitions that exist, and that these members say they own: each once."""
+    counts = group.partition_counts()
+    held = dict.fromkeys(
+        tp
+        for member in group.members
+        if member.member_id in members
+        for tp in member.owned_partitions
+        if tp.partition < counts.get(tp.topic, 0)
+    )
+    return tuple(held)
+
+
+def guard(group: GroupSpec, more: int) -> None:
+    total = sum(topic.partitions for topic in group.topics) + more
+    if total > group.limit:
+        raise error(f"{total} partitions in all, more than the limit of {group.limit}")
+
+
+def error(problem: str) -> GroupError:
+    return GroupError("change", problem)

@@ -1,0 +1,263 @@
+"""Changes of members: some join, some leave, a rack is lost, some restart."""
+
+from dataclasses import dataclass, replace
+
+from kafka_rebalance.errors import NotAffected
+from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
+from kafka_rebalance.group.spec import GroupSpec
+
+from .edits import Edited, GroupEvent, error, find_member, held_by, without
+from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
+
+MOST_NEW_MEMBERS = 100_000
+"""How many members may join at once: a guard, far above any real group."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddMembers:
+    """New members join, in one rebalance.
+
+    They are as the member `like` (member_id or group_instance_id; default: the one that joined
+    last): its subscription and rack, and static where it is; `rack` replaces the rack. They are
+    called as the next of their kind (`made_up.py`), or as `client_id` and `instance_id` say: the
+    first one so, the following counted on from there; a client id without a number is shared.
+    """
+
+    count: int
+    like: str | None = None
+    rack: str | None = None
+    client_id: str | None = None
+    instance_id: str | None = None
+
+    def __str__(self) -> str:
+        said = {
+            "rack": self.rack,
+            "client-id": self.client_id,
+            "instance-id": self.instance_id,
+            "like": self.like,
+        }
+        options = (f",{name}={value}" for name, value in said.items() if value is not None)
+        return f"add-members={self.count}{''.join(options)}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        if not 1 <= self.count <= MOST_NEW_MEMBERS:
+            raise error(f"{self.count} is not a number of members from 1 to {MOST_NEW_MEMBERS}")
+        model = group.members[-1] if self.like is None else find_member(group, self.like)
+        for name, value in (("client-id", self.client_id), ("instance-id", self.instance_id)):
+            if value == "":
+                raise error(f"{name} is empty; name the first of the new members")
+        if self.instance_id is not None and self.instance_id in _instances(group):
+            raise error(f"{quoted(self.instance_id)} is the instance id of a member already")
+        return [GroupEvent(str(self), lambda group, ids: self._join(group, model, ids))]
+
+    def _join(self, group: GroupSpec, model: Member, ids: MadeUp) -> Edited:
+        is_static = self.instance_id is not None or model.group_instance_id is not None
+        instances = {*_instances(group)}
+        names = [prefix_of(member.client_id, member.member_id) for member in group.members]
+        name = prefix_of(model.client_id, model.member_id)
+        client_ids, client_basis = client_names(name, names, self.client_id)
+        instance_ids, instance_basis = instance_names(
+            model.group_instance_id or "", instances, self.instance_id
+        )
+        basis = instance_basis if is_static else client_basis
+        places = sorted(instances if is_static else {*names})
+        taken = {member.member_id for member in group.members}
+        joined = []
+        for _ in range(self.count):
+            client_id, instance_id = next(client_ids), None
+            if is_static:
+                instance_id = ids.place(next(instance_ids), basis, places, instances)
+                instances.add(instance_id)
+            else:
+                client_id = ids.place(client_id, basis, places)
+            made = ids.newcomer(instance_id or client_id, basis, taken, is_static=is_static)
+            joined.append(
+                replace(
+                    model,
+                    member_id=made.member_id,
+                    group_instance_id=instance_id,
+                    # Where no client ids are known, the names are only those of member ids.
+                    client_id=client_id if model.client_id or self.client_id else model.client_id,
+                    client_host=None,
+                    owned_partitions=(),
+                    generation_id=None,
+                    user_data_generation_id=None,
+                    rack_id=model.rack_id if self.rack is None else self.rack,
+                )
+            )
+        return Edited(group.edited(members=(*group.members, *joined)))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMembers:
+    """Members leave, in one rebalance: exactly one of the fields says which.
+
+    `count` removes those that joined last; `member` is a member_id or group_instance_id.
+
+    A lost `rack` takes its brokers along: replicas there are gone, and partitions whose replicas
+    (as far as their racks are known) all were there have no leader. They stay in the metadata, so
+    that they are assigned, but nobody can read them. Members in the rack are killed: they do not
+    leave, and the rebalance begins when their sessions have timed out.
+
+    Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;
+             ConsumerCoordinator.MetadataSnapshot: a leader that has a rack itself asks for a
+             rebalance when the racks of replicas change.
+    """
+
+    count: int | None = None
+    member: str | None = None
+    rack: str | None = None
+    client_id: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.count, self.member, self.rack, self.client_id]
+        if sum(field is not None for field in given) != 1:
+            raise error("say which members: one of count, member, rack and client_id")
+
+    def __str__(self) -> str:
+        if self.count is not None:
+            return f"remove-members={self.count}"
+        if self.member is not None:
+            return f"remove-member={self.member}"
+        if self.rack is not None:
+            return f"remove-rack={self.rack}"
+        return f"remove-client={self.client_id}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        gone = self._gone(group)
+        if len(gone) == len(group.members):
+            raise error("no member would be left, and a group without members has no assignment")
+        if self.rack is not None:
+            rack = self.rack
+            return [GroupEvent(str(self), lambda group, _: _lost(group, rack, gone))]
+        return [GroupEvent(str(self), lambda group, _: Edited(without(group, gone)))]
+
+    def _gone(self, group: GroupSpec) -> set[str]:
+        members = group.members
+        if self.count is not None:
+            if not 1 <= self.count <= len(members):
+                raise error(f"{self.count} is not a number of members from 1 to {len(members)}")
+            return {member.member_id for member in members[len(members) - self.count :]}
+        if self.member is not None:
+            return {find_member(group, self.member).member_id}
+        if self.rack is not None:
+            gone = {member.member_id for member in members if member.rack == self.rack}
+            if not gone and not any(_has_replica(topic, self.rack) for topic in group.topics):
+                problem = f"no member and no replica is in rack {quoted(self.rack)}"
+                raise NotAffected("change", problem)
+            return gone
+        gone = {member.member_id for member in members if member.client_id == self.client_id}
+        if not gone:
+            problem = f"no member has the client_id {quoted(self.client_id or '')}"
+            raise NotAffected("change", problem)
+        return gone
+
+
+@dataclass(frozen=True, slots=True)
+class BounceMembers:
+    """Members restart one after another (`member` None: all, in join order).
+
+    A dynamic member leaves, and comes back with a new id: two rebalances. A static one is back
+    before its session times out: none, and its partitions wait for it. `static` True bounces all as
+    static ones are, False as dynamic ones are (a static member whose session did time out).
+    """
+
+    member: str | None = None
+    static: bool | None = None
+
+    def __str__(self) -> str:
+        how = {None: "", True: ",static", False: ",dynamic"}[self.static]
+        return f"bounce-members={'*' if self.member is None else self.member}{how}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        bounced = group.members if self.member is None else (find_member(group, self.member),)
+        return [event for member in bounced for event in self._bounce(member, len(group.members))]
+
+    def _bounce(self, member: Member, members: int) -> list[GroupEvent]:
+        name = member.group_instance_id or member.member_id
+        static = member.group_instance_id is not None if self.static is None else self.static
+        back = GroupEvent(f"{name} comes back", lambda group, ids: _join_again(group, member, ids))
+        if static:
+            return [
+                GroupEvent(
+                    f"{name} restarts as a static member: no rebalance",
+                    lambda group, ids: _restart(group, member, ids),
+                )
+            ]
+        if members == 1:
+            # The group is empty between leaving and return: no rebalance.
+            return [back._replace(cause=f"{name} leaves and comes back")]
+        gone = {member.member_id}
+        leaves = GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone)))
+        return [leaves, back]
+
+
+def _instances(group: GroupSpec) -> list[str]:
+    members = group.members
+    return [m.group_instance_id for m in members if m.group_instance_id is not None]
+
+
+def _has_replica(topic: Topic, rack: str) -> bool:
+    return any(rack in replicas for replicas in topic.racks or ())
+
+
+def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
+    """The group without a rack's members and replicas."""
+    left = without(group, gone)
+    read = {topic for member in left.members for topic in member.topics}
+    leaderless = tuple(
+        TopicPartition(topic.name, p)
+        for topic in group.topics
+        if topic.name in read
+        for p, replicas in enumerate(topic.racks or ())
+        if rack in replicas and {*replicas} <= {rack, None}
+    )
+    topics = tuple(
+        topic
+        if topic.racks is None
+        else replace(topic, racks=tuple(tuple(r for r in one if r != rack) for one in topic.racks))
+        for topic in group.topics
+    )
+    return Edited(
+        left.edited(topics=topics),
+        # Without a member that is gone, only a leader that has a rack sees a difference.
+        rebalances=bool(gone) or any(member.rack is not None for member in left.members),
+        waiting=held_by(group, gone),
+        leaderless=leaderless,
+    )
+
+
+def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
+    """A process that starts again: a new member, which owns nothing."""
+    others = tuple(m for m in group.members if m.member_id != member.member_id)
+    name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
+    taken = {m.member_id for m in group.members}
+    is_static = member.group_instance_id is not None
+    made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static)
+    back = replace(
+        member,
+        member_id=made.member_id,
+        owned_partitions=(),
+        generation_id=None,
+        user_data_generation_id=None,
+    )
+    return Edited(group.edited(members=(*others, back)), renamed={back.member_id: member.member_id})
+
+
+def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
+    """A static member that is back in time: a new member id in its old place (KIP-345)."""
+    waiting = held_by(group, {member.member_id})
+    if member.group_instance_id is None:
+        return Edited(group, rebalances=False, waiting=waiting)
+    taken = {m.member_id for m in group.members}
+    made = ids.newcomer(member.group_instance_id, Basis.KNOWN, taken, is_static=True)
+    members = tuple(
+        replace(m, member_id=made.member_id) if m.member_id == member.member_id else m
+        for m in group.members
+    )
+    return Edited(
+        group.edited(members=members),
+        renamed={made.member_id: member.member_id},
+        rebalances=False,
+        waiting=waiting,
+    )

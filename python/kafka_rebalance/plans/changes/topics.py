@@ -1,0 +1,148 @@
+"""Changes of topics, and of who subscribes to them."""
+
+from dataclasses import dataclass, replace
+
+from kafka_rebalance.group.model import Topic, quoted
+from kafka_rebalance.group.spec import GroupSpec
+
+from .edits import Edited, GroupEvent, error, find_member, find_topic, guard
+from .made_up import MadeUp
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """A topic grows to `partitions` in all.
+
+    Where racks of replicas are known, those of the new ones are where Kafka could place them: each
+    partition in as many racks as the others of its topic, round the racks that there are.
+    """
+
+    topic: str
+    partitions: int
+
+    def __str__(self) -> str:
+        return f"partitions {self.topic}={self.partitions}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        topic = find_topic(group, self.topic)
+        if self.partitions <= topic.partitions:
+            raise error(
+                f"{quoted(self.topic)} has {topic.partitions} partitions already; "
+                "give the number that it shall have in all, Kafka never takes any away"
+            )
+        guard(group, self.partitions - topic.partitions)
+
+        def edit(group: GroupSpec, ids: MadeUp) -> Edited:
+            racks = None
+            if topic.racks is not None:
+                racks = topic.racks + _new_racks(group, topic, self.partitions, ids)
+            grown = replace(topic, partitions=self.partitions, racks=racks)
+            topics = tuple(grown if t.name == self.topic else t for t in group.topics)
+            return Edited(group.edited(topics=topics))
+
+        return [GroupEvent(str(self), edit)]
+
+
+def _new_racks(
+    group: GroupSpec, topic: Topic, partitions: int, ids: MadeUp
+) -> tuple[tuple[str | None, ...], ...]:
+    """Racks of the replicas of the partitions that a topic grows by.
+
+    Source   StripedReplicaPlacer (Kafka 4.4.0): replicas go round the racks, from a random one on.
+    """
+    in_racks = max((len(_known(racks)) for racks in topic.racks or ()), default=0)
+    every = sorted(
+        {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}
+    )
+    # A rack that only members are in may have brokers, too, or not.
+    of_members = {member.rack for member in group.members if member.rack is not None}
+    if 0 < in_racks < len({*every, *of_members}):
+        every = ids.placement(every, of_members)
+    return tuple(
+        tuple(every[(partition + k) % len(every)] for k in range(in_racks))
+        for partition in range(topic.partitions, partitions)
+    )
+
+
+def _known(racks: tuple[str | None, ...]) -> set[str]:
+    return {rack for rack in racks if rack is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class AddTopics:
+    """Topics are created, and every member subscribes to them, as with a pattern."""
+
+    topics: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        return "add-topics " + ",".join(f"{name}={count}" for name, count in self.topics)
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        known = {topic.name for topic in group.topics}
+        for name, _ in self.topics:
+            if name in known:
+                raise error(f"{quoted(name)} is there already")
+            known.add(name)
+        guard(group, sum(count for _, count in self.topics))
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            created = tuple(Topic(name, count) for name, count in self.topics)
+            names = tuple(name for name, _ in self.topics)
+            members = tuple(
+                replace(m, topics=m.topics + tuple(n for n in names if n not in m.topics))
+                for m in group.members
+            )
+            return Edited(group.edited(topics=group.topics + created, members=members))
+
+        return [GroupEvent(str(self), edit)]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTopics:
+    """Topics are deleted, and nobody subscribes to them any more."""
+
+    topics: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"remove-topics={','.join(self.topics)}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        for name in self.topics:
+            find_topic(group, name)
+        gone = set(self.topics)
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            topics = tuple(topic for topic in group.topics if topic.name not in gone)
+            members = tuple(
+                replace(m, topics=tuple(t for t in m.topics if t not in gone))
+                for m in group.members
+            )
+            return Edited(group.edited(topics=topics, members=members))
+
+        return [GroupEvent(str(self), edit)]
+
+
+@dataclass(frozen=True, slots=True)
+class Resubscribe:
+    """A member, or (None) every member, subscribes to these topics in place of its own."""
+
+    topics: tuple[str, ...]
+    member: str | None = None
+
+    def __str__(self) -> str:
+        who = "" if self.member is None else f"{self.member}:"
+        return f"resubscribe={who}{','.join(self.topics)}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        for name in self.topics:
+            find_topic(group, name)
+        who = None if self.member is None else find_member(group, self.member).member_id
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            members = tuple(
+                replace(m, topics=self.topics) if who in (None, m.member_id) else m
+                for m in group.members
+            )
+            return Edited(group.edited(members=members))
+
+        return [GroupEvent(str(self), edit)]

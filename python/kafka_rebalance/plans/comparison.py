@@ -1,0 +1,200 @@
+"""Which assignor for this group: all of them side by side, and a recommendation with its reason.
+
+The rule, in this order; what is equal goes on to the next:
+
+1. An assignor that fails, or never settles, is out.
+2. The most even: the smallest difference between the fullest and the emptiest member at the end.
+3. The fewest partition-rounds without a reader.
+4. The fewest moves.
+5. The largest share read within a rack of a replica.
+6. The group's own assignor, which costs no migration; then Kafka's own order of names.
+
+Every assignor is asked as if the group ran it already, from what the members own now. What it costs
+to get there is another question: `migration` has the steps. Where client ids tell which client the
+members run (`clients.py`), only assignors are recommended that it has.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.spec import GroupSpec
+
+from .changes import Change, SwitchAssignor
+from .clients import ClientLibrary, clients_of
+from .figures import Figures
+from .migrations import Migration, migration
+from .rebalance_plan import parse_changes, plan
+from .rounds import protocol_of
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One assignor's figures, or why it has none."""
+
+    assignor: str
+    figures: Figures | None
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        figures = {} if self.figures is None else self.figures.to_dict()
+        return {"assignor": self.assignor, **figures, "error": self.error}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`recommended` is None when no assignor is left."""
+
+    group: GroupSpec
+    changes: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    recommended: str | None
+    reason: str
+    engine: Engine = "rust"
+
+    @property
+    def migration(self) -> Migration | None:
+        """How to get there, played when asked for; None where the group runs it already."""
+        old, new = self.group.assignor, self.recommended
+        if old is None or new is None or old == new:
+            return None
+        return migration(self.group, old, new, self.engine)
+
+    def to_dict(self) -> dict[str, Any]:
+        steps = self.migration
+        return {
+            "group_id": self.group.group_id,
+            "assignor": self.group.assignor,
+            "leader_library": self.group.leader_library,
+            "changes": list(self.changes),
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+            "recommended": self.recommended,
+            "reason": self.reason,
+            "migration": None if steps is None else steps.to_dict(),
+        }
+
+
+def compare(
+    group: GroupSpec,
+    changes: Iterable[Change | str] = (),
+    *,
+    assignors: Sequence[str] | None = None,
+    engine: Engine = "rust",
+) -> Comparison:
+    """Plans the same changes by each assignor (None: all that are known) and recommends one.
+
+    Without changes it is the next rebalance of the group as it is.
+
+    Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` for
+             a group whose own assignor is not known here, as that of Kafka Streams.
+    """
+    if group.assignor is not None:
+        protocol_of(group.assignor)  # raises for one that is not known
+    changes = parse_changes(changes)
+    for i, change in enumerate(changes):
+        if isinstance(change, SwitchAssignor):
+            problem = "a comparison asks every assignor as it is; leave the switch out"
+            raise GroupError(f"changes[{i}]", problem)
+    names = assignor_names() if assignors is None else assignors
+    candidates = tuple(_candidate(group, name, changes, engine) for name in names)
+    ranked = sorted(
+        (one for one in candidates if one.figures is not None and one.figures.settled),
+        key=lambda one: _rank(group, one),
+    )
+    texts = tuple(str(change) for change in changes)
+    if not ranked:
+        reason = "every assignor fails, or never settles"
+        return Comparison(group, texts, candidates, None, reason, engine)
+    clients = clients_of(group)
+    possible = [one for one in ranked if not _lacking(clients, one.assignor, group)]
+    if not possible:
+        names = " and ".join(client.name for client in clients)
+        reason = f"{names} has none of these assignors that settles"
+        return Comparison(group, texts, candidates, None, reason, engine)
+    best = possible[0]
+    reason = _reason(group, best, possible[1:])
+    if len(possible) == 1 < len(ranked):
+        reason = f"{best.assignor} is the only one that settles and that the clients have"
+    if ranked[0] is not best:
+        lacking = _lacking(clients, ranked[0].assignor, group)
+        reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
+        reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
+    return Comparison(group, texts, candidates, best.assignor, reason, engine)
+
+
+def _lacking(clients: Sequence[ClientLibrary], assignor: str, group: GroupSpec) -> list[str]:
+    """The clients without this assignor; of a custom one nothing is known."""
+    if assignor == group.assignor or assignor not in BUILT_IN:
+        return []
+    return [client.name for client in clients if assignor not in client.assignors]
+
+
+def _candidate(
+    group: GroupSpec, name: str, changes: tuple[Change, ...], engine: Engine
+) -> Candidate:
+    try:
+        return Candidate(name, plan(group, name, changes, engine=engine).figures())
+    except GroupError as error:
+        if error.path.startswith("changes["):
+            raise
+        return Candidate(name, None, str(error))
+
+
+class _Measure(NamedTuple):
+    """Less is better. `equal` says what was equal before this one decides."""
+
+    words: str
+    of: Callable[[Figures], float]
+    show: str
+    equal: str
+
+
+_MEASURES = (
+    _Measure(
+        "a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min, "d", ""
+    ),
+    _Measure(
+        "{} partition-rounds without a reader to {}'s {}",
+        lambda f: f.unavailable_rounds,
+        "d",
+        ", and is as even",
+    ),
+    _Measure("{} moves to {}'s {}", lambda f: f.moves, "d", ", is as even and stops as little"),
+    _Measure(
+        "{} read in another rack to {}'s {}",
+        lambda f: 1 - (f.rack_share_after or 0.0),
+        ".0%",
+        ", and is equal in all else",
+    ),
+)
+
+
+def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
+    figures = candidate.figures
+    assert figures is not None
+    return (
+        *(measure.of(figures) for measure in _MEASURES),
+        float(candidate.assignor != group.assignor),
+    )
+
+
+def _reason(group: GroupSpec, best: Candidate, others: Sequence[Candidate]) -> str:
+    """One sentence: what sets the best apart from the group's own assignor, or from the next."""
+    if not others:
+        return f"{best.assignor} is the only one that settles"
+    own = [one for one in others if one.assignor == group.assignor]
+    other = (own or list(others))[0]
+    assert best.figures is not None
+    assert other.figures is not None
+    for measure in _MEASURES:
+        mine, its = measure.of(best.figures), measure.of(other.figures)
+        if mine != its:
+            how = measure.words.format(
+                format(mine, measure.show), other.assignor, format(its, measure.show)
+            )
+            return f"{best.assignor} has {how}{measure.equal}"
+    if best.assignor == group.assignor:
+        return f"{best.assignor} is what the group runs, and no other does better"
+    return f"{best.assignor} does as well as {other.assignor} and comes first in Kafka's order"

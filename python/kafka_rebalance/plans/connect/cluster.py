@@ -1,0 +1,98 @@
+"""A Connect cluster from one rebalance to the next: what each worker carries, and its leader."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kafka_rebalance.assignors.connect.assigning import assign_eager, handle
+from kafka_rebalance.assignors.connect.memory import Memory
+from kafka_rebalance.assignors.connect.spec import ConnectSpec, Result
+from kafka_rebalance.assignors.connect.work import Work
+from kafka_rebalance.assignors.registry import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRound:
+    """What happens in one rebalance.
+
+    `running[worker]` is None for what the worker carried, which is nothing unless it was in the
+    round before or is `retained`; `config` is connector -> tasks; `apply` are the workers that get
+    the answer, None for all of them.
+    """
+
+    time_ms: int
+    running: Mapping[str, Work | None]
+    config: Mapping[str, int]
+    retained: Collection[str] = ()
+    apply: Collection[str] | None = None
+    generation_mismatch: bool = False
+    new_leader: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoundAnswer:
+    """`running` is what was reported, `after` what each worker runs then; memory None if eager."""
+
+    round: ClusterRound
+    running: Mapping[str, Work]
+    result: Result
+    after: Mapping[str, Work]
+    memory: Memory | None
+
+
+class ConnectCluster:
+    """Not a value: `step` changes it. Call it once a rebalance, in order of time.
+
+    `own_order`: a worker keeps what it runs in its own order, as a real one does; else in the
+    order in which the leader read it. It shows only in who gives up what, and rarely.
+    """
+
+    def __init__(
+        self, *, eager: bool, max_delay_ms: int, own_order: bool = False, engine: Engine = "rust"
+    ) -> None:
+        self._eager = eager
+        self._max_delay_ms = max_delay_ms
+        self._own_order = own_order
+        self._engine = engine
+        self._memory = Memory()
+        self._carried: dict[str, Work] = {}
+        self._before: Collection[str] = ()
+        self._generation_id = 0
+
+    def step(self, round_: ClusterRound) -> RoundAnswer:
+        """One rebalance: the workers report, the leader answers, the workers do as told."""
+        self._generation_id += 1
+        own = {worker: self._own(worker, round_) for worker in round_.running}
+        reported = {worker: work.after_wire() for worker, work in own.items()}
+        if self._eager:
+            assigned = assign_eager(list(own), round_.config, engine=self._engine)
+            result = Result(assigned, {}, 0, 0)
+        else:
+            spec = ConnectSpec(
+                reported,
+                round_.config,
+                self._max_delay_ms,
+                self._generation_id,
+                self._generation_id - 1 - round_.generation_mismatch,
+            )
+            memory = Memory() if round_.new_leader else self._memory
+            self._memory, result = handle(memory, spec, round_.time_ms, engine=self._engine)
+        after = {}
+        for worker in own:
+            if round_.apply is not None and worker not in round_.apply:
+                after[worker] = own[worker]
+            elif self._eager:  # everything stopped before
+                after[worker] = result.assigned[worker]
+            else:
+                kept = (own if self._own_order else reported)[worker] - result.revoked[worker]
+                after[worker] = result.assigned[worker].after_wire() + kept
+        self._carried.update(after)
+        self._before = own
+        return RoundAnswer(round_, reported, result, after, None if self._eager else self._memory)
+
+    def _own(self, worker: str, round_: ClusterRound) -> Work:
+        given = round_.running[worker]
+        if given is not None:
+            return given
+        if worker in self._before or worker in round_.retained:
+            return self._carried.get(worker, Work())
+        return Work()

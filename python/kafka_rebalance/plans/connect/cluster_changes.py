@@ -1,0 +1,126 @@
+"""What may happen to a Connect cluster, in a few words, and the rebalances that follow.
+
+    worker w2 leaves | worker w2 returns | worker w4 joins
+    leader w1 leaves                                            another leads, and remembers nothing
+    connector files tasks=3 | connector files deleted
+    500ms | 60s | 5m                                            time passes
+
+Each event but the last kind makes the workers rejoin. So does a round that revoked something, at
+once, and the end of a wait that the leader scheduled.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from kafka_rebalance.assignors.connect.work import Work
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import quoted
+
+from .cluster import ClusterRound, ConnectCluster, RoundAnswer
+
+_WAIT = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h)")
+_WORKER = re.compile(r"(?:worker\s+(\S+)\s+(leaves|returns|joins)|leader\s+(\S+)\s+(leaves))")
+_CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=([0-9]{1,7}))")
+_UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+_MAX_FOLLOWING = 100  # rounds of one event; a cluster settles in a handful
+
+
+class _Events:
+    """A cluster, a clock, and when the leader wants the workers back."""
+
+    def __init__(
+        self, cluster: ConnectCluster, running: Mapping[str, Work], config: dict[str, int]
+    ):
+        self.cluster = cluster
+        self.workers: list[str] = list(running)
+        self.config = config
+        self.now_ms = 0
+        self.due_ms: int | None = None
+        self.new_leader = False
+
+    def rebalance(self, running: Mapping[str, Work | None]) -> Iterator[RoundAnswer]:
+        """One round, and those that follow from it at once."""
+        for _ in range(_MAX_FOLLOWING):
+            round_ = ClusterRound(
+                self.now_ms, running, dict(self.config), new_leader=self.new_leader
+            )
+            self.new_leader = False
+            answer = self.cluster.step(round_)
+            yield answer
+            delay_ms = answer.result.delay_ms
+            self.due_ms = self.now_ms + delay_ms if delay_ms > 0 else None
+            if not any(answer.result.revoked.values()):
+                return
+            running = dict.fromkeys(self.workers)
+        raise GroupError("rounds", f"not settled after {_MAX_FOLLOWING} rounds")
+
+    def wait(self, wait_ms: int) -> Iterator[RoundAnswer]:
+        end_ms = self.now_ms + wait_ms
+        while self.due_ms is not None and self.due_ms <= end_ms:
+            self.now_ms = self.due_ms
+            yield from self.rebalance(dict.fromkeys(self.workers))
+        self.now_ms = end_ms
+
+    def happen(self, event: str, at: str) -> Iterator[RoundAnswer]:
+        text = " ".join(event.split())
+        if match := _WAIT.fullmatch(text):
+            return self.wait(int(match[1]) * _UNIT_MS[match[2]])
+        if match := _WORKER.fullmatch(text):
+            self._worker(match[1] or match[3], match[2] or match[4], at)
+            self.new_leader = match[3] is not None
+        elif match := _CONNECTOR.fullmatch(text):
+            self._connector(match[1], match[3], at)
+        else:
+            raise GroupError(
+                at,
+                f'{quoted(event)} is none of "worker W leaves|returns|joins", '
+                '"leader W leaves", "connector C tasks=N|deleted", "60s"',
+            )
+        return self.rebalance(dict.fromkeys(self.workers))
+
+    def _worker(self, worker: str, what: str, at: str) -> None:
+        if what == "leaves":
+            if worker not in self.workers:
+                raise GroupError(at, f"{quoted(worker)} is not here; here are {self._here()}")
+            if len(self.workers) == 1:
+                raise GroupError(at, f"{quoted(worker)} is the last worker")
+            self.workers.remove(worker)
+        elif worker in self.workers:
+            raise GroupError(at, f"{quoted(worker)} is here already")
+        else:
+            self.workers.append(worker)
+
+    def _connector(self, connector: str, tasks: str | None, at: str) -> None:
+        if tasks is not None:
+            self.config[connector] = int(tasks)
+        elif connector in self.config:
+            del self.config[connector]
+        else:
+            raise GroupError(at, f"there is no connector {quoted(connector)}")
+
+    def _here(self) -> str:
+        return ", ".join(self.workers)
+
+
+def play_events(
+    running: Mapping[str, Work],
+    config: Mapping[str, int],
+    events: Iterable[str],
+    *,
+    max_delay_ms: int,
+    engine: Engine = "rust",
+) -> Iterator[tuple[str, RoundAnswer]]:
+    """From what runs now through each event: what caused a round, and its answer.
+
+    Time starts at 0. The first leader remembers nothing, as after a restart.
+
+    Errors   GroupError at `then[i]` for an event that is not understood or cannot happen.
+    """
+    cluster = ConnectCluster(eager=False, max_delay_ms=max_delay_ms, own_order=True, engine=engine)
+    state = _Events(cluster, running, dict(config))
+    for answer in state.rebalance(dict(running)):
+        yield "as it is", answer
+    for i, event in enumerate(events):
+        for answer in state.happen(event, f"then[{i}]"):
+            yield event, answer

@@ -1,0 +1,68 @@
+"""Why a partition went where it went, round by round."""
+
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.group.ownership import Assignment
+
+from .facts import lines
+from .reasons import reasons
+from .rebalance_plan import RebalancePlan, Step
+from .rounds import Round
+
+
+def partition_from_text(text: str) -> TopicPartition:
+    """`payments-3`, or `payments[3]` as plans print it."""
+    if text.endswith("]"):
+        topic, _, number = text[:-1].rpartition("[")
+    else:
+        topic, _, number = text.rpartition("-")
+    if not topic or not number.isascii() or not number.isdigit():
+        raise GroupError("partition", f"{quoted(text)} is not TOPIC-PARTITION, as payments-3")
+    return TopicPartition(topic, int(number))
+
+
+def explain(plan: RebalancePlan, partition: TopicPartition | str) -> list[str]:
+    """Lines: a heading a round, then the assignor's own steps, then who had it and who has it now.
+
+    `partition` may be a text, as `payments-3`.
+
+    Errors   GroupError at `partition` for one that exists neither before nor after.
+    """
+    tp = partition_from_text(partition) if isinstance(partition, str) else partition
+    if not any(tp.partition < counts.get(tp.topic, 0) for counts in _counts(plan)):
+        raise GroupError("partition", f"there is no {tp}, and no change makes it")
+    text: list[str] = []
+    for step in plan.steps:
+        if not step.rounds:
+            text.append(f"{step.cause}: {_place(Assignment.owned(step.after), tp)}")
+        for number, one in enumerate(step.rounds, 1):
+            text.append(f"{step.cause}, round {number} ({one.protocol.name.lower()}):")
+            text += [f"  {line}" for line in _round(step, one, tp)]
+    return text
+
+
+def _counts(plan: RebalancePlan) -> list[dict[str, int]]:
+    return [plan.group.partition_counts(), *(step.before.partition_counts() for step in plan.steps)]
+
+
+def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
+    group = one.group
+    if tp.partition >= group.partition_counts().get(tp.topic, 0):
+        return [f"there is no {tp} now"]
+    if not any(tp.topic in member.topics for member in group.members):
+        return [f"nobody subscribes to {tp.topic}"]
+    before, after = _holders(one.held, tp), _holders(one.assignment, tp)
+    steps = lines(reasons(group, step.before.assignor or "", tp))
+    return [*steps, f"{_names(before)} -> {_names(after)}"]
+
+
+def _place(assignment: Assignment, tp: TopicPartition) -> str:
+    return f"{tp} stays with {_names(_holders(assignment, tp))}"
+
+
+def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:
+    return [member_id for member_id, owned in assignment.items() if tp in owned]
+
+
+def _names(member_ids: list[str]) -> str:
+    return " and ".join(member_ids) or "nobody"

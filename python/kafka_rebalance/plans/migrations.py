@@ -1,0 +1,56 @@
+"""How a group gets from its assignor to another one: what to set where, and what it costs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine
+from kafka_rebalance.group.spec import GroupSpec
+
+from .clients import CLIENTS, Recipe, clients_of, recipe
+from .switch import Bounce, one_bounce, two_bounces
+
+_KAFKAS_DEFAULT = ("range", "cooperative-sticky")
+"""The list of a Java consumer that is told nothing: cooperative-sticky is in it, behind range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """`bounces` are played; `from_default` is the one that is left for Java members with Kafka's
+    default list, which has both. `recipes` are those of the clients that the members run, as far
+    as their client ids tell (`is_known`), else of every client.
+    """
+
+    old: str
+    new: str
+    bounces: tuple[Bounce, ...]
+    from_default: Bounce | None
+    is_known: bool
+    recipes: tuple[Recipe, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "from": self.old,
+            "to": self.new,
+            "bounces": [one.to_dict() for one in self.bounces],
+            "from_default": None if self.from_default is None else self.from_default.to_dict(),
+            "client_is_known": self.is_known,
+            "recipes": [one.to_dict() for one in self.recipes],
+        }
+
+
+def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> Migration:
+    """From `old` to `new`, two assignors that are known."""
+    from_default = None
+    if {old, new} == {*_KAFKAS_DEFAULT} and old == _KAFKAS_DEFAULT[0]:
+        from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
+    clients = clients_of(group)
+    # No client's setting is known for an assignor of the user's own.
+    named = () if not {old, new} <= {*BUILT_IN} else clients or CLIENTS
+    return Migration(
+        old,
+        new,
+        two_bounces(group, old, new, engine),
+        from_default,
+        bool(clients),
+        tuple(recipe(client, old, new) for client in named),
+    )

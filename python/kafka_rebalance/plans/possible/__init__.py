@@ -1,0 +1,5 @@
+"""What would have been possible: the best balance, and the least moves there."""
+
+from .optimum import Level, Possible, best_possible
+
+__all__ = ["Level", "Possible", "best_possible"]

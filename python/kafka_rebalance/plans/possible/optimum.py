@@ -1,0 +1,197 @@
+"""What would have been possible: the best balance, the least moves there, and why no less will do.
+
+1. Topic classes, subscription classes, and who holds what (`classes.py`).
+2. The levels of the best balance (`levels.py`).
+3. The least moves in each level (`moves.py`).
+4. Counts become partitions: each member keeps its first ones, by topic and number, and the others
+   are handed out in that order.
+
+Mirror: `src/possible.rs`.
+
+>>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, best_possible
+>>> a, b = (TopicPartition("t", p) for p in range(2))
+>>> group = GroupSpec(
+...     "g",
+...     topics=(Topic("t", 2), Topic("u", 4)),
+...     members=(Member("C1", ("t", "u"), owned_partitions=(a, b)), Member("C2", ("t",))),
+... )
+>>> possible = best_possible(group, engine="reference")
+>>> print(possible.assignment)
+C1: u[0, 1, 2, 3]
+C2: t[0, 1]
+>>> possible.least_moves
+6
+>>> for reason in possible.reasons():
+...     print(reason)
+4 partitions of u can go to 1 member only: each must hold 4
+2 partitions of t can go to 1 member only and to those above: each must hold 2
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance import _core
+from kafka_rebalance.assignors.assigning import Columns, from_columns
+from kafka_rebalance.assignors.registry import Engine, check_engine
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment, Balance
+from kafka_rebalance.group.spec import GroupSpec
+
+from .classes import Classes, classify
+from .levels import ClassLevel, levels
+from .moves import LevelMoves, least_moves
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Members that the best balance treats alike, and the topics that force it to.
+
+    `topics` have no subscribers but `members` and those of higher levels. Their partitions are
+    `(load - 1) * len(members) + extra`: `extra` members have `load`, the others one less.
+    """
+
+    load: int
+    extra: int
+    topics: tuple[str, ...]
+    members: tuple[str, ...]
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """The best balance, and the fewest partitions that change hands on the way to it.
+
+    `assignment` reaches both. `levels` prove the balance, prices the moves (see `moves.py`): one
+    for each topic and each member.
+    """
+
+    balance: Balance
+    least_moves: int
+    levels: tuple[Level, ...]
+    assignment: Assignment
+    topic_prices: dict[str, int]
+    member_prices: dict[str, int]
+
+    def reasons(self) -> list[str]:
+        """Why the balance cannot be better, a line a level, from the highest load down."""
+        above = ""
+        said = []
+        for level in self.levels:
+            members = len(level.members)
+            who = f"{members} member{'s' if members > 1 else ''}"
+            if not level.partitions:
+                said.append(f"nothing is left for {who}")
+                break
+            names = ", ".join(level.topics[:3]) + (", …" if len(level.topics) > 3 else "")
+            load = f"each must hold {level.load}"
+            if level.extra < members:
+                load = f"{level.extra} must hold {level.load}, the others {level.load - 1}"
+            said.append(
+                f"{level.partitions} partitions of {names} can go to {who} only{above}: {load}"
+            )
+            above = " and to those above"
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "balance": self.balance.to_dict(),
+            "least_moves": self.least_moves,
+            "reasons": self.reasons(),
+        }
+
+
+def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
+    """The best balance of a group, and the least moves there from what its members own.
+
+    A move is a partition that ends with another member than its owner, or had none. Where several
+    members claim a partition, the newest generation owns it; where two do at once, nobody.
+    """
+    if check_engine(engine) == "rust":
+        return _from_core(group, *_core.best_possible(group.interned()))
+    # 1.
+    classes = classify(group)
+    # 2.
+    found = levels(classes)
+    # 3.
+    moved = [least_moves(classes, level) for level in found]
+    # 4.
+    given = _partitions(group, classes, moved)
+    assignment = Assignment.of({group.members[m].member_id: tps for m, tps in enumerate(given)})
+    return Possible(
+        assignment.balance,
+        sum(one.moves for one in moved),
+        tuple(_named(group, classes, level) for level in found),
+        assignment,
+        {
+            topic: price
+            for one in moved
+            for c, price in one.topic_prices.items()
+            for topic in classes.topics[c]
+        },
+        {
+            group.members[m].member_id: price
+            for one in moved
+            for m, price in one.member_prices.items()
+        },
+    )
+
+
+def _partitions(
+    group: GroupSpec, classes: Classes, moved: list[LevelMoves]
+) -> list[list[TopicPartition]]:
+    counts = group.partition_counts()
+    keep = {place: count for one in moved for place, count in one.keep.items()}
+    more = {m: runs for one in moved for m, runs in one.more.items()}
+    free: list[list[TopicPartition]] = [[] for _ in classes.topics]
+    given: list[list[TopicPartition]] = [[] for _ in group.members]
+    for c, topics in enumerate(classes.topics):
+        for topic in topics:
+            for tp in (TopicPartition(topic, p) for p in range(counts[topic])):
+                m = classes.owner.get(tp, -1)
+                if keep.get((c, m), 0):
+                    keep[c, m] -= 1
+                    given[m].append(tp)
+                else:
+                    free[c].append(tp)
+    handed_out = [0] * len(free)
+    for m in range(len(given)):
+        for c, count in more.get(m, ()):
+            start = handed_out[c]
+            handed_out[c] = start + count
+            given[m] += free[c][start : start + count]
+    return given
+
+
+def _named(group: GroupSpec, classes: Classes, level: ClassLevel) -> Level:
+    members = sorted(m for k in level.members for m in classes.members[k])
+    return Level(
+        level.load,
+        level.extra,
+        tuple(t for c in level.topics for t in classes.topics[c]),
+        tuple(group.members[m].member_id for m in members),
+        sum(classes.supply[c] for c in level.topics),
+    )
+
+
+def _from_core(
+    group: GroupSpec,
+    moves: int,
+    found: list[tuple[int, int, list[str], list[int], int]],
+    assignment: Columns,
+    topic_prices: list[tuple[str, int]],
+    member_prices: list[tuple[int, int]],
+) -> Possible:
+    ids = [member.member_id for member in group.members]
+    best = from_columns(group, *assignment)
+    named = (
+        Level(load, extra, tuple(topics), tuple(ids[m] for m in members), partitions)
+        for load, extra, topics, members, partitions in found
+    )
+    return Possible(
+        best.balance,
+        moves,
+        tuple(named),
+        best,
+        dict(topic_prices),
+        {ids[m]: price for m, price in member_prices},
+    )

@@ -1,0 +1,332 @@
+"""What would happen if: a group, changes, and every rebalance that they lead to.
+
+1. Each change is one or more events (`changes`).
+2. After each event that starts a rebalance, rounds until the group has settled (`rounds.py`).
+3. Beside the end stands what would have been possible from the beginning (`possible`).
+
+Mirror: `src/plans.rs`.
+
+>>> from kafka_rebalance import AddMembers, GroupSpec, Member, Topic, TopicPartition, plan
+>>> owned = lambda *partitions: tuple(TopicPartition("t", p) for p in partitions)
+>>> group = GroupSpec(
+...     "g",
+...     topics=(Topic("t", 4),),
+...     members=(
+...         Member("C1", ("t",), owned_partitions=owned(0, 1), generation_id=1),
+...         Member("C2", ("t",), owned_partitions=owned(2, 3), generation_id=1),
+...     ),
+... )
+>>> done = plan(group, "cooperative-sticky", [AddMembers(1)], engine="reference")
+>>> len(done.rounds), done.moves, done.possible.least_moves, done.unavailable
+(2, 1, 1, {TopicPartition(topic='t', partition=3): 1})
+>>> print(done.rounds[0].revoked)
+C1:
+C2: t[3]
+C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafka_rebalance.assignors.assigning import assignor_of
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+
+from .changes import Change, change_from_text
+from .changes.change import renamed
+from .changes.edits import Edited, GroupEvent
+from .changes.made_up import MadeUp, Newcomer
+from .figures import Figures, rack_share, topic_balances
+from .possible import Possible, best_possible
+from .rounds import Played, Round, play, protocol_of
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event and the rounds that it leads to; none where nothing rebalances.
+
+    `before` and `after`: the group when the rounds begin, with what its members hold, and when
+    they end. `origins` tells for members that were there when the plan began, maybe under another
+    id, the id that they had then. `waiting` are partitions whose member is down before any round,
+    `leaderless` those that lose all their replicas (see `changes.events.Edited`).
+    """
+
+    cause: str
+    before: GroupSpec
+    after: GroupSpec
+    rounds: tuple[Round, ...]
+    settled: bool
+    origins: dict[str, str]
+    waiting: tuple[TopicPartition, ...] = ()
+    leaderless: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RebalancePlan:
+    """Every round from a group as it is to where the changes lead.
+
+    `possible` is what could have been reached from the beginning. `newcomers` are the members that
+    do not exist yet: their real ids will differ, and ids break ties (see `samples.py`).
+    `places_guessed` where the racks of new partitions' replicas are a guess, too.
+    """
+
+    group: GroupSpec
+    assignor: str
+    changes: tuple[Change, ...]
+    steps: tuple[Step, ...]
+    possible: Possible
+    newcomers: tuple[Newcomer, ...]
+    engine: Engine
+    places_guessed: bool = False
+
+    @property
+    def has_guesses(self) -> bool:
+        """Whether the plan goes by what nobody knows yet: `sample` plays it with other guesses."""
+        return bool(self.newcomers) or self.places_guessed
+
+    @property
+    def made_up(self) -> tuple[str, ...]:
+        """Member ids that the real ones will differ from."""
+        return tuple(newcomer.member_id for newcomer in self.newcomers)
+
+    @property
+    def final(self) -> GroupSpec:
+        """The group at the end, with what its members hold."""
+        return self.steps[-1].after
+
+    @property
+    def before(self) -> Assignment:
+        return Assignment.owned(self.group)
+
+    @property
+    def after(self) -> Assignment:
+        return Assignment.owned(self.final)
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        return tuple(one for step in self.steps for one in step.rounds)
+
+    @property
+    def settled(self) -> bool:
+        return all(step.settled for step in self.steps)
+
+    @property
+    def moves(self) -> int:
+        """Partitions that a member gets that it did not hold, over all rounds."""
+        return sum(one.delta.moves for one in self.rounds)
+
+    @property
+    def unavailable(self) -> dict[TopicPartition, int]:
+        """Partitions that nobody reads in some round: in how many."""
+        return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
+
+    @property
+    def waiting(self) -> tuple[TopicPartition, ...]:
+        """Partitions whose member is down for a while without a rebalance, each once."""
+        return tuple(dict.fromkeys(tp for step in self.steps for tp in step.waiting))
+
+    @property
+    def leaderless(self) -> tuple[TopicPartition, ...]:
+        """Partitions that lose all their replicas, each once."""
+        return tuple(dict.fromkeys(tp for step in self.steps for tp in step.leaderless))
+
+    @property
+    def knows_generation(self) -> bool:
+        """Whether the group's generation is known: else those of rounds count from 0."""
+        members = self.group.members
+        return any(
+            one is not None
+            for one in (self.group.generation_id, *(m.generation_id for m in members))
+        )
+
+    def figures(self) -> Figures:
+        unavailable = self.unavailable
+        before, after = self.before, self.after
+        return Figures(
+            rounds=len(self.rounds),
+            moves=self.moves,
+            least_moves=self.possible.least_moves,
+            unavailable=len(unavailable),
+            unavailable_rounds=sum(unavailable.values()),
+            waiting=len(self.waiting),
+            leaderless=len(self.leaderless),
+            balance_before=before.balance,
+            balance_after=after.balance,
+            balance_possible=self.possible.balance,
+            rack_share_before=rack_share(self.group, before),
+            rack_share_after=rack_share(self.final, after),
+            settled=self.settled,
+            depends_on_ids=bool(self.newcomers),
+            owns_nothing=not any(member.owned_partitions for member in self.group.members),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs: the figures, then everything, step by step and round by round."""
+        return {
+            "group_id": self.group.group_id,
+            "assignor": self.assignor,
+            "leader_library": self.group.leader_library,
+            "changes": [str(change) for change in self.changes],
+            **self.figures().to_dict(),
+            "made_up": [
+                {"member_id": one.member_id, "name": one.name, "basis": one.basis.value}
+                for one in self.newcomers
+            ],
+            "possible": self.possible.to_dict(),
+            "topics_before": _balances(self.group, self.before),
+            "topics_after": _balances(self.final, self.after),
+            "steps": [_step(step, known=self.knows_generation) for step in self.steps],
+            "assignment": self.after.to_dict(),
+        }
+
+
+def plan(
+    group: GroupSpec,
+    assignor: str | None = None,
+    changes: Iterable[Change | str] = (),
+    *,
+    engine: Engine = "rust",
+) -> RebalancePlan:
+    """Plays changes one after another, each until the group has settled.
+
+    `assignor` None takes the group's own; another one means a group that runs that one already
+    (a `SwitchAssignor` is the way there). Changes may be texts, as `add-members=2`. Without any,
+    the plan is the next rebalance of the group as it is.
+
+    Errors   GroupError at `changes[i]` for one that does not fit; those of `assign`.
+    """
+    name = assignor_of(group, assignor)
+    protocol_of(name)  # raises for one that is not known
+    parsed = parse_changes(changes)
+    return replay(group.edited(assignor=name), parsed, engine, MadeUp(group.group_id))
+
+
+def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
+    """Reads those that are texts; GroupError at `changes[i]`, TypeError for one text alone."""
+    if isinstance(changes, str):
+        raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
+    return tuple(_change(change, i) for i, change in enumerate(changes))
+
+
+def replay(
+    group: GroupSpec, changes: tuple[Change, ...], engine: Engine, ids: MadeUp
+) -> RebalancePlan:
+    """Plays changes with a source of ids of the caller's choice."""
+    origins = {member.member_id: member.member_id for member in group.members}
+    state = group
+    steps: list[Step] = []
+    # 1.
+    if not changes:
+        as_it_is = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
+        steps.append(_step_of(as_it_is, state, ids, origins, engine))
+    for i, change in enumerate(changes):
+        try:
+            events = renamed(change, ids).events(state)
+            for event in events:
+                steps.append(_step_of(event, state, ids, origins, engine))
+                state, origins = steps[-1].after, steps[-1].origins
+        except GroupError as error:
+            raise at_change(error, i) from None
+    # 3.
+    possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
+    return RebalancePlan(
+        group,
+        group.assignor or "",
+        changes,
+        tuple(steps),
+        possible,
+        tuple(ids.made),
+        engine,
+        ids.places_guessed,
+    )
+
+
+def _step_of(
+    event: GroupEvent, group: GroupSpec, ids: MadeUp, origins: dict[str, str], engine: Engine
+) -> Step:
+    edited = event.edit(group, ids)
+    origins = origins | {new: origins[old] for new, old in edited.renamed.items() if old in origins}
+    # 2.
+    played = Played((), edited.group, settled=True)
+    if edited.rebalances:
+        assignor = edited.group.assignor or ""
+        played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
+    return Step(
+        event.cause,
+        edited.group,
+        played.group,
+        played.rounds,
+        played.settled,
+        origins,
+        edited.waiting,
+        edited.leaderless,
+    )
+
+
+def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
+    """The last group, holding what the same members held when the plan began."""
+    began = {member.member_id: member for member in group.members}
+    members = []
+    for member in last.after.members:
+        then = began.get(last.origins.get(member.member_id, ""))
+        members.append(
+            replace(
+                member,
+                owned_partitions=() if then is None else then.owned_partitions,
+                generation_id=None if then is None else then.generation_id,
+                user_data_generation_id=None if then is None else then.user_data_generation_id,
+            )
+        )
+    return last.after.edited(members=tuple(members))
+
+
+def _change(change: Change | str, i: int) -> Change:
+    if isinstance(change, Change):
+        return change
+    if not isinstance(change, str):
+        raise TypeError(f"changes[{i}]: {change!r} is not a change; give one, as AddMembers(2)")
+    try:
+        return change_from_text(change)
+    except GroupError as error:
+        raise at_change(error, i) from None
+
+
+def at_change(error: GroupError, i: int) -> GroupError:
+    """An error of a change is named by its place in the list."""
+    if error.path != "change":
+        return error
+    return type(error)(f"changes[{i}]", error.problem)
+
+
+def _balances(group: GroupSpec, assignment: Assignment) -> dict[str, Any]:
+    return {name: one.to_dict() for name, one in topic_balances(group, assignment).items()}
+
+
+def _step(step: Step, *, known: bool) -> dict[str, Any]:
+    return {
+        "cause": step.cause,
+        "settled": step.settled,
+        "waiting": [list(tp) for tp in step.waiting],
+        "leaderless": [list(tp) for tp in step.leaderless],
+        "rounds": [
+            {
+                "protocol": one.protocol.name.lower(),
+                "generation_id": one.generation_id if known else None,
+                **{
+                    part: _non_empty(getattr(one, part))
+                    for part in ("kept", "revoked", "gained", "withheld")
+                },
+                "unavailable": [list(tp) for tp in one.unavailable],
+            }
+            for one in step.rounds
+        ],
+    }
+
+
+def _non_empty(assignment: Assignment) -> dict[str, list[list[str | int]]]:
+    return {member_id: owned for member_id, owned in assignment.to_dict().items() if owned}

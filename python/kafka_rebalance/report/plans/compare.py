@@ -1,0 +1,227 @@
+"""Comparisons as tables of at most 100 columns; settings to be pasted stand unbroken."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from kafka_rebalance.plans import Bounce, Candidate, Comparison, Migration, Recipe
+from kafka_rebalance.plans.rounds import protocol_of
+from kafka_rebalance.report.text.names import counted, cut, share_text
+from kafka_rebalance.report.text.tables import print_table
+from kafka_rebalance.simulator import Spread
+from kafka_rebalance.simulator.timing import Timed
+
+from .plan import its, print_wrapped, spread_text, waits
+
+Times = Mapping[str, Timed]
+
+
+def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
+    """All assignors, the recommendation with its reason, and the way there.
+
+    `times` are of assignors that could be timed, and `assumed` by what; or why there are none.
+    """
+    group = comparison.group
+    changes = ", ".join(comparison.changes) or "rebalance as it is"
+    print(f"{group.group_id}, which runs {group.assignor or 'an unknown assignor'}: {changes}")
+    rows = [
+        _row(one, times.get(one.assignor), comparison.recommended) for one in comparison.candidates
+    ]
+    columns = (
+        *("assignor", "rounds", "moves (least)", "no reader"),
+        *("unread", "settles", "a member", "best", "in rack"),
+    )
+    there = [
+        i for i in range(len(columns)) if i == 0 or any(row[i] not in ("", "-") for row in rows)
+    ]
+    shown = [[row[i] for i in there] for row in rows]
+    print_table([columns[i] for i in there], shown, whole=True)
+    if times:
+        print_wrapped(
+            "unread: partition-seconds without a reader; settles: seconds. Simulated, as by "
+            f"simulate --from: {assumed}."
+        )
+    elif assumed:
+        print_wrapped(f"Not in seconds: {assumed}.")
+    waiting = max((one.figures.waiting for one in comparison.candidates if one.figures), default=0)
+    if waiting:
+        print_wrapped(
+            f"Under every assignor {waits(waiting)} while {its(waiting)} member is down, which no "
+            "round counts."
+        )
+    for one in comparison.candidates:
+        if one.error is not None:
+            print(f"{one.assignor}: {one.error}")
+    print()
+    print_wrapped(f"Recommended: {comparison.reason}.")
+    _print_clock(comparison, times)
+    migration = comparison.migration
+    if migration is not None:
+        print_migration(migration, group.group_id)
+    print()
+
+
+_LENGTHS = (
+    " Rounds differ in length: an eager one stops everybody, but not for long; a partition that "
+    "moves under a cooperative one waits for the second round."
+)
+
+
+def _print_clock(comparison: Comparison, times: Times) -> None:
+    """Where the clock prefers another one than rounds do, both verdicts are told."""
+    recommended = comparison.recommended or ""
+    mine = times.get(recommended)
+    if mine is None or mine.unread.median is None:
+        return
+    known = {
+        name: one.unread.median for name, one in times.items() if one.unread.median is not None
+    }
+    name = min(known, key=lambda one: (known[one], one != comparison.group.assignor))
+    if known[name] < mine.unread.median:
+        print_wrapped(
+            f"By the clock it is {name}: {_seconds(known[name])} partition-seconds unread to "
+            f"{comparison.recommended}'s {_seconds(mine.unread.median)}."
+            + (_LENGTHS if len({protocol_of(one) for one in (name, recommended)}) > 1 else "")
+        )
+
+
+def _row(one: Candidate, timed: Timed | None, recommended: str | None) -> tuple[str, ...]:
+    name = f"{one.assignor}{' <' if one.assignor == recommended else ''}"
+    if one.figures is None:
+        return (name, *[""] * 7, "-")
+    figures = one.figures
+    return (
+        name,
+        str(figures.rounds) if figures.settled else "never settles",
+        f"{figures.moves} ({figures.least_moves})",
+        str(figures.unavailable),
+        "" if timed is None else _median(timed.unread),
+        "" if timed is None else _median(timed.settled),
+        spread_text(figures.balance_after),
+        spread_text(figures.balance_possible),
+        share_text(figures.rack_share_after),
+    )
+
+
+def _median(spread: Spread) -> str:
+    return "never" if spread.median is None else _seconds(spread.median)
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:,.1f}" if ms < 100_000 else f"{ms / 1000:,.0f}"
+
+
+# The way there ------------------------------------------------------------------------------------
+
+
+def print_migration(migration: Migration, group_id: str) -> None:
+    """Client by client, with the very settings."""
+    if not migration.is_known and migration.recipes:
+        print_wrapped("How to get there depends on the client, and no client id tells which it is:")
+    for one in migration.recipes:
+        _print_recipe(one, migration)
+    if not migration.recipes:
+        for number, bounce in enumerate(migration.bounces, 1):
+            print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
+    ways = {one.way for one in migration.recipes}
+    if migration.is_known and len(migration.recipes) > 1 and "stop all" in ways:
+        print_wrapped("The members run several clients: stop all of them together.")
+    if "stop all" in ways:
+        print_wrapped(
+            "Offsets stay with the group. To keep the old group as a way back, start under a new "
+            "group id, and copy the offsets while all are stopped:"
+        )
+        _print_settings(*copy_commands(group_id))
+
+
+def copy_commands(group_id: str) -> tuple[str, str]:
+    """Kafka's own commands that give another group the offsets of this one; no member may run."""
+    command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
+    old, new = shlex.quote(group_id), shlex.quote(f"{group_id}-2")
+    return (
+        f"{command} --group {old} --all-topics --to-current --dry-run --export > offsets.csv",
+        f"{command} --group {new} --from-file offsets.csv --execute",
+    )
+
+
+def _print_recipe(one: Recipe, migration: Migration) -> None:
+    client = "librdkafka (confluent-kafka and others)" if one.client == "librdkafka" else one.client
+    if one.way == "none":
+        print_wrapped(f"{client}: not possible, it has no {migration.new}")
+        return
+    if one.way == "stop all":
+        why = _no_rolling(one, migration)
+        print_wrapped(f"{client}: {why}: stop all members, then start all with")
+        _print_settings(one.needs, one.settings[0])
+        return
+    print_wrapped(f"{client}: two rolling bounces")
+    for number, (setting, bounce) in enumerate(
+        zip(one.settings, migration.bounces, strict=True), 1
+    ):
+        print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
+        _print_settings(one.needs if number == 1 else None, setting)
+    if one.client == "Java" and migration.from_default is not None:
+        print_wrapped(
+            "Members with Kafka's default list have both already, range in front: for them only 2, "
+            f"{_counts(migration.from_default)}.",
+            "  ",
+        )
+
+
+def _no_rolling(one: Recipe, migration: Migration) -> str:
+    if one.client == "aiokafka":
+        return "it joins once for each assignor of a list"
+    return f"no list may hold {migration.old} and {migration.new}"
+
+
+def _print_settings(*lines: str | None) -> None:
+    """Unbroken, however long, so that they can be copied."""
+    for line in lines:
+        if line is not None:
+            print(f"     {line}")
+
+
+def _counts(bounce: Bounce) -> str:
+    least = "" if bounce.is_exact else "at least "
+    restarts = counted(bounce.restarts, "restart")
+    return f"{restarts}, {least}{counted(bounce.rebalances, 'rebalance')}"
+
+
+def _cost(bounce: Bounce, migration: Migration) -> str:
+    text = _counts(bounce)
+    if bounce.takes_over is not None:
+        text += (
+            f"; {migration.old} assigns until the last member without {migration.new} "
+            f"{'leaves' if bounce.takes_over.endswith('leaves') else 'is back'}, and from then on "
+            f"{migration.new}"
+        )
+    cooperative = "cooperative-sticky" in (migration.new, migration.old)
+    if cooperative and len(bounce.assignors) > 1:
+        text += "; members with both are eager"
+    elif cooperative and migration.new == "cooperative-sticky":
+        text += "; what moves is given up in one and handed out in the next, and only that stops"
+    return text
+
+
+# Several groups -----------------------------------------------------------------------------------
+
+
+def print_comparisons(comparisons: Sequence[Comparison]) -> None:
+    """Several groups, one a line."""
+    print_table(
+        ("group", "runs", "recommended", "a member", "no reader"),
+        [_line(one) for one in comparisons],
+    )
+
+
+def _line(comparison: Comparison) -> tuple[str, ...]:
+    by_name = {one.assignor: one.figures for one in comparison.candidates}
+    both = [by_name.get(name or "") for name in (comparison.group.assignor, comparison.recommended)]
+    spreads = ["-" if one is None else spread_text(one.balance_after) for one in both]
+    silent = ["-" if one is None else str(one.unavailable) for one in both]
+    return (
+        cut(comparison.group.group_id, 32),
+        comparison.group.assignor or "-",
+        comparison.recommended or "-",
+        " -> ".join(spreads),
+        " -> ".join(silent),
+    )

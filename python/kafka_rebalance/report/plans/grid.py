@@ -1,0 +1,65 @@
+"""What a picture of a plan shows: members by partitions, before and after."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.plans import RebalancePlan
+
+from .plan import member_names
+
+
+class Cell(Enum):
+    """One partition of one member over the whole plan."""
+
+    KEPT = "kept"
+    LOST = "given up"
+    GAINED = "gained"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """`cells[row, partition]`; rows are members of the first group, then new ones.
+
+    A member that comes back from a restart stays in its row. `names` are short, `counts` are
+    partitions held before and after, None where the member was not there.
+    """
+
+    title: str
+    names: list[str]
+    partitions: list[TopicPartition]
+    cells: dict[tuple[int, TopicPartition], Cell]
+    counts: list[tuple[int | None, int | None]]
+
+
+def grid_of(plan: RebalancePlan) -> Grid:
+    names = member_names(plan)
+    origins = plan.steps[-1].origins
+    rows = {member.member_id: row for row, member in enumerate(plan.group.members)}
+    row_of = dict(rows)
+    for member in plan.final.members:
+        origin = origins.get(member.member_id, member.member_id)
+        row_of[member.member_id] = rows.setdefault(origin, len(rows))
+    before = _by_row(plan.before, row_of)
+    after = _by_row(plan.after, row_of)
+    partitions = sorted({tp for _, tp in before | after})
+    cells = {
+        place: Cell.KEPT
+        if place in before and place in after
+        else (Cell.LOST if place in before else Cell.GAINED)
+        for place in before | after
+    }
+    old, new = ({row_of[m]: len(held[m]) for m in held} for held in (plan.before, plan.after))
+    changes = ", ".join(str(change) for change in plan.changes) or "rebalance as it is"
+    return Grid(
+        f"{plan.group.group_id}, {plan.assignor}: {changes}",
+        [names[member_id] for member_id in rows],
+        partitions,
+        cells,
+        [(old.get(row), new.get(row)) for row in range(len(rows))],
+    )
+
+
+def _by_row(held: Assignment, row_of: dict[str, int]) -> set[tuple[int, TopicPartition]]:
+    return {(row_of[member_id], tp) for member_id, owned in held.items() for tp in owned}

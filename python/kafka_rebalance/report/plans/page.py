@@ -1,0 +1,124 @@
+"""A plan as one HTML page that needs nothing else: no script, no font, no network."""
+
+from html import escape
+from importlib.resources import files
+from itertools import groupby
+from string import Template
+
+from kafka_rebalance.plans import RebalancePlan, Round
+from kafka_rebalance.report.text.names import counted, partitions_text, share_text, shortened
+
+from .grid import Cell, Grid, grid_of
+from .plan import generation_text, keep_theirs, member_names, spread_text, step_notes
+
+_MOST_CELLS = 40_000
+_LOOK = {Cell.KEPT: ("kept", ""), Cell.LOST: ("lost", "−"), Cell.GAINED: ("gained", "+")}
+
+
+def plan_page(plan: RebalancePlan) -> str:
+    """The page: figures, the grid of members and partitions, every round."""
+    grid = grid_of(plan)
+    names = member_names(plan)
+    parts = [_figures(plan), _key()]
+    if len(grid.names) * len(grid.partitions) <= _MOST_CELLS:
+        parts.append(_table(grid))
+    else:
+        parts.append('<p class="note">Too large for a grid; the rounds have everything.</p>')
+    for step in plan.steps:
+        cause = escape(shortened(step.cause, names))
+        parts += [f"<h2>{cause}{escape(note)}</h2>" for note in step_notes(step)]
+        for number, one in enumerate(step.rounds, 1):
+            title = f"{cause}, round {number} ({one.protocol.name.lower()})"
+            parts.append(_round(f"{title}, generation {generation_text(plan, one)}", one, names))
+    if plan.made_up:
+        parts.append(
+            '<p class="note">* made-up id: the broker will choose another, and ids break ties.</p>'
+        )
+    page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
+    return Template(page).substitute(title=escape(grid.title), body="\n".join(parts))
+
+
+def _figures(plan: RebalancePlan) -> str:
+    one = plan.figures()
+    before, after, best = one.balance_before, one.balance_after, one.balance_possible
+    rows = [
+        ("", "before", "after", "possible"),
+        ("members", str(len(plan.group.members)), str(len(plan.final.members)), ""),
+        ("partitions a member", spread_text(before), spread_text(after), spread_text(best)),
+        ("deviation", f"{before.stddev:.2f}", f"{after.stddev:.2f}", f"{best.stddev:.2f}"),
+        (
+            "read in a replica's rack",
+            share_text(one.rack_share_before),
+            share_text(one.rack_share_after),
+            "",
+        ),
+        ("moves", "", str(one.moves), str(one.least_moves)),
+        ("rebalances", "", str(one.rounds) if one.settled else f"{one.rounds}, unsettled", ""),
+        ("partitions without a reader for a round or more", "", str(one.unavailable), ""),
+    ]
+    for what, count in (
+        ("partitions that wait while their member is down", one.waiting),
+        ("partitions without a leader", one.leaderless),
+    ):
+        if count:
+            rows.append((what, "", str(count), ""))
+    cells = "".join(
+        "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+        for row, tag in zip(rows, ["th", *["td"] * len(rows)], strict=False)
+    )
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in plan.possible.reasons()[:10])
+    why = f"<p>What is possible, and why:</p><ul>{reasons}</ul>"
+    return f'<table class="figures">{cells}</table>\n{why}'
+
+
+def _key() -> str:
+    return (
+        '<p class="key">'
+        + "".join(
+            f'<span class="{style}">{sign}</span>{cell.value}'
+            for cell, (style, sign) in _LOOK.items()
+        )
+        + "</p>"
+    )
+
+
+def _table(grid: Grid) -> str:
+    topics = [(t, len(list(run))) for t, run in groupby(grid.partitions, key=lambda tp: tp.topic)]
+    firsts = {tp for tp in grid.partitions if tp.partition == 0} | set(grid.partitions[:1])
+    heads = "".join(f'<th class="topic" colspan="{n}">{escape(topic)}</th>' for topic, n in topics)
+    numbers = "".join(f"<th>{tp.partition}</th>" for tp in grid.partitions)
+    lines = [
+        f'<tr><th class="member"></th><th>before</th><th>after</th>{heads}</tr>',
+        f'<tr><th class="member"></th><th></th><th></th>{numbers}</tr>',
+    ]
+    for row, name in enumerate(grid.names):
+        counts = "".join(f"<th>{'-' if n is None else n}</th>" for n in grid.counts[row])
+        cells = []
+        for tp in grid.partitions:
+            cell = grid.cells.get((row, tp))
+            style, sign = ("", "") if cell is None else _LOOK[cell]
+            first = " first" if tp in firsts else ""
+            what = "" if cell is None else f' title="{escape(f"{tp} {cell.value}: {name}")}"'
+            cells.append(f'<td class="{style}{first}"{what}>{sign}</td>')
+        lines.append(f'<tr><th class="member">{escape(name)}</th>{counts}{"".join(cells)}</tr>')
+    return f'<div class="scroll"><table class="grid">{"".join(lines)}</table></div>'
+
+
+def _round(title: str, one: Round, names: dict[str, str]) -> str:
+    rows = []
+    for member in one.group.members:
+        who = member.member_id
+        parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
+        if any(parts):
+            cells = [names[who], str(len(one.kept[who])), *map(partitions_text, parts)]
+            rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    heads = "".join(
+        f"<th>{head}</th>" for head in ("member", "keeps", "gives up", "gets", "has to wait for")
+    )
+    quiet = len(one.group.members) - len(rows)
+    table = f'<table class="round"><tr>{heads}</tr>{"".join(rows)}</table>' if rows else ""
+    return (
+        f"<h2>{title}</h2>\n"
+        f"<p>{counted(len(one.unavailable), 'partition')} without a reader in this round"
+        f"{'; ' + keep_theirs(quiet) if quiet else ''}.</p>\n{table}"
+    )

@@ -1,0 +1,142 @@
+"""A plan as a PNG: members by partitions, before and after, legible without colours.
+
+A group that is too large for cells is drawn as bars, a member each.
+"""
+
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from kafka_rebalance.errors import MissingExtra
+from kafka_rebalance.plans import RebalancePlan
+from kafka_rebalance.report.text.names import cut
+
+from .grid import Cell, Grid, grid_of
+
+_MOST_ROWS, _MOST_COLUMNS, _MOST_BARS = 40, 100, 60
+# Fill, hatch and sign: each tells the three apart by itself.
+_LOOK = {
+    Cell.KEPT: ("#d0d0d0", "", ""),
+    Cell.LOST: ("#ffffff", "////", "−"),
+    Cell.GAINED: ("#1f1f1f", "", "+"),
+}
+
+
+def draw_plan(plan: RebalancePlan, path: Path) -> None:
+    """Writes the picture; the file's name says the format."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("a picture", "report") from None
+    grid = grid_of(plan)
+    if len(grid.names) <= _MOST_ROWS and len(grid.partitions) <= _MOST_COLUMNS:
+        figure = _cells(grid, Figure)
+    else:
+        figure = _bars(grid, Figure)
+    figure.savefig(path, dpi=150, facecolor="white")
+
+
+def _cells(grid: Grid, figure_class: Any) -> Any:
+    """Before above, after below, so that a partition stays in its column."""
+    rows, columns = len(grid.names), len(grid.partitions)
+    labels = [cut(name, 36) for name in grid.names]
+    left = max(map(len, labels)) * 0.075 + 0.3
+    width = max(6.0, left + columns * min(0.24, 11 / columns) + 0.8)
+    panel = rows * 0.22
+    height = 2 * panel + 2.3
+    figure = figure_class(figsize=(width, height))
+    figure.suptitle(
+        cut(grid.title, int(width * 11)), x=0.015, y=1 - 0.12 / height, ha="left", size=11
+    )
+    for heading, shown, which, bottom in (
+        ("before", (Cell.KEPT, Cell.LOST), 0, panel + 1.45),
+        ("after", (Cell.KEPT, Cell.GAINED), 1, 0.75),
+    ):
+        place = (left / width, bottom / height, 1 - (left + 0.75) / width, panel / height)
+        axes = figure.add_axes(place)
+        _panel(axes, grid, heading, shown, which)
+        axes.set_yticks(range(rows), labels, size=8)
+    _legend(figure)
+    return figure
+
+
+def _panel(axes: Any, grid: Grid, heading: str, shown: tuple[Cell, ...], which: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    place = {tp: x for x, tp in enumerate(grid.partitions)}
+    rows, columns = len(grid.names), len(grid.partitions)
+    for (row, tp), cell in grid.cells.items():
+        if cell not in shown:
+            continue
+        fill, hatch, sign = _LOOK[cell]
+        x = place[tp]
+        axes.add_patch(
+            Rectangle((x - 0.45, row - 0.42), 0.9, 0.84, fc=fill, ec="black", lw=0.6, hatch=hatch)
+        )
+        if sign and columns <= 60:
+            colour = "white" if cell is Cell.GAINED else "black"
+            box = None if cell is Cell.GAINED else {"fc": "white", "ec": "none", "pad": 0.4}
+            axes.text(x, row, sign, ha="center", va="center", size=8, color=colour, bbox=box)
+    for row, counts in enumerate(grid.counts):
+        text = "-" if counts[which] is None else str(counts[which])
+        axes.text(columns - 0.3, row, text, ha="left", va="center", size=7)
+    start = 0
+    for topic, run in groupby(grid.partitions, key=lambda tp: tp.topic):
+        count = len(list(run))
+        room = max(3, int(count * 2.6))
+        axes.text(start - 0.45, -0.75, cut(topic, room), ha="left", va="bottom", size=8)
+        if start:
+            axes.axvline(start - 0.5, color="black", lw=0.8)
+        start += count
+    step = 1 if columns <= 50 else 5
+    ticks = [x for x, tp in enumerate(grid.partitions) if tp.partition % step == 0]
+    axes.set_xticks(ticks, [str(grid.partitions[x].partition) for x in ticks], size=6)
+    axes.set_xlim(-0.6, columns - 0.4)
+    axes.set_ylim(rows - 0.4, -0.6)
+    axes.text(columns - 0.3, -0.75, heading, ha="left", va="bottom", size=9, weight="bold")
+    axes.tick_params(length=0)
+
+
+def _bars(grid: Grid, figure_class: Any) -> Any:
+    tallies = [dict.fromkeys(Cell, 0) for _ in grid.names]
+    for (row, _), cell in grid.cells.items():
+        tallies[row][cell] += 1
+    changed = sorted(
+        range(len(grid.names)),
+        key=lambda row: (-tallies[row][Cell.LOST] - tallies[row][Cell.GAINED], row),
+    )
+    shown = sorted(changed[:_MOST_BARS])
+    height = len(shown) * 0.2 + 2.2
+    figure = figure_class(figsize=(10, height))
+    figure.suptitle(cut(grid.title, 110), x=0.02, y=1 - 0.15 / height, ha="left", va="top", size=11)
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.3, right=0.97, top=1 - 0.8 / height, bottom=1.1 / height)
+    for y, row in enumerate(shown):
+        kept = tallies[row][Cell.KEPT]
+        for cell, start in ((Cell.KEPT, 0), (Cell.GAINED, kept)):
+            fill, hatch, _ = _LOOK[cell]
+            axes.barh(y, tallies[row][cell], left=start, fc=fill, ec="black", lw=0.5, hatch=hatch)
+        fill, hatch, _ = _LOOK[Cell.LOST]
+        lost = tallies[row][Cell.LOST]
+        axes.barh(y, -lost, fc=fill, ec="black", lw=0.5, hatch=hatch)
+    axes.axvline(0, color="black", lw=0.8)
+    axes.set_yticks(range(len(shown)), [cut(grid.names[row], 36) for row in shown], size=7)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    most = f", the {len(shown)} that change most of {len(grid.names)}"
+    axes.set_xlabel(
+        "partitions: right of the line held after, left of it given up"
+        + (most if len(shown) < len(grid.names) else ""),
+        size=9,
+    )
+    _legend(figure)
+    return figure
+
+
+def _legend(figure: Any) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(fc=fill, ec="black", lw=0.6, hatch=hatch, label=f"{cell.value} {sign}".strip())
+        for cell, (fill, hatch, sign) in _LOOK.items()
+    ]
+    figure.legend(handles=handles, loc="lower left", ncols=3, fontsize=8, frameon=False)

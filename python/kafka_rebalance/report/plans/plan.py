@@ -1,0 +1,331 @@
+"""A plan as tables of at most 100 columns; long groups are folded to what changes."""
+
+import textwrap
+from collections.abc import Sequence
+
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Balance
+from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step, explain
+from kafka_rebalance.plans.changes.made_up import Basis
+from kafka_rebalance.report.text.names import (
+    counted,
+    cut,
+    partitions_text,
+    share_text,
+    short_names,
+    shortened,
+)
+from kafka_rebalance.report.text.tables import print_table
+
+_MOST_ROWS = 20
+_MOST_ROUNDS = 6
+_MOST_CHARACTERS = 34
+_MOST_NAMED = 60
+
+
+def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
+    """Figures, then round by round who keeps, gives up and gets what."""
+    figures = plan.figures()
+    changes = ", ".join(str(change) for change in plan.changes) or "rebalance as it is"
+    print(f"{plan.group.group_id}, {plan.assignor}: {changes}")
+    print_figures(plan, figures)
+    names = member_names(plan)
+    told = quiet = 0
+    for step in plan.steps:
+        cause = shortened(step.cause, names)
+        quiet = 0 if step.rounds else quiet + 1
+        if quiet <= _MOST_ROWS or everything:
+            for note in step_notes(step):
+                print_wrapped(f"{cause}{note}", "", "  ")
+            if step.rounds and (step.waiting or step.leaderless):
+                print()
+        for number, one in enumerate(step.rounds, 1):
+            told += 1
+            if told <= _MOST_ROUNDS or everything:
+                heading = f"{cause}, round {number} ({one.protocol.name.lower()})"
+                heading += f", generation {generation_text(plan, one)}"
+                _print_round(heading, one, names, everything=everything)
+    if told > _MOST_ROUNDS and not everything:
+        print(f"… and {counted(told - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
+    if quiet > _MOST_ROWS and not everything:
+        print(f"… and {quiet - _MOST_ROWS} more (--all shows them)")
+    if quiet:
+        print()
+    if not plan.settled:
+        print("It never settles: a state comes again, and partitions move round for ever.\n")
+    _print_ids(plan, samples, names)
+
+
+def print_figures(plan: RebalancePlan, figures: Figures) -> None:
+    """Before, after, and what would have been possible."""
+    rows: list[tuple[str, ...]] = [
+        ("members", str(len(plan.group.members)), str(len(plan.final.members)), ""),
+        (
+            "partitions a member",
+            spread_text(figures.balance_before),
+            spread_text(figures.balance_after),
+            spread_text(figures.balance_possible),
+        ),
+        (
+            "deviation",
+            f"{figures.balance_before.stddev:.2f}",
+            f"{figures.balance_after.stddev:.2f}",
+            f"{figures.balance_possible.stddev:.2f}",
+        ),
+    ]
+    shares = figures.rack_share_before, figures.rack_share_after
+    if shares != (None, None):
+        rows.append(("read in a replica's rack", *map(share_text, shares), ""))
+    rows.append(("moves", "", str(figures.moves), str(figures.least_moves)))
+    print_table(("", "before", "after", "possible"), rows)
+    print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
+    if figures.owns_nothing:
+        print_wrapped(
+            "Nobody owns anything at the beginning, so that everything given out counts as a move: "
+            "owned_partitions says who has what (in Python GroupSpec.owning)."
+        )
+    if figures.balance_after.stddev > figures.balance_possible.stddev:
+        print("Not as even as possible, since")
+        for reason in plan.possible.reasons()[:5]:
+            print(f"  {reason}")
+    elif figures.moves > figures.least_moves:
+        more = figures.moves - figures.least_moves
+        print(f"{counted(more, 'move')} more than needed for that balance")
+    print()
+
+
+def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
+    """Prints a sentence in lines of at most 100 columns; all but the first have `more` in front."""
+    then = indent + more
+    print(
+        textwrap.fill(
+            text, 100, initial_indent=indent, subsequent_indent=then, break_on_hyphens=False
+        )
+    )
+
+
+def spread_text(balance: Balance) -> str:
+    """Least to most: 3-4."""
+    return str(balance.min) if balance.min == balance.max else f"{balance.min}-{balance.max}"
+
+
+def _silent(figures: Figures) -> str:
+    """What nobody reads, and when."""
+    parts = []
+    if figures.waiting and not figures.rounds:
+        parts.append("nothing moves")
+    if figures.unavailable:
+        text = f"{counted(figures.unavailable, 'partition')} without a reader for a round"
+        if figures.unavailable_rounds > figures.unavailable:
+            text += f" or more ({figures.unavailable_rounds} partition-rounds)"
+        parts.append(text)
+    if figures.waiting:
+        parts.append(f"{waits(figures.waiting)} while {its(figures.waiting)} member is down")
+    if figures.leaderless:
+        parts.append(f"{counted(figures.leaderless, 'partition')} without a leader")
+    return "; ".join(parts) or "every partition has a reader all the time"
+
+
+def waits(partitions: int) -> str:
+    """1 partition waits, 2 partitions wait."""
+    return f"{counted(partitions, 'partition')} wait{'s' if partitions == 1 else ''}"
+
+
+def its(number: int) -> str:
+    return "its" if number == 1 else "their"
+
+
+def step_notes(step: Step) -> list[str]:
+    """What is to be said of a step beside its rounds, each to follow the step's cause."""
+    notes = []
+    if step.waiting and step.rounds:
+        notes.append(
+            f": {waits(len(step.waiting))} until the sessions of the members there time out (45 s "
+            "by default), and only then the group rebalances"
+        )
+    elif step.waiting:
+        notes.append(f"; {waits(len(step.waiting))} for it")
+    if step.leaderless:
+        lost = partitions_text(step.leaderless, _MOST_NAMED)
+        notes.append(
+            f": {counted(len(step.leaderless), 'partition')} without a leader, all known replicas "
+            f"were there: {lost}. Assigned all the same, but nobody can read "
+            f"{'it' if len(step.leaderless) == 1 else 'them'}"
+        )
+    if not step.rounds and not notes:
+        notes.append("" if "no rebalance" in step.cause else ": no rebalance")
+    return notes
+
+
+def generation_text(plan: RebalancePlan, one: Round) -> str:
+    """Its number, or how many later than now where that is not known."""
+    return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
+
+
+def member_names(plan: RebalancePlan) -> dict[str, str]:
+    """Short names of everybody who is there at some time."""
+    ids = dict.fromkeys(m.member_id for m in plan.group.members)
+    for step in plan.steps:
+        ids |= dict.fromkeys(m.member_id for m in step.before.members)
+    return short_names(ids, plan.made_up)
+
+
+def _print_round(title: str, one: Round, names: dict[str, str], *, everything: bool) -> None:
+    rows: list[tuple[str, ...]] = []
+    quiet = 0
+    most = None if everything else _MOST_CHARACTERS
+    for member in one.group.members:
+        who = member.member_id
+        parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
+        if not any(parts) and not everything:
+            quiet += 1
+            continue
+        rows.append(
+            (
+                cut(names[who], 36),
+                str(len(one.kept[who])),
+                *(partitions_text(part, most) for part in parts),
+            )
+        )
+    shown = rows if everything else rows[:_MOST_ROWS]
+    withheld = any(row[4] for row in rows)
+    columns = ["member", "keeps", "gives up", "gets", "has to wait for"][: 5 if withheld else 4]
+    print(title)
+    if shown:
+        print_table(columns, [row[: len(columns)] for row in shown], left=(2, 3, 4))
+    notes = []
+    if len(rows) > len(shown):
+        more = len(rows) - len(shown)
+        notes.append(
+            f"{counted(more, 'member')} more change{'s' if more == 1 else ''} (--all shows them)"
+        )
+    if quiet:
+        notes.append(keep_theirs(quiet))
+    silent = counted(len(one.unavailable), "partition")
+    notes.append(
+        f"{silent} without a reader in this round"
+        if one.unavailable
+        else "every partition has a reader in this round"
+    )
+    print(f"  {'; '.join(notes)}\n")
+
+
+def keep_theirs(members: int) -> str:
+    return f"{members} members keep what they have" if members > 1 else "1 member keeps what it has"
+
+
+def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, str]) -> None:
+    if plan.newcomers:
+        made = len(plan.newcomers)
+        others = "another" if made == 1 else "others"
+        ids = counted(made, "id")
+        print(f"* {ids} made up: the broker will choose {others}, and ids break ties.")
+    if plan.places_guessed:
+        print_wrapped(
+            "In which racks the brokers will place the new partitions' replicas is a guess.", "  "
+        )
+    for line in _assumed(plan):
+        print_wrapped(line, "  ")
+    if samples is None or not samples.draws:
+        return
+    moved = sorted(samples.moved.values())
+    depends = samples.depends
+    drawn = ["the new replicas' racks"] if samples.places_guessed else []
+    if samples.has_newcomers:
+        drawn.append("the names in front and the UUIDs" if samples.varied else "the UUIDs")
+    varied = " and ".join(drawn)
+    if not depends:
+        alike = " (new members are alike)" if samples.has_newcomers else ""
+        print_wrapped(
+            f"In {counted(samples.draws, 'draw')} of {varied} every partition ends in the same "
+            f"place{alike}.",
+            "  ",
+        )
+        return
+    low, high = min(samples.moves), max(samples.moves)
+    moves = f"{low} to {high} moves" if low < high else counted(high, "move")
+    ends = "ends" if len(depends) == 1 else "end"
+    print_wrapped(
+        f"{counted(samples.draws, 'draw')} of {varied}: {moves}; {len(depends)} of "
+        f"{counted(len(moved), 'partition')} {ends} elsewhere in some:",
+        "  ",
+    )
+    for tp in sorted(depends)[:_MOST_ROWS]:
+        ends = ", ".join(
+            f"{names.get(member_id, member_id)} {count}"
+            for member_id, count in samples.ends[tp].most_common(4)
+        )
+        more = len(samples.ends[tp]) - 4
+        if more > 0:
+            ends += f", {counted(more, 'other')}"
+        print_wrapped(
+            f"{tp}: moves in {samples.moved[tp]} of {samples.draws}; ends with {ends}", "  "
+        )
+    if len(depends) > _MOST_ROWS:
+        print(f"  … and {len(depends) - _MOST_ROWS} more (--json has all)")
+
+
+_ASSUMED = {
+    Basis.COUNTED: "{} is the next in the others' count, a guess: {} says otherwise",
+    Basis.COPIED: "{} is that of the member it is like, a guess: {} says otherwise",
+    Basis.SHARED: "{} is that of all others, assumed: {} says otherwise",
+}
+
+
+def _assumed(plan: RebalancePlan) -> list[str]:
+    """Where the names of the newcomers come from, a sentence for each way."""
+    lines = []
+    for basis, text in _ASSUMED.items():
+        for is_static in (False, True):
+            called = [
+                one.name
+                for one in plan.newcomers
+                if one.basis is basis and one.is_static == is_static
+            ]
+            if not called:
+                continue
+            kind, option = ("instance", "instance-id=") if is_static else ("client", "client-id=")
+            first = f"The {kind} id {called[0]}"
+            if called[-1] != called[0]:
+                first += f" to {called[-1]}"
+            lines.append(text.format(first, f"{option} in add-members") + ".")
+    return lines
+
+
+def print_explanation(plan: RebalancePlan, tp: TopicPartition) -> None:
+    """Why a partition went where it went."""
+    names = member_names(plan)
+    for line in explain(plan, tp):
+        indent = " " * (len(line) - len(line.lstrip()))
+        text = shortened(line, names)
+        print(textwrap.fill(text, 100, subsequent_indent=f"{indent}   "))
+
+
+def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
+    """Several groups, one a line; what waits or has no leader only where there is any."""
+    columns = (
+        *("group", "assignor", "rounds", "moves", "least", "no reader"),
+        *("waits", "no leader", "before", "after", "best"),
+    )
+    lines = [
+        (
+            cut(group_id, 22),
+            assignor,
+            str(one.rounds) if one.settled else f"{one.rounds}, unsettled",
+            str(one.moves),
+            str(one.least_moves),
+            str(one.unavailable),
+            str(one.waiting),
+            str(one.leaderless),
+            spread_text(one.balance_before),
+            spread_text(one.balance_after),
+            spread_text(one.balance_possible),
+        )
+        for group_id, assignor, one in rows
+    ]
+    there = {
+        "waits": any(one.waiting for _, _, one in rows),
+        "no leader": any(one.leaderless for _, _, one in rows),
+    }
+    shown = [i for i, name in enumerate(columns) if there.get(name, True)]
+    print_table([columns[i] for i in shown], [[line[i] for i in shown] for line in lines])

@@ -1,0 +1,197 @@
+"""Simulated runs as one HTML page that needs nothing else: no script, no font, no network."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from kafka_rebalance.report.text.names import cut
+from kafka_rebalance.simulator import Run, settlings, totals
+from kafka_rebalance.simulator.measure import stops_of
+
+from .picture import SHADES
+from .run import chapter_columns, chapter_rows, settled_text, total_cells, total_columns
+from .time_axis import TimeAxis
+from .timeline import Bar, Look, Mark, Timeline, timeline_of
+
+_WIDTH, _LEFT, _RIGHT, _ROW, _STEPS = 1100, 110, 60, 18, 90
+_MOST_BARS = 30_000
+_MOST_ROWS = 400
+
+
+def runs_page(runs: Mapping[str, Run]) -> str:
+    """The page; the runs are of one scenario, by name."""
+    first = next(iter(runs.values()))
+    shown = {name: timeline_of(run) for name, run in runs.items()}
+    busy = [span for one in shown.values() for span in one.axis.spans]
+    axis = TimeAxis.over(busy, first.until_ms)
+    said = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
+    parts = [
+        f"<p class='note'>{escape(said)}</p>",
+        _totals(runs, first.held),
+        _settlings(runs),
+        _key(),
+    ]
+    for name, run in runs.items():
+        if name:
+            parts.append(f"<h2>{escape(name)}</h2>")
+        parts += [_timeline(shown[name], axis, run.held), _chapters(run)]
+        for member, why in run.crashed.items():
+            parts.append(f"<p>{escape(member)} stopped: {escape(why)}</p>")
+    page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
+    return Template(page).substitute(title=escape(first.title), body="\n".join(parts))
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], style: str = "round") -> str:
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f'<div class="scroll"><table class="{style}"><tr>{head}</tr>{body}</table></div>'
+
+
+def _totals(runs: Mapping[str, Run], held: str) -> str:
+    columns = ["after the start-up", *total_columns(held)]
+    return _table(columns, [[name, *total_cells(totals(run), held)] for name, run in runs.items()])
+
+
+def _settlings(runs: Mapping[str, Run]) -> str:
+    tables = {name: settlings(run) for name, run in runs.items()}
+    rows = [
+        [
+            f"{each.at_ms / 1000:,.1f}",
+            cut(each.what, 80),
+            *(settled_text(table[place].settled_ms, each.at_ms) for table in tables.values()),
+        ]
+        for place, each in enumerate(next(iter(tables.values())))
+    ]
+    if not rows:
+        return ""
+    columns = ["at s", "what happens", *(f"{name} settles in s".strip() for name in runs)]
+    return "<h2>What happens, and until when it has settled</h2>" + _table(columns, rows)
+
+
+def _key() -> str:
+    return (
+        '<p class="key"><span class="held"></span>held, by the member named in it'
+        '<span class="stuck"></span>held, but stuck: the member, or its broker is away'
+        '<span class="gap"></span>nobody works on it'
+        '<span class="cut"></span>a quiet time, cut short. '
+        "Rest the pointer on a bar for its times.</p>"
+    )
+
+
+def _chapters(run: Run) -> str:
+    rows = chapter_rows(run)
+    left = len(rows) - _MOST_ROWS
+    note = f"<p class='note'>{left} more are not shown.</p>" if left > 0 else ""
+    table = _table(chapter_columns(run.held), rows[:_MOST_ROWS])
+    summary = f"<summary>Rebalances: {len(run.rebalances)}</summary>"
+    return f"<details open>{summary}{table}{note}{_stopped(run)}</details>"
+
+
+def _stopped(run: Run) -> str:
+    """Who stopped in which rebalance, and for how long."""
+    rows = [
+        [
+            str(number),
+            cut(", ".join(f"{w.member} {(w.to_ms - w.from_ms) / 1000:,.1f}" for w in who), 120),
+        ]
+        for number, who in sorted(stops_of(run).items())
+    ][:_MOST_ROWS]
+    return _table(["rebalance", "who stopped, for s"], rows) if rows else ""
+
+
+def _timeline(shown: Timeline, axis: TimeAxis, held: str) -> str:
+    rows = len(shown.rows)
+    top = 16 + (60 if shown.happenings else 0)
+    bottom = top + rows * _ROW
+    height = bottom + 20 + _STEPS + 40
+    marks = _marks(shown.happenings, axis, bottom + 20 + _STEPS, top)
+    names = "".join(
+        f'<text x="{_LEFT - 6}" y="{top + row * _ROW + 13}" text-anchor="end">'
+        f"{escape(cut(name, 16))}</text>"
+        for row, name in enumerate(shown.rows)
+    )
+    bars = "".join(
+        _bar(one, part, axis, top) for one in shown.bars[:_MOST_BARS] for part in one.parts(axis)
+    )
+    cuts = "".join(
+        f'<rect class="cut" x="{_x(a):.1f}" y="{top}" width="{_x(b) - _x(a):.1f}" '
+        f'height="{bottom + 20 + _STEPS - top}"/>'
+        for a, b in axis.cuts()
+    )
+    steps = _steps(shown, axis, bottom + 20)
+    ticks = "".join(
+        f'<text x="{_x(place):.1f}" y="{height - 22}" text-anchor="middle">{name}</text>'
+        for place, name in axis.ticks()
+    )
+    left_out = f"; {shown.left_out} members have no row" if shown.left_out else ""
+    bars_left = len(shown.bars) - _MOST_BARS
+    left_out += f"; {bars_left} bars are not drawn" if bars_left > 0 else ""
+    verb = "reads" if held == "partition" else "runs"
+    note = (
+        f'<text x="{_LEFT - 6}" y="{bottom + 34}" text-anchor="end">{shown.most}</text>'
+        f'<text x="{_LEFT - 6}" y="{bottom + 20 + _STEPS}" text-anchor="end">0</text>'
+        f'<text x="{_LEFT}" y="{height - 4}">below: {held}s that nobody {verb}{left_out}</text>'
+    )
+    return (
+        f'<div class="scroll"><svg class="timeline" role="img" aria-label="timeline" '
+        f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">'
+        f"{_HATCHES}{names}{bars}{steps}{cuts}{marks}{ticks}{note}</svg></div>"
+    )
+
+
+_HATCHES = (
+    '<defs><pattern id="gap" width="6" height="6" patternUnits="userSpaceOnUse" '
+    'patternTransform="rotate(45)"><rect width="6" height="6" fill="#fff"/>'
+    '<rect width="2" height="6" fill="#b00020"/></pattern></defs>'
+)
+
+
+def _x(place: float) -> float:
+    return _LEFT + place * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
+    x, end = _x(axis.place(part.from_ms)), _x(axis.place(part.to_ms))
+    y, width = top + bar.row * _ROW, max(end - x, 0.5)
+    fill = "url(#gap)" if bar.look is Look.GAP else SHADES[bar.member % len(SHADES)]
+    stuck = ' stroke-dasharray="3 2" opacity=".55"' if bar.look is Look.STUCK else ""
+    when = f"{bar.from_ms / 1000:,.2f} s to {bar.to_ms / 1000:,.2f} s"
+    what = escape(f"{bar.label} ({bar.look.value}), {when}")
+    text = ""
+    if bar.look is not Look.GAP and width > 7 * (len(bar.label) + 1):
+        text = f'<text x="{x + 3:.1f}" y="{y + 13}">{escape(bar.label)}</text>'
+    return (
+        f'<rect x="{x:.1f}" y="{y + 1}" width="{width:.1f}" height="{_ROW - 3}" fill="{fill}" '
+        f'stroke="#555" stroke-width="{0.5 if width > 3 else 0}"{stuck}>'
+        f"<title>{what}</title></rect>{text}"
+    )
+
+
+def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
+    scale = _STEPS / max(shown.most, 1)
+    path = [f"M {_x(0):.1f} {top + _STEPS}"]
+    for at, count in shown.steps:
+        path.append(f"H {_x(axis.place(at)):.1f} V {top + _STEPS - count * scale:.1f}")
+    path.append(f"H {_x(1):.1f} V {top + _STEPS} Z")
+    return f'<path d="{" ".join(path)}" fill="#d98c95" stroke="#b00020"/>'
+
+
+def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
+    """A line for each; a name where there is room for it."""
+    parts, last = [], -float(_WIDTH)
+    for mark in marks:
+        x = _x(axis.place(mark.at_ms))
+        parts.append(
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 4}" y2="{bottom}" stroke="#000" '
+            f'stroke-dasharray="1 3"><title>{escape(mark.label)}</title></line>'
+        )
+        if x - last >= 14:
+            name = cut(mark.label, min(26, int((_WIDTH - x) / 6.5)))
+            parts.append(
+                f'<text transform="translate({x:.1f},{top - 6}) rotate(-25)">{escape(name)}</text>'
+            )
+            last = x
+    return "".join(parts)

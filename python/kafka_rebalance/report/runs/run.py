@@ -1,0 +1,127 @@
+"""What a simulated run was, as tables."""
+
+from collections.abc import Mapping, Sequence
+
+from kafka_rebalance.report.text.names import cut
+from kafka_rebalance.report.text.tables import print_table
+from kafka_rebalance.simulator import Run, Stopped, Totals, settlings, totals
+from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability
+
+_MOST_ROWS = 60
+
+
+def print_run(run: Run) -> None:
+    """The rebalances one by one, and what they add up to."""
+    print(run.title)
+    print(run.assumed)
+    rows = chapter_rows(run)
+    if len(rows) > _MOST_ROWS:
+        print(f"{len(rows)} things happen; the first {_MOST_ROWS // 2} and the last")
+        rows = [*rows[: _MOST_ROWS // 2], ["…"] + [""] * 6, *rows[-_MOST_ROWS // 2 :]]
+    print_table(chapter_columns(run.held), rows, left=[1, 6])
+    print_totals({"": run})
+    for name, why in run.crashed.items():
+        print(f"{name} stopped: {why}")
+
+
+def print_comparison(runs: Mapping[str, Run]) -> None:
+    """Several runs of one scenario, side by side."""
+    first = next(iter(runs.values()))
+    print(first.title)
+    if all(one.assumed == first.assumed for one in runs.values()):
+        print(first.assumed)
+    print_settlings(runs)
+    print_totals(runs)
+
+
+def chapter_columns(held: str) -> list[str]:
+    """The columns of a table of all that happens."""
+    columns = ["at s", "because", "generation", "rounds", "took s", unread(held)]
+    return [*columns, "members that stopped"]
+
+
+def chapter_rows(run: Run) -> list[list[str]]:
+    """A row a rebalance; and one for each happening that leaves something unread by itself."""
+    stopped, unread_between = stops_of(run), unavailability(run)
+    rows = []
+    for one in chapters(run):
+        unread_ms = unread_between(one.from_ms, one.to_ms)
+        row = [f"{one.from_ms / 1000:,.1f}", cut(one.what, 34)]
+        if one.rebalance is not None:
+            took = one.rebalance.duration_ms
+            row += [str(one.rebalance.generation_id), str(one.rebalance.rounds)]
+            row += ["not over" if took is None else f"{took / 1000:,.2f}"]
+            who = stopped_text(stopped.get(one.rebalance.number, []))
+        elif unread_ms < 50:
+            continue
+        else:
+            row, who = [*row, "", "", ""], ""
+        rows.append([*row, f"{unread_ms / 1000:,.1f}", who])
+    return rows
+
+
+def stopped_text(stopped: Sequence[Stopped]) -> str:
+    """How many, and for how long at most."""
+    if not stopped:
+        return ""
+    longest = max(one.to_ms - one.from_ms for one in stopped)
+    return f"{len({one.member for one in stopped})}, up to {longest / 1000:,.1f} s"
+
+
+def unread(held: str) -> str:
+    """The name of the unit in which unavailability is counted."""
+    return "task-s idle" if held == "task" else "partition-s unread"
+
+
+def print_totals(runs: Mapping[str, Run]) -> None:
+    """One line a run."""
+    every = {name: totals(run) for name, run in runs.items()}
+    first = next(iter(every.values()))
+    start = "never" if first.start_up_ms is None else f"{first.start_up_ms / 1000:,.1f} s"
+    print(f"after the start-up ({start}):")
+    held = next(iter(runs.values())).held
+    rows = [[name, *total_cells(one, held)] for name, one in every.items()]
+    print_table(["", *total_columns(held)], rows)
+
+
+def total_columns(held: str) -> list[str]:
+    """The columns of a table of totals; tasks have no records of their own."""
+    columns = ["rebalances", "moves", unread(held), "longest s", "member-s stopped"]
+    return [*columns, *([] if held == "task" else ["records behind"]), "settled at s"]
+
+
+def total_cells(one: Totals, held: str) -> list[str]:
+    """What stands in them."""
+    return [
+        str(one.rebalances),
+        str(one.moves),
+        f"{one.unavailable_ms / 1000:,.1f}",
+        f"{one.longest_gap_ms / 1000:,.1f}",
+        f"{one.stopped_ms / 1000:,.1f}",
+        *([] if held == "task" else [f"{one.records_behind:,}"]),
+        "never" if one.settled_ms is None else f"{one.settled_ms / 1000:,.1f}",
+    ]
+
+
+def print_settlings(runs: Mapping[str, Run]) -> None:
+    """How long each happening took to settle; those at one time are one."""
+    tables = {name: settlings(run) for name, run in runs.items()}
+    first = next(iter(tables.values()))
+    what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
+    cells = {
+        name: [settled_text(one.settled_ms, one.at_ms) for one in table]
+        for name, table in tables.items()
+    }
+    if len(first) >= len(tables):
+        columns = ["settles in s", *cells]
+        rows = [[name, *each] for name, *each in zip(what, *cells.values(), strict=True)]
+    else:
+        columns = ["settles in s", *what]
+        rows = [[name, *each] for name, each in cells.items()]
+    if first:
+        print_table(columns, rows)
+
+
+def settled_text(settled_ms: int | None, at_ms: int) -> str:
+    """In how many seconds; "not" where something else happens before."""
+    return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"

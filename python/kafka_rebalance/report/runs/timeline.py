@@ -1,0 +1,123 @@
+"""What is drawn of a run, whatever draws it: bars of who held what, and how much nobody worked on.
+
+A row a partition; where those are too many, a row a member, with what it held at a time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from kafka_rebalance.simulator import Run
+from kafka_rebalance.simulator.intervals import partition_key
+from kafka_rebalance.simulator.measure import unheld, unworked
+
+from .time_axis import TimeAxis
+
+MOST_ROWS = 60
+
+
+class Look(Enum):
+    """What a bar means."""
+
+    HELD = "held"
+    STUCK = "held, but stuck: the member, or its broker is away"
+    GAP = "nobody works on it"
+
+
+class Bar(NamedTuple):
+    """`label` is who (or how much); `member` its place among the members, -1 for nobody."""
+
+    row: int
+    from_ms: int
+    to_ms: int
+    look: Look
+    label: str
+    member: int
+
+    def parts(self, axis: TimeAxis) -> "Iterator[Bar]":
+        """What is seen of it: a part in every busy time."""
+        for start, end in axis.spans:
+            if self.from_ms < end and self.to_ms > start:
+                yield self._replace(from_ms=max(self.from_ms, start), to_ms=min(self.to_ms, end))
+
+
+class Mark(NamedTuple):
+    """Something that happens: a rebalance, or what the scenario says."""
+
+    at_ms: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`steps` are (from_ms, how many nobody works on); `left_out` members have no row."""
+
+    axis: TimeAxis
+    rows: tuple[str, ...]
+    bars: tuple[Bar, ...]
+    steps: tuple[tuple[int, int], ...]
+    happenings: tuple[Mark, ...]
+    most: int
+    left_out: int
+
+
+def timeline_of(run: Run) -> Timeline:
+    """The timeline of one run."""
+    partitions = sorted(
+        {hold.partition for hold in run.holds} | {gap.partition for gap in run.gaps},
+        key=partition_key,
+    )
+    if len(partitions) <= MOST_ROWS:
+        rows, bars, left_out = partitions, _by_partition(run, partitions), 0
+    else:
+        rows, bars = list(run.members[:MOST_ROWS]), _by_member(run)
+        left_out = len(run.members) - len(rows)
+    happenings: dict[int, list[str]] = {}
+    for one in run.happenings:
+        happenings.setdefault(one.at_ms, []).append(str(one))
+    marks = (Mark(at, ", ".join(what)) for at, what in sorted(happenings.items()))
+    steps = unworked(run)
+    return Timeline(
+        TimeAxis.over(_busy(run), run.until_ms),
+        tuple(rows),
+        tuple(bars),
+        tuple(steps),
+        tuple(marks),
+        max((count for _, count in steps), default=0),
+        left_out,
+    )
+
+
+def _busy(run: Run) -> Iterator[tuple[int, int]]:
+    yield from ((one.from_ms, one.to_ms or run.until_ms) for one in run.rebalances)
+    yield from ((gap.from_ms, gap.to_ms) for gap in run.gaps)
+    yield from ((one.at_ms, one.at_ms) for one in run.happenings)
+
+
+def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
+    row = {partition: place for place, partition in enumerate(partitions)}
+    place = {member: number for number, member in enumerate(run.members)}
+    # Who is stuck may not know that others have taken over: those are drawn above it.
+    for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
+        look = Look.STUCK if hold.is_stuck else Look.HELD
+        yield Bar(
+            row[hold.partition], hold.from_ms, hold.to_ms, look, hold.member, place[hold.member]
+        )
+    for gap in unheld(run):
+        yield Bar(row[gap.partition], gap.from_ms, gap.to_ms, Look.GAP, "nobody", -1)
+
+
+def _by_member(run: Run) -> Iterator[Bar]:
+    """How much each member works on, from change to change."""
+    for row, member in enumerate(run.members[:MOST_ROWS]):
+        changes: dict[int, int] = {}
+        for hold in run.holds:
+            if hold.member == member and not hold.is_stuck:
+                changes[hold.from_ms] = changes.get(hold.from_ms, 0) + 1
+                changes[hold.to_ms] = changes.get(hold.to_ms, 0) - 1
+        times, count = sorted(changes), 0
+        for at, end in zip(times, [*times[1:], run.until_ms], strict=True):
+            count += changes[at]
+            if count and end > at:
+                yield Bar(row, at, end, Look.HELD, str(count), row)

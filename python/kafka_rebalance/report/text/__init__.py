@@ -1,0 +1,1 @@
+"""Text that reports share: tables, names, progress; and their page."""

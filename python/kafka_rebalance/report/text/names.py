@@ -1,0 +1,78 @@
+"""Names and partitions as people can read them: short, and still telling them apart."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from kafka_rebalance.group.model import TopicPartition
+
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+
+
+def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
+    """Member ids without most of their UUID, as far as they stay different; `*` marks made-up ones.
+
+    consumer-payments-1-0b5c2d1e-… is consumer-payments-1-0b5c; an id without a UUID stays whole.
+    """
+    member_ids = list(member_ids)
+    invented = set(made_up)
+    for digits in (4, 8, 36):
+        names = [_without_uuid(member_id, digits) for member_id in member_ids]
+        if len(set(names)) == len(member_ids):
+            break
+    return {
+        member_id: name + "*" * (member_id in invented)
+        for member_id, name in zip(member_ids, names, strict=True)
+    }
+
+
+def _without_uuid(member_id: str, digits: int) -> str:
+    found = _UUID.search(member_id)
+    return member_id if found is None else member_id[: found.start() + 1 + digits]
+
+
+def shortened(text: str, names: Mapping[str, str]) -> str:
+    """A sentence with member ids replaced by their short names."""
+    for member_id, name in names.items():
+        text = text.replace(member_id, name)
+    return text
+
+
+def cut(text: str, width: int) -> str:
+    """At most `width` characters; the middle of a longer text is left out."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
+    """`orders[0-3, 7] refunds[1]`, by topic and number; `most` characters, then how many more."""
+    parts = []
+    for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
+        parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))
+    text = " ".join(part for part, _ in parts)
+    if most is None or len(text) <= most:
+        return text
+    note = f" … {len(partitions)} in all"
+    return text[: max(0, most - len(note))].rstrip(" ,-[") + note
+
+
+def runs(numbers: Iterable[int]) -> str:
+    """0, 1, 2, 5 as `0-2, 5`."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
+
+
+def counted(number: int, noun: str) -> str:
+    """1 member, 2 members."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def share_text(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"

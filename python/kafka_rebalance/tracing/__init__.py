@@ -1,0 +1,1 @@
+"""Runs as text: one language for coordinator, member and simulator."""

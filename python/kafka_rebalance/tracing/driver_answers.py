@@ -1,0 +1,182 @@
+"""What the driver answers: responses, in the answer or as events, and records with their bytes."""
+
+from typing import Any
+
+from kafka_rebalance.coordinator.interface import (
+    Append,
+    AppendFailed,
+    Drop,
+    Effect,
+    Expired,
+    LogRecord,
+    Respond,
+)
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.messages import (
+    DeleteGroupsResponse,
+    DescribeGroupsResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    ListGroupsResponse,
+    OffsetCommitResponse,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+    Response,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_key,
+    decode_value,
+)
+
+from .virtual_broker import Happened
+
+Json = dict[str, Any]
+
+
+def answer_of(happened: list[Happened], number: int) -> Json:
+    """The response to the command itself, if it has come."""
+    answer: Json = {}
+    for _, effect in happened:
+        if isinstance(effect, Respond) and effect.request_id == number:
+            answer |= _answer(effect.response)
+    return answer
+
+
+def _answer(response: Response) -> Json:
+    """What stands in the answer itself; joins and syncs are events."""
+    match response:
+        case HeartbeatResponse(error_code=error):
+            return {"err": str(error)}
+        case LeaveGroupResponse(error_code=error, members=members):
+            left = [
+                {"m": one.member_id, "inst": one.group_instance_id, "err": str(one.error_code)}
+                for one in members
+            ]
+            return {"err": str(error), "members": left}
+        case OffsetCommitResponse(partitions=(one,)):
+            return {"err": str(one.error_code)}
+        case OffsetCommitResponse(partitions=()):
+            return {"err": None}
+        case OffsetFetchResponse(error_code=ErrorCode.NONE, offsets=(one,)):
+            answer = {"off": one.offset, "le": one.leader_epoch, "md": one.metadata}
+            return {"gerr": str(ErrorCode.NONE), "err": str(one.error_code), **answer}
+        case OffsetFetchResponse(error_code=error):
+            return {"gerr": str(error)}
+        case OffsetDeleteResponse(error_code=error, partitions=partitions):
+            return {"err": str(partitions[0].error_code if partitions else error)}
+        case DeleteGroupsResponse(groups=((_, error),)):
+            return {"err": str(error)}
+        case DescribeGroupsResponse(groups=(group,)):
+            described = [
+                {"id": one.member_id, "meta": _text(one.metadata), "asg": _text(one.assignment)}
+                for one in group.members
+            ]
+            return {
+                "err": str(group.error_code),
+                "state": str(group.state or ""),
+                "proto": group.protocol_name,
+                "ptype": group.protocol_type,
+                "members": described,
+            }
+        case ListGroupsResponse(error_code=ErrorCode.NONE, groups=groups):
+            listed = [
+                {"g": one.group_id, "ptype": one.protocol_type, "state": str(one.state)}
+                for one in sorted(groups)
+            ]
+            return {"err": str(ErrorCode.NONE), "groups": listed}
+        case ListGroupsResponse(error_code=error):
+            return {"err": str(error)}
+        case _:
+            return {}
+
+
+def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
+    """What an effect is in the answer's list: joins, syncs, drops, timers, records."""
+    match effect:
+        case Respond(request_id, JoinGroupResponse() as join):
+            return [_join_event(at, request_id, join)]
+        case Respond(request_id, SyncGroupResponse() as sync):
+            event = {"ev": "sync", "id": request_id, "t": at, "err": str(sync.error_code)}
+            said = {"ptype": sync.protocol_type, "proto": sync.protocol_name}
+            return [event | said | {"asg": _text(sync.assignment)}]
+        case Drop(request_id):
+            return [{"ev": "drop", "id": request_id, "t": at}]
+        case Expired(key):
+            return [{"ev": "timer", "t": at, "key": str(key)}]
+        case Append(_, records):
+            return [_record_event(at, record) for record in records]
+        case _:
+            return []
+
+
+def _join_event(at: int, request_id: int, join: JoinGroupResponse) -> Json:
+    members = [
+        {"id": one.member_id, "inst": one.group_instance_id, "meta": _text(one.metadata)}
+        for one in join.members
+    ]
+    return {
+        "ev": "join",
+        "id": request_id,
+        "t": at,
+        "err": str(join.error_code),
+        "gen": join.generation_id,
+        "ptype": join.protocol_type,
+        "proto": join.protocol_name,
+        "leader": join.leader,
+        "member": join.member_id,
+        "skip": join.skip_assignment,
+        "members": members,
+    }
+
+
+def _record_event(at: int, record: LogRecord) -> Json:
+    key = decode_key(record.key)
+    value = decode_value(key, record.value)
+    event: Json = {"ev": "record", "t": at}
+    match key:
+        case OffsetCommitKey(group_id, topic, partition):
+            event |= {"type": "offset", "key": f"{group_id}/{topic}/{partition}"}
+        case GroupMetadataKey(group_id):
+            event |= {"type": "group", "key": group_id}
+    event["kb"] = record.key.hex()
+    event["vb"] = None if record.value is None else record.value.hex()
+    match value:
+        case OffsetCommitValue():
+            event |= {
+                "ver": value.version,
+                "off": value.offset,
+                "cts": value.commit_timestamp_ms,
+                "ets": value.expire_timestamp_ms,
+            }
+        case GroupMetadataValue():
+            event |= {
+                "ver": value.version,
+                "gen": value.generation_id,
+                "proto": value.protocol,
+                "ptype": value.protocol_type,
+                "leader": value.leader,
+                "ts": value.current_state_timestamp_ms,
+                "members": [
+                    {
+                        "id": one.member_id,
+                        "inst": one.group_instance_id,
+                        "rt": one.rebalance_timeout_ms,
+                        "st": one.session_timeout_ms,
+                        "sub": _text(one.subscription),
+                        "asg": _text(one.assignment),
+                    }
+                    for one in value.members
+                ],
+            }
+    return event
+
+
+def _text(data: bytes) -> str:
+    plain = all(32 <= byte <= 126 for byte in data)
+    return data.decode("ascii") if plain else f"hex:{data.hex()}"

@@ -1,0 +1,177 @@
+"""A broker in virtual time around one coordinator: its clock, its log, and what may go wrong there.
+
+Appends are taken at once, held back, or failed; the coordinator moves away and comes back. What
+happens is kept as (time in ms, effect), in order, until `take` fetches it; in place of an Append
+that fails stands its AppendFailed.
+
+    Getters   now_ms, coordinator, log
+    Inputs    send, advance, sweep, delete_partitions; hold, release, release_last, fail_next;
+              reload, unload; write, mark
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.coordinator import Coordinator, counted_ids
+from kafka_rebalance.coordinator.deadlines import DeadlineKey
+from kafka_rebalance.coordinator.interface import (
+    Append,
+    Appended,
+    AppendFailed,
+    CoordinatorEvent,
+    Effect,
+    Loaded,
+    LogEntry,
+    PartitionsDeleted,
+    Received,
+    Sweep,
+    Unloaded,
+)
+from kafka_rebalance.protocol import Tick
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.messages import Request
+
+# How often a deadline may fall due at one moment; a join phase without an initial delay takes 2.
+_TIMES_AT_A_MOMENT = 3
+
+Happened = tuple[int, Effect | AppendFailed]
+
+
+class VirtualBroker:
+    """See the module. Request ids count from 1 unless the caller gives its own."""
+
+    def __init__(
+        self,
+        config: CoordinatorConfig | None = None,
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        self.now_ms = 0
+        self.log: list[LogEntry] = []
+        self._new_id = new_id or counted_ids()
+        self.coordinator = Coordinator(config, self._new_id)
+        self._request_ids = count(1)
+        self._happened: list[Happened] = []
+        self._outstanding: deque[Appended] = deque()
+        self._holding = False
+        self._next_error: ErrorCode | None = None
+
+    def take(self) -> list[Happened]:
+        """What has happened since the last call."""
+        happened, self._happened = self._happened, []
+        return happened
+
+    def send(
+        self,
+        request: Request,
+        *,
+        api_version: int | None = None,
+        client_id: str = "",
+        request_id: int | None = None,
+    ) -> int:
+        """A request comes; gives its id."""
+        if request_id is None:
+            request_id = next(self._request_ids)
+        self._handle(Received(request_id, request, api_version, client_id))
+        return request_id
+
+    def advance(self, ms: int) -> None:
+        """Time passes; deadlines fall due at their own moments, also those of this very moment.
+
+        A deadline may arm itself anew for ever: after some times the next millisecond comes.
+        """
+        end = self.now_ms + ms
+        times: Counter[DeadlineKey] = Counter()
+        while (found := self.coordinator.next_deadline()) is not None and found[1] <= end:
+            key, due = found
+            if due > self.now_ms:
+                self.now_ms = due
+                times.clear()
+            elif times[key] == _TIMES_AT_A_MOMENT:
+                if self.now_ms == end:
+                    break
+                self.now_ms += 1
+                times.clear()
+            times[key] += 1
+            self._handle(Tick())
+        self.now_ms = end
+
+    def sweep(self) -> None:
+        """Expired offsets go."""
+        self._handle(Sweep())
+
+    def delete_partitions(self, *partitions: tuple[str, int]) -> None:
+        """(topic, partition)s leave the cluster."""
+        self._handle(PartitionsDeleted(partitions))
+
+    # The log --------------------------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """Appends stay outstanding from now on."""
+        self._holding = True
+
+    def release(self) -> None:
+        """Outstanding appends complete, in order; later ones at once again."""
+        self._holding = False
+        while self._outstanding:
+            self._handle(self._outstanding.popleft())
+
+    def release_last(self) -> None:
+        """The newest outstanding append completes before the others."""
+        if self._outstanding:
+            self._handle(self._outstanding.pop())
+
+    def fail_next(self, error: ErrorCode) -> None:
+        """The next append that has records fails."""
+        self._next_error = error
+
+    def write(self, key: bytes, value: bytes | None, producer_id: int | None = None) -> None:
+        """A record comes into the log as it is; the coordinator sees it when it is loaded."""
+        self.log.append(LogEntry(len(self.log), key, value, producer_id))
+
+    def mark(self, producer_id: int, committed: bool) -> None:
+        """A transaction's marker, likewise."""
+        self.log.append(LogEntry(len(self.log), producer_id=producer_id, committed=committed))
+
+    def reload(self, *, group_max_size: int | None = None) -> None:
+        """The coordinator moves away and comes back: it starts from the log."""
+        self.unload()
+        if group_max_size is not None:
+            config = replace(self.coordinator.config, group_max_size=group_max_size)
+            self.coordinator = Coordinator(config, self._new_id)
+        self._handle(Loaded(tuple(self.log)))
+
+    def unload(self) -> None:
+        """The coordinator moves to another broker."""
+        self._outstanding.clear()
+        self._handle(Unloaded())
+
+    def _handle(self, event: CoordinatorEvent) -> None:
+        waiting = deque([event])
+        while waiting:
+            for effect in self.coordinator.handle(waiting.popleft(), self.now_ms):
+                happened: Effect | AppendFailed = effect
+                if isinstance(effect, Append):
+                    done = self._append(effect)
+                    if isinstance(done, AppendFailed):
+                        happened = done
+                    if done is not None:
+                        waiting.append(done)
+                self._happened.append((self.now_ms, happened))
+
+    def _append(self, append: Append) -> Appended | AppendFailed | None:
+        if append.records and self._next_error is not None:
+            error, self._next_error = self._next_error, None
+            return AppendFailed(append.append_id, error)
+        position = len(self.log)
+        for record in append.records:
+            self.write(*record, append.producer_id)
+        if append.committed is not None and append.producer_id is not None:
+            self.mark(append.producer_id, append.committed)
+        done = Appended(append.append_id, position)
+        if not self._holding:
+            return done
+        self._outstanding.append(done)
+        return None

@@ -1,0 +1,76 @@
+"""A member as the leader's assignor sees it, from what the member sent.
+
+The assignor decides which parts of a subscription count: sticky reads the user data alone,
+cooperative-sticky the fields first. This is the only place that knows it on the way in; how the
+resulting `Member` is read again stands in `assignors/classic/claims.py`.
+
+Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor and
+         CooperativeStickyAssignor (Kafka 4.4.0).
+"""
+
+from kafka_rebalance.group.model import Member, UserData
+
+from .consumer_protocol import Subscription
+from .user_data import decode_cooperative_user_data, decode_sticky_user_data
+
+_NO_GENERATION = -1
+
+
+def sent_member(
+    member_id: str,
+    subscription: Subscription,
+    assignor: str,
+    *,
+    group_instance_id: str | None = None,
+    client_id: str | None = None,
+    client_host: str | None = None,
+) -> Member:
+    """The member that `assignor` sees when `member_id` sent `subscription`.
+
+    Never an error: user data that Kafka's class cannot read counts as none, as it does there.
+    """
+    owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
+    user_data: UserData | None = None
+    data = subscription.user_data
+    if assignor == "sticky":
+        history = decode_sticky_user_data(data or b"")
+        owned = history.owned_partitions
+        if history.generation_id is not None:
+            in_user_data = history.generation_id
+        if data is not None and in_user_data == _NO_GENERATION:
+            user_data = "partitions" if owned or _no_topics(data, client_id) else "none"
+    elif assignor == "cooperative-sticky":
+        if data is not None:
+            in_user_data = decode_cooperative_user_data(data)
+        if not data and subscription.version < 2:
+            user_data = "none"
+    elif subscription.generation_id is not None:
+        in_user_data = subscription.generation_id
+    generation_id = subscription.generation_id
+    if subscription.version < 2 and in_user_data != _NO_GENERATION:
+        generation_id = in_user_data
+    as_one = in_user_data == (_NO_GENERATION if generation_id is None else generation_id)
+    return Member(
+        member_id,
+        subscription.topics,
+        group_instance_id,
+        client_id,
+        client_host,
+        owned_partitions=owned,
+        generation_id=generation_id,
+        rack_id=subscription.rack_id,
+        subscription_version=subscription.version,
+        user_data=user_data,
+        user_data_generation_id=None if as_one or user_data else in_user_data,
+    )
+
+
+def _no_topics(data: bytes, client_id: str | None) -> bool:
+    """Whether sticky's user data is readable and names nothing, rather than unreadable.
+
+    Java sends null before its first assignment, the Python clients an empty text: aiokafka's will
+    be readable when it has been given something, kafka-python's will not.
+    """
+    if not data:
+        return not (client_id or "").startswith("kafka-python")
+    return data[:4] == bytes(4)

@@ -1,0 +1,4 @@
+//! Many groups at once: JSON lines, Arrow record batches.
+
+pub mod batch;
+pub mod lines;

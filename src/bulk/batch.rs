@@ -1,0 +1,152 @@
+//! Groups in bulk: an Arrow record batch in, a record batch out, a row a group.
+//!
+//! Names are borrowed from the input's buffers; nothing is copied until the answer is written.
+
+mod columns;
+mod figures;
+mod groups;
+mod output;
+
+use arrow_array::RecordBatch;
+
+use crate::assignors::{Assignor, assign, assignor};
+use crate::bulk::lines::{Options, in_parallel};
+use crate::error::GroupError;
+use crate::group::contract;
+use crate::group::model::GroupSpec;
+use crate::group::ownership::Assignment;
+use crate::plans::{figures::Figures, rebalance_plan};
+pub use columns::SchemaError;
+use columns::{Lines, Structs};
+use groups::{Groups, element, optional_text};
+
+/// An answer, and the names that it is written with.
+pub struct Answer<'a> {
+    group: GroupSpec<'a>,
+    assignor: Assignor,
+    assignment: Assignment,
+}
+
+/// One row: the group's id as far as there is one, and its answer.
+pub type Row<'a> = (Option<&'a str>, Result<Answer<'a>, GroupError>);
+
+/// Answers every row of a batch; bad groups have their `error` set and are counted.
+///
+/// Columns as in the contract, found by name; others are ignored, as is the order of columns and
+/// fields. Errors: a column that is missing or of another type.
+pub fn assign_batch(
+    batch: &RecordBatch,
+    options: Options,
+) -> Result<(RecordBatch, usize), SchemaError> {
+    let groups = Groups::of(batch)?;
+    let rows = in_parallel(batch.num_rows(), options.threads, |row| {
+        let group = groups.group(row, options.max_partitions);
+        (
+            groups.group_id(row),
+            group.and_then(|group| answer(group, options)),
+        )
+    });
+    let bad = rows.iter().filter(|(_, answer)| answer.is_err()).count();
+    Ok((output::write(&rows), bad))
+}
+
+/// Answers a batch of contract lines, its only column, with the same columns as `assign_batch`.
+pub fn assign_line_batch(
+    batch: &RecordBatch,
+    options: Options,
+) -> Result<(RecordBatch, usize), SchemaError> {
+    let lines = Lines::of(batch)?;
+    let values = in_parallel(batch.num_rows(), options.threads, |row| {
+        contract::parse(lines.get(row))
+    });
+    let rows = in_parallel(values.len(), options.threads, |row| {
+        let value = match &values[row] {
+            Ok(value) => value,
+            Err(error) => return (None, Err(error.clone())),
+        };
+        let group = contract::from_value(value, options.max_partitions);
+        (
+            contract::group_id(value),
+            group.and_then(|group| answer(group, options)),
+        )
+    });
+    let bad = rows.iter().filter(|(_, answer)| answer.is_err()).count();
+    Ok((output::write(&rows), bad))
+}
+
+/// A planned group: its assignor, its figures if anything happens to it, and what does not.
+type Planned = (Assignor, Option<Figures>, Option<String>);
+
+/// One planned row: the group's id as far as there is one.
+type PlanRow<'a> = (Option<&'a str>, Result<Planned, GroupError>);
+
+/// Plans every row of a batch. `changes` None takes each row's own, a column `changes` of lists of
+/// texts; null is none.
+pub fn plan_batch(
+    batch: &RecordBatch,
+    changes: Option<&[String]>,
+    options: Options,
+) -> Result<(RecordBatch, usize), SchemaError> {
+    let groups = Groups::of(batch)?;
+    let lists = Structs::of_batch(batch).lists("changes", changes.is_none())?;
+    let texts = lists.strings()?;
+    let own = |row: usize| {
+        let texts = lists.get(row).unwrap_or(0..0).enumerate().map(|(i, at)| {
+            let path = || format!("changes[{i}]");
+            element(optional_text(&texts, at, path)?, "string", path)
+        });
+        texts.collect::<Result<Vec<&str>, GroupError>>()
+    };
+    let rows: Vec<PlanRow> = in_parallel(batch.num_rows(), options.threads, |row| {
+        let planned = groups.group(row, options.max_partitions).and_then(|group| {
+            let assignor = assignor(&group, options.assignor)?;
+            match changes {
+                Some(texts) => plan_as_far_as_affected(&group, assignor, texts),
+                None => {
+                    let changes = rebalance_plan::changes_from_texts(own(row)?.into_iter())?;
+                    let figures = rebalance_plan::plan(&group, assignor, &changes)?;
+                    Ok((assignor, Some(figures), None))
+                }
+            }
+        });
+        (groups.group_id(row), planned)
+    });
+    let bad = rows.iter().filter(|(_, planned)| planned.is_err()).count();
+    Ok((figures::write(&rows), bad))
+}
+
+/// One list of changes for many groups: those that name what this group does not have are left out
+/// (`plans/affected.py`).
+fn plan_as_far_as_affected(
+    group: &GroupSpec,
+    assignor: Assignor,
+    texts: &[String],
+) -> Result<Planned, GroupError> {
+    let mut changes = rebalance_plan::changes_from_texts(texts.iter().map(String::as_str))?;
+    let mut left: Vec<usize> = (0..texts.len()).collect();
+    let mut left_out: Vec<String> = Vec::new();
+    loop {
+        let (place, error) = match rebalance_plan::play(group, assignor, &changes) {
+            Ok(figures) => {
+                let not_affected = (!left_out.is_empty()).then(|| left_out.join("; "));
+                return Ok((assignor, Some(figures), not_affected));
+            }
+            Err((Some(place), error)) if error.unaffected => (place, error),
+            Err((place, error)) => return Err(rebalance_plan::at(error, place.map(|i| left[i]))),
+        };
+        changes.remove(place);
+        left_out.push(format!("{}: {}", texts[left.remove(place)], error.problem));
+        if changes.is_empty() {
+            return Ok((assignor, None, Some(left_out.join("; "))));
+        }
+    }
+}
+
+fn answer(group: GroupSpec<'_>, options: Options) -> Result<Answer<'_>, GroupError> {
+    let (assignor, assignment) = assign(&group, options.assignor)?;
+    Ok(Answer {
+        group,
+        assignor,
+        assignment,
+    })
+}

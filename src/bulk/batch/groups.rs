@@ -1,0 +1,263 @@
+//! Groups from the contract's columns, found by name; others are ignored, as is their order.
+
+use arrow_array::RecordBatch;
+
+use super::columns::{Integers, Lists, NotUtf8, SchemaError, Strings, Structs, Topics};
+use crate::error::GroupError;
+use crate::group::model::{
+    AsSent, GroupBuilder, GroupSpec, MemberFields, NEWEST_SUBSCRIPTION, TopicId, UserData,
+};
+
+/// The input's columns.
+pub struct Groups<'a> {
+    group_id: Strings<'a>,
+    assignor: Strings<'a>,
+    topics: Lists<'a>,
+    topic_name: Strings<'a>,
+    topic_partitions: Integers<'a>,
+    topic_racks: Lists<'a>,
+    replicas: Lists<'a>,
+    replica_rack: Strings<'a>,
+    members: Lists<'a>,
+    member_id: Strings<'a>,
+    group_instance_id: Strings<'a>,
+    client_id: Strings<'a>,
+    member_topics: Lists<'a>,
+    member_topic: Topics<'a>,
+    owned: Lists<'a>,
+    owned_topic: Topics<'a>,
+    owned_partitions: Lists<'a>,
+    owned_partition: Integers<'a>,
+    generation_id: Integers<'a>,
+    rack_id: Strings<'a>,
+    subscription_version: Integers<'a>,
+    user_data: Strings<'a>,
+    user_data_generation_id: Integers<'a>,
+}
+
+impl<'a> Groups<'a> {
+    pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
+        let row = Structs::of_batch(batch);
+        let topics = row.lists("topics", true)?;
+        let topic = topics.structs()?;
+        let topic_racks = topic.lists("racks", false)?;
+        let replicas = topic_racks.lists()?;
+        let members = row.lists("members", true)?;
+        let member = members.structs()?;
+        let member_topics = member.lists("topics", true)?;
+        let owned = member.lists("owned_partitions", false)?;
+        let owned_entry = owned.structs()?;
+        let owned_partitions = owned_entry.lists("partitions", true)?;
+        Ok(Self {
+            group_id: row.strings("group_id", true)?,
+            assignor: row.strings("assignor", false)?,
+            topic_name: topic.strings("name", true)?,
+            topic_partitions: topic.integers("partitions", true)?,
+            replica_rack: replicas.strings()?,
+            member_id: member.strings("member_id", true)?,
+            group_instance_id: member.strings("group_instance_id", false)?,
+            client_id: member.strings("client_id", false)?,
+            member_topic: member_topics.topics()?,
+            owned_topic: owned_entry.topics("topic", true)?,
+            owned_partition: owned_partitions.integers()?,
+            generation_id: member.integers("generation_id", false)?,
+            rack_id: member.strings("rack_id", false)?,
+            subscription_version: member.integers("subscription_version", false)?,
+            user_data: member.strings("user_data", false)?,
+            user_data_generation_id: member.integers("user_data_generation_id", false)?,
+            topics,
+            topic_racks,
+            replicas,
+            members,
+            member_topics,
+            owned,
+            owned_partitions,
+        })
+    }
+
+    /// The group's id, as far as there is one.
+    pub fn group_id(&self, row: usize) -> Option<&'a str> {
+        self.group_id.get(row).ok().flatten()
+    }
+
+    pub fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        let group_id = text(&self.group_id, row, || "group_id".into())?;
+        let assignor = optional_text(&self.assignor, row, || "assignor".into())?;
+        let mut builder = GroupBuilder::new(group_id, assignor);
+        for (i, at) in required(self.topics.get(row), || "topics".into())?.enumerate() {
+            self.topic(&mut builder, i, at)?;
+        }
+        for (i, at) in required(self.members.get(row), || "members".into())?.enumerate() {
+            self.member(&mut builder, i, at)?;
+        }
+        builder.finish(max_partitions)
+    }
+
+    fn topic(&self, builder: &mut GroupBuilder<'a>, i: usize, at: usize) -> Result<(), GroupError> {
+        let name = text(&self.topic_name, at, || format!("topics[{i}].name"))?;
+        let path = || format!("topics[{i}].partitions");
+        let partitions = required(self.topic_partitions.get(at), path)?;
+        builder.topic(name, count(partitions, "count", path)?);
+        if let Some(racks) = self.topic_racks.get(at) {
+            builder.topic_racks();
+            for (p, partition) in racks.enumerate() {
+                let replicas = self.replicas.get(partition).unwrap_or(0..0);
+                let rack = |at| {
+                    let path = || format!("topics[{i}].racks[{p}]");
+                    optional_text(&self.replica_rack, at, path).transpose()
+                };
+                let racks: Result<Vec<&str>, GroupError> = replicas.filter_map(rack).collect();
+                builder.replica_racks(racks?.into_iter());
+            }
+        }
+        Ok(())
+    }
+
+    fn member(
+        &self,
+        builder: &mut GroupBuilder<'a>,
+        i: usize,
+        at: usize,
+    ) -> Result<(), GroupError> {
+        let path = |field: &str| format!("members[{i}].{field}");
+        let member_id = text(&self.member_id, at, || path("member_id"))?;
+        let instance = &self.group_instance_id;
+        let group_instance_id = optional_text(instance, at, || path("group_instance_id"))?;
+        let client_id = optional_text(&self.client_id, at, || path("client_id"))?;
+        let rack_id = optional_text(&self.rack_id, at, || path("rack_id"))?;
+        let generation_id = generation(&self.generation_id, at, || path("generation_id"))?;
+        let as_sent = self.as_sent(at, path)?;
+        builder.member(MemberFields {
+            member_id,
+            group_instance_id,
+            client_id,
+            rack_id,
+            generation_id,
+            as_sent,
+        });
+        let topics = required(self.member_topics.get(at), || {
+            format!("members[{i}].topics")
+        })?;
+        for (t, at) in topics.enumerate() {
+            let path = || format!("members[{i}].topics[{t}]");
+            let topic = topic(builder, &self.member_topic, at, path)?;
+            builder.subscribe(element(topic, "string", path)?);
+        }
+        for (e, entry) in self.owned.get(at).unwrap_or(0..0).enumerate() {
+            let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
+            let path = || entry_path("topic");
+            let topic = required(topic(builder, &self.owned_topic, entry, path)?, path)?;
+            let partitions = self.owned_partitions.get(entry);
+            for (p, at) in required(partitions, || entry_path("partitions"))?.enumerate() {
+                let path = || format!("{}[{p}]", entry_path("partitions"));
+                let partition = element(self.owned_partition.get(at), "partition", path)?;
+                builder.own(topic, count(partition, "partition", path)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn as_sent(&self, at: usize, path: impl Fn(&str) -> String) -> Result<AsSent, GroupError> {
+        let wrong = |field, problem| GroupError::new(path(field), problem);
+        let newest = i64::from(NEWEST_SUBSCRIPTION);
+        let version = self.subscription_version.get(at).map(|version| {
+            if (0..=newest).contains(&version) {
+                return Ok(version as u8);
+            }
+            let problem = format!("{version} is not a subscription version from 0 to {newest}");
+            Err(wrong("subscription_version", problem))
+        });
+        let user_data = optional_text(&self.user_data, at, || path("user_data"))?;
+        let user_data = user_data
+            .map(|name| UserData::by_name(name).map_err(|problem| wrong("user_data", problem)));
+        let in_user_data = &self.user_data_generation_id;
+        Ok(AsSent {
+            subscription_version: version.transpose()?,
+            user_data: user_data.transpose()?,
+            user_data_generation_id: generation(in_user_data, at, || {
+                path("user_data_generation_id")
+            })?,
+        })
+    }
+}
+
+fn generation(
+    column: &Integers,
+    at: usize,
+    path: impl FnOnce() -> String,
+) -> Result<Option<i32>, GroupError> {
+    let Some(generation) = column.get(at) else {
+        return Ok(None);
+    };
+    let (least, most) = (i32::MIN, i32::MAX);
+    let problem = || format!("{generation} is not a generation from {least} to {most}");
+    let fits = i32::try_from(generation);
+    fits.map(Some)
+        .map_err(|_| GroupError::new(path(), problem()))
+}
+
+/// A topic's number, by its name or by its place in the group's list.
+fn topic<'a>(
+    builder: &mut GroupBuilder<'a>,
+    column: &Topics<'a>,
+    at: usize,
+    path: impl Fn() -> String,
+) -> Result<Option<TopicId>, GroupError> {
+    match column {
+        Topics::Named(names) => {
+            let name = optional_text(names, at, path)?;
+            Ok(name.map(|name| builder.topic_id(name)))
+        }
+        Topics::Placed(places) => {
+            let declared = builder.declared();
+            let place = |place: i64| {
+                if !(0..declared as i64).contains(&place) {
+                    let problem =
+                        format!("{place} is no place in topics, of which there are {declared}");
+                    return Err(GroupError::new(path(), problem));
+                }
+                Ok(place as TopicId)
+            };
+            places.get(at).map(place).transpose()
+        }
+    }
+}
+
+fn required<T>(value: Option<T>, path: impl FnOnce() -> String) -> Result<T, GroupError> {
+    value.ok_or_else(|| GroupError::new(path(), "missing"))
+}
+
+pub fn element<T>(
+    value: Option<T>,
+    noun: &str,
+    path: impl FnOnce() -> String,
+) -> Result<T, GroupError> {
+    value.ok_or_else(|| GroupError::new(path(), format!("null is not a {noun}")))
+}
+
+pub fn optional_text<'a>(
+    column: &Strings<'a>,
+    at: usize,
+    path: impl FnOnce() -> String,
+) -> Result<Option<&'a str>, GroupError> {
+    let not_utf8 = |_: NotUtf8| GroupError::new(path(), "not UTF-8");
+    column.get(at).map_err(not_utf8)
+}
+
+fn text<'a>(
+    column: &Strings<'a>,
+    at: usize,
+    path: impl Fn() -> String,
+) -> Result<&'a str, GroupError> {
+    required(optional_text(column, at, &path)?, path)
+}
+
+fn count(number: i64, noun: &str, path: impl FnOnce() -> String) -> Result<u32, GroupError> {
+    let fits = (0..=i64::from(i32::MAX)).contains(&number);
+    fits.then_some(number as u32).ok_or_else(|| {
+        GroupError::new(
+            path(),
+            format!("{number} is not a {noun} from 0 to {}", i32::MAX),
+        )
+    })
+}

@@ -1,0 +1,90 @@
+//! Contract lines in bulk: each line by itself, a bad one harms no other.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::assignors::{Assignor, assign};
+use crate::error::GroupError;
+use crate::group::contract;
+use crate::group::model::GroupSpec;
+
+/// How groups in bulk are answered.
+#[derive(Clone, Copy)]
+pub struct Options {
+    /// In place of each group's own.
+    pub assignor: Option<Assignor>,
+    pub max_partitions: u64,
+    /// At most so many; 1 stays on the caller's thread.
+    pub threads: usize,
+}
+
+/// One line's answer, without a newline.
+pub struct LineAnswer {
+    pub line: Vec<u8>,
+    pub is_error: bool,
+}
+
+/// Answers lines; `first` is the number of the first one, for messages.
+pub fn assign_lines(lines: &[&[u8]], first: u64, options: Options) -> Vec<LineAnswer> {
+    in_parallel(lines.len(), options.threads, |i| {
+        assign_line(lines[i], first + i as u64, options)
+    })
+}
+
+fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
+    let mut out = Vec::new();
+    let parsed = contract::parse(line);
+    let answer = parsed.as_ref().map_err(Clone::clone).and_then(|value| {
+        let group: GroupSpec = contract::from_value(value, options.max_partitions)?;
+        let (assignor, answer) = assign(&group, options.assignor)?;
+        contract::write_result(&mut out, &group, assignor.name(), &answer);
+        Ok(())
+    });
+    let is_error = answer.is_err();
+    if let Err(mut error) = answer {
+        if error.path == "line" {
+            error = GroupError::new(format!("line {number}"), error.problem);
+        }
+        let group_id = parsed.as_ref().ok().and_then(contract::group_id);
+        contract::write_error(&mut out, group_id, &error);
+    }
+    LineAnswer {
+        line: out,
+        is_error,
+    }
+}
+
+/// `work(0..count)` in order of index, on scoped threads: none outlives the call, so that nothing
+/// is left behind that a later fork (as in Spark's Python workers) would break.
+pub fn in_parallel<T: Send>(
+    count: usize,
+    threads: usize,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let threads = threads.clamp(1, count.max(1));
+    if threads == 1 {
+        return (0..count).map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(count));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut mine = Vec::new();
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i >= count {
+                        break;
+                    }
+                    mine.push((i, work(i)));
+                }
+                done.lock()
+                    .expect("no thread panics while it holds the lock")
+                    .extend(mine);
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("all threads have ended");
+    done.sort_unstable_by_key(|&(i, _)| i);
+    done.into_iter().map(|(_, answer)| answer).collect()
+}

@@ -1,0 +1,329 @@
+//! Mirror of `group/contract.py`: a contract line into a group, an answer into a result line. Same order
+//! of checks, same words.
+
+use serde_json::{Map, Value};
+
+use crate::error::GroupError;
+use crate::group::model::{
+    AsSent, GroupBuilder, GroupSpec, MemberFields, NEWEST_SUBSCRIPTION, UserData,
+};
+use crate::group::ownership::Assignment;
+
+type Fields = Map<String, Value>;
+type Result<T> = std::result::Result<T, GroupError>;
+
+/// One JSON value; a line that is not UTF-8 or not JSON is an error at `line`.
+pub fn parse(line: &[u8]) -> Result<Value> {
+    let text = std::str::from_utf8(line)
+        .map_err(|error| GroupError::new("line", format!("not UTF-8: {error}")))?;
+    serde_json::from_str(text)
+        .map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
+}
+
+/// Reads a contract line that is already parsed.
+pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
+    let fields = object(value, "line")?;
+    refuse_error_line(fields)?;
+    let group_id = string(fields, "group_id", "")?;
+    generation(fields, "generation_id", "")?;
+    let assignor = optional_string(fields, "assignor", "")?;
+    let mut builder = GroupBuilder::new(group_id, assignor);
+    for_each(fields, "topics", "", |value, at| {
+        topic(&mut builder, value, at)
+    })?;
+    for_each(fields, "members", "", |value, at| {
+        member(&mut builder, value, at)
+    })?;
+    optional_string(fields, "leader_library", "")?;
+    builder.finish(max_partitions)
+}
+
+/// A line that tells why a group could not be read is that error, not a group without fields.
+fn refuse_error_line(fields: &Fields) -> Result<()> {
+    match fields.get("error").and_then(Value::as_str) {
+        Some(error) if !fields.contains_key("topics") => Err(match error.split_once(": ") {
+            Some((path, problem)) => GroupError::new(path, problem),
+            None => GroupError::new("error", error),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn topic<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Result<()> {
+    let fields = object(value, at)?;
+    let name = string(fields, "name", at)?;
+    let count = required(fields, "partitions", at)?;
+    let count = integer(count, || path(at, "partitions"), "count", 0, i32::MAX)?;
+    builder.topic(name, count as u32);
+    if present(fields, "racks").is_some() {
+        builder.topic_racks();
+        for_each(fields, "racks", at, |value, at| racks(builder, value, at))?;
+    }
+    Ok(())
+}
+
+fn racks<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Result<()> {
+    if value.is_null() {
+        builder.replica_racks(std::iter::empty());
+        return Ok(());
+    }
+    let values = array(value, || at.into())?;
+    for (i, value) in values.iter().enumerate() {
+        if !value.is_null() {
+            text(value, || format!("{at}[{i}]"))?;
+        }
+    }
+    builder.replica_racks(values.iter().filter_map(Value::as_str));
+    Ok(())
+}
+
+fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Result<()> {
+    let fields = object(value, at)?;
+    let member_id = string(fields, "member_id", at)?;
+    let group_instance_id = optional_string(fields, "group_instance_id", at)?;
+    let client_id = optional_string(fields, "client_id", at)?;
+    optional_string(fields, "client_host", at)?;
+    let topics = strings(fields, "topics", at)?;
+    let mut owned = Vec::new();
+    if present(fields, "owned_partitions").is_some() {
+        for_each(fields, "owned_partitions", at, |value, at| {
+            let fields = object(value, at)?;
+            let topic = string(fields, "topic", at)?;
+            for_each(fields, "partitions", at, |value, at| {
+                owned.push((
+                    topic,
+                    integer(value, || at.into(), "partition", 0, i32::MAX)?,
+                ));
+                Ok(())
+            })
+        })?;
+    }
+    let generation_id = generation(fields, "generation_id", at)?;
+    let rack_id = optional_string(fields, "rack_id", at)?;
+    let as_sent = as_sent(fields, at)?;
+    builder.member(MemberFields {
+        member_id,
+        group_instance_id,
+        client_id,
+        rack_id,
+        generation_id,
+        as_sent,
+    });
+    for topic in topics {
+        let topic = builder.topic_id(topic);
+        builder.subscribe(topic);
+    }
+    for (topic, partition) in owned {
+        let topic = builder.topic_id(topic);
+        builder.own(topic, partition as u32);
+    }
+    Ok(())
+}
+
+fn as_sent(fields: &Fields, at: &str) -> Result<AsSent> {
+    let version = present(fields, "subscription_version").map(|value| {
+        let place = || path(at, "subscription_version");
+        let newest = i32::from(NEWEST_SUBSCRIPTION);
+        integer(value, place, "subscription version", 0, newest).map(|version| version as u8)
+    });
+    let user_data = optional_string(fields, "user_data", at)?.map(|name| {
+        let wrong = |problem| GroupError::new(path(at, "user_data"), problem);
+        UserData::by_name(name).map_err(wrong)
+    });
+    Ok(AsSent {
+        subscription_version: version.transpose()?,
+        user_data: user_data.transpose()?,
+        user_data_generation_id: generation(fields, "user_data_generation_id", at)?,
+    })
+}
+
+// Fields and types
+
+fn path(at: &str, name: &str) -> String {
+    if at.is_empty() {
+        name.into()
+    } else {
+        format!("{at}.{name}")
+    }
+}
+
+fn present<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
+    fields.get(name).filter(|value| !value.is_null())
+}
+
+fn required<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<&'a Value> {
+    present(fields, name).ok_or_else(|| GroupError::new(path(at, name), "missing"))
+}
+
+fn string<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<&'a str> {
+    text(required(fields, name, at)?, || path(at, name))
+}
+
+fn optional_string<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<Option<&'a str>> {
+    let value = present(fields, name);
+    value
+        .map(|value| text(value, || path(at, name)))
+        .transpose()
+}
+
+fn generation(fields: &Fields, name: &str, at: &str) -> Result<Option<i32>> {
+    let value = present(fields, name);
+    let read = |value| integer(value, || path(at, name), "generation", i32::MIN, i32::MAX);
+    value.map(read).transpose()
+}
+
+fn strings<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<Vec<&'a str>> {
+    let values = array(required(fields, name, at)?, || path(at, name))?;
+    let texts = values.iter().enumerate();
+    texts
+        .map(|(i, value)| text(value, || format!("{}[{i}]", path(at, name))))
+        .collect()
+}
+
+fn for_each<'a>(
+    fields: &'a Fields,
+    name: &str,
+    at: &str,
+    mut item: impl FnMut(&'a Value, &str) -> Result<()>,
+) -> Result<()> {
+    let values = array(required(fields, name, at)?, || path(at, name))?;
+    let mut at = path(at, name);
+    let list = at.len();
+    for (i, value) in values.iter().enumerate() {
+        at.truncate(list);
+        at.push_str(&format!("[{i}]"));
+        item(value, &at)?;
+    }
+    Ok(())
+}
+
+fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Fields> {
+    let problem = || GroupError::new(at, format!("{} is not an object", kind(value)));
+    value.as_object().ok_or_else(problem)
+}
+
+fn array(value: &Value, at: impl FnOnce() -> String) -> Result<&Vec<Value>> {
+    let problem = || GroupError::new(at(), format!("{} is not a list", kind(value)));
+    value.as_array().ok_or_else(problem)
+}
+
+fn text(value: &Value, at: impl FnOnce() -> String) -> Result<&str> {
+    let problem = || GroupError::new(at(), format!("{} is not a string", kind(value)));
+    value.as_str().ok_or_else(problem)
+}
+
+fn integer(
+    value: &Value,
+    at: impl FnOnce() -> String,
+    noun: &str,
+    least: i32,
+    most: i32,
+) -> Result<i32> {
+    let Some(number) = value.as_number().filter(|number| !number.is_f64()) else {
+        return Err(GroupError::new(
+            at(),
+            format!("{} is not a {noun}", kind(value)),
+        ));
+    };
+    let whole = number
+        .as_i64()
+        .and_then(|number| i32::try_from(number).ok());
+    let fits = |number: &i32| (least..=most).contains(number);
+    whole.filter(fits).ok_or_else(|| {
+        let problem = format!("{number} is not a {noun} from {least} to {most}");
+        GroupError::new(at(), problem)
+    })
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::String(_) => "a string",
+        Value::Number(number) if number.is_f64() => "a number that is not whole",
+        Value::Number(_) => "a number",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "a list",
+    }
+}
+
+// Out
+
+/// Appends the result line of a group, without a newline.
+pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer: &Assignment) {
+    out.extend_from_slice(b"{\"group_id\":");
+    write_string(out, group.group_id);
+    out.extend_from_slice(b",\"assignor\":");
+    write_string(out, assignor);
+    out.extend_from_slice(b",\"assignment\":{");
+    // Topic names recur: each is escaped once.
+    let topics: Vec<Vec<u8>> = group
+        .topics
+        .iter()
+        .map(|topic| {
+            let mut name = Vec::new();
+            write_string(&mut name, topic.name);
+            name
+        })
+        .collect();
+    for (m, member) in group.members.iter().enumerate() {
+        separate(out, m);
+        write_string(out, member.member_id);
+        out.extend_from_slice(b":[");
+        for (i, tp) in answer.of(m as u32).iter().enumerate() {
+            separate(out, i);
+            out.push(b'[');
+            out.extend_from_slice(&topics[tp.topic as usize]);
+            out.extend_from_slice(format!(",{}]", tp.partition).as_bytes());
+        }
+        out.push(b']');
+    }
+    out.push(b'}');
+    if !answer.anomalies.is_empty() {
+        out.extend_from_slice(b",\"anomalies\":[");
+        for (i, anomaly) in answer.anomalies.iter().enumerate() {
+            separate(out, i);
+            out.extend_from_slice(b"{\"kind\":");
+            write_string(out, anomaly.kind.name());
+            out.extend_from_slice(b",\"topic\":");
+            out.extend_from_slice(&topics[anomaly.partition.topic as usize]);
+            let number = format!(",\"partition\":{}", anomaly.partition.partition);
+            out.extend_from_slice(number.as_bytes());
+            out.extend_from_slice(b",\"member_id\":");
+            match anomaly.member {
+                Some(m) => write_string(out, group.members[m as usize].member_id),
+                None => out.extend_from_slice(b"null"),
+            }
+            out.push(b'}');
+        }
+        out.push(b']');
+    }
+    out.push(b'}');
+}
+
+/// Appends the error line of a group, without a newline.
+pub fn write_error(out: &mut Vec<u8>, group_id: Option<&str>, error: &GroupError) {
+    out.extend_from_slice(b"{\"group_id\":");
+    match group_id {
+        Some(group_id) => write_string(out, group_id),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"error\":");
+    write_string(out, &error.to_string());
+    out.push(b'}');
+}
+
+/// The id of a group, as far as a bad line tells it.
+pub fn group_id(value: &Value) -> Option<&str> {
+    value.get("group_id").and_then(Value::as_str)
+}
+
+fn separate(out: &mut Vec<u8>, i: usize) {
+    if i > 0 {
+        out.push(b',');
+    }
+}
+
+fn write_string(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text).expect("writing to memory does not fail");
+}

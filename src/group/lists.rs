@@ -1,0 +1,88 @@
+//! One list of partition numbers for each member, all in one buffer: a list grows into the room that
+//! was set aside for it. An allocation a member costs more than a small assignment.
+
+use crate::group::model::{MemberId, PartitionId};
+
+#[derive(Clone, Default)]
+pub struct Lists {
+    ids: Vec<PartitionId>,
+    /// Start and length.
+    spans: Vec<(u32, u32)>,
+}
+
+impl Lists {
+    /// Empty ones; `rooms` says how long each may become.
+    pub fn with_room(rooms: impl Iterator<Item = u32>) -> Self {
+        let mut end = 0;
+        let span = |room| {
+            end += room;
+            (end - room, 0)
+        };
+        let spans = rooms.map(span).collect();
+        let ids = vec![0; end as usize];
+        Self { ids, spans }
+    }
+
+    pub fn of(&self, member: MemberId) -> &[PartitionId] {
+        let (start, len) = self.spans[member as usize];
+        &self.ids[start as usize..(start + len) as usize]
+    }
+
+    pub fn of_mut(&mut self, member: MemberId) -> &mut [PartitionId] {
+        let (start, len) = self.spans[member as usize];
+        &mut self.ids[start as usize..(start + len) as usize]
+    }
+
+    /// How many members there are.
+    pub fn members(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub fn len_of(&self, member: MemberId) -> usize {
+        self.spans[member as usize].1 as usize
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[PartitionId]> {
+        (0..self.spans.len() as MemberId).map(|m| self.of(m))
+    }
+
+    /// Adds one, and gives the new length.
+    pub fn push(&mut self, member: MemberId, id: PartitionId) -> usize {
+        let (start, len) = &mut self.spans[member as usize];
+        self.ids[(*start + *len) as usize] = id;
+        *len += 1;
+        *len as usize
+    }
+
+    pub fn extend(&mut self, member: MemberId, more: impl Iterator<Item = PartitionId>) -> usize {
+        let (start, len) = &mut self.spans[member as usize];
+        let end = (*start + *len) as usize;
+        for (place, id) in self.ids[end..].iter_mut().zip(more) {
+            *place = id;
+            *len += 1;
+        }
+        *len as usize
+    }
+
+    /// Takes one out of a list where it stands first, if it does.
+    pub fn remove(&mut self, member: MemberId, id: PartitionId) {
+        let list = self.of_mut(member);
+        if let Some(at) = list.iter().position(|&other| other == id) {
+            list.copy_within(at + 1.., at);
+            self.spans[member as usize].1 -= 1;
+        }
+    }
+
+    pub fn retain(&mut self, member: MemberId, mut keep: impl FnMut(PartitionId) -> bool) {
+        let list = self.of_mut(member);
+        let mut kept = 0;
+        for i in 0..list.len() {
+            let id = list[i];
+            if keep(id) {
+                list[kept] = id;
+                kept += 1;
+            }
+        }
+        self.spans[member as usize].1 = kept as u32;
+    }
+}

@@ -1,0 +1,478 @@
+//! What an assignor is asked, on numbers: members, topics and racks are indices, names come back
+//! only at the exit. Names are borrowed from wherever the group was read.
+
+use std::cmp::Ordering;
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use crate::error::GroupError;
+use crate::java::order::{by_rank, compare_names, java_hash_order, name_ranks, string_hash};
+
+pub const MAX_PARTITIONS: u64 = 10_000_000;
+/// The subscription version of Kafka's newest clients; the first with a rack (KIP-881).
+pub const NEWEST_SUBSCRIPTION: u8 = 3;
+
+/// Index into `GroupSpec::members`: join order.
+pub type MemberId = u32;
+/// Number of a partition within one group.
+pub type PartitionId = u32;
+/// Index into `GroupSpec::topics`: declared ones, then names that are only subscribed or owned.
+pub type TopicId = u32;
+/// Interned rack name.
+pub type RackId = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TopicPartition {
+    pub topic: TopicId,
+    pub partition: u32,
+}
+
+pub struct Topic<'a> {
+    pub name: &'a str,
+    /// 0 for a topic without metadata: assignors see neither.
+    pub partitions: u32,
+    /// Where its entries of `GroupSpec::replica_racks` start, if it has any.
+    pub(crate) racks: Option<u32>,
+}
+
+/// How a member's client differs from Kafka's newest Java client; the default is that one.
+#[derive(Clone, Copy, Default)]
+pub struct AsSent {
+    pub subscription_version: Option<u8>,
+    pub user_data: Option<UserData>,
+    /// Where it differs from the member's `generation_id`.
+    pub user_data_generation_id: Option<i32>,
+}
+
+/// What the assignor of a member's library writes into the user data, in place of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserData {
+    /// Nothing that Kafka's classes can read.
+    None,
+    /// Partitions without a generation.
+    Partitions,
+}
+
+impl UserData {
+    pub fn by_name(name: &str) -> Result<Self, String> {
+        match name {
+            "none" => Ok(Self::None),
+            "partitions" => Ok(Self::Partitions),
+            _ => Err(format!(
+                "{} is not \"none\" or \"partitions\"",
+                quoted(name)
+            )),
+        }
+    }
+}
+
+impl AsSent {
+    pub fn version(self) -> u8 {
+        self.subscription_version.unwrap_or(NEWEST_SUBSCRIPTION)
+    }
+
+    pub fn sends_rack(self) -> bool {
+        self.version() >= 3
+    }
+}
+
+pub struct Member<'a> {
+    pub member_id: &'a str,
+    pub group_instance_id: Option<&'a str>,
+    pub client_id: Option<&'a str>,
+    /// None also for an empty `rack_id` (KIP-881).
+    pub rack: Option<RackId>,
+    /// In which generation it owned what it owned.
+    pub generation_id: Option<i32>,
+    pub as_sent: AsSent,
+    pub(crate) topics: (u32, u32),
+    pub(crate) owned: (u32, u32),
+}
+
+/// One group; immutable, validated once, by `GroupBuilder::finish`.
+pub struct GroupSpec<'a> {
+    pub group_id: &'a str,
+    pub assignor: Option<&'a str>,
+    pub topics: Vec<Topic<'a>>,
+    pub members: Vec<Member<'a>>,
+    /// Topics before this one are declared, the others only subscribed to or owned.
+    pub(crate) declared: usize,
+    pub(crate) rack_names: Vec<&'a str>,
+    pub(crate) subscriptions: Vec<TopicId>,
+    pub(crate) owned: Vec<TopicPartition>,
+    /// `replica_racks[i]..replica_racks[i + 1]` of `rack_ids` are the racks of one partition.
+    pub(crate) replica_racks: Vec<u32>,
+    pub(crate) rack_ids: Vec<RackId>,
+    /// Orders of the names, found when first asked for and then kept: a group that is asked about
+    /// again is numbered, hashed and sorted once.
+    pub(crate) orders: Orders,
+}
+
+#[derive(Default)]
+pub(crate) struct Orders {
+    topic_ranks: OnceLock<Vec<u32>>,
+    topic_hashes: OnceLock<Vec<u32>>,
+    topics_by_name: OnceLock<Vec<TopicId>>,
+    member_ranks: OnceLock<Vec<u32>>,
+    members_in_order: OnceLock<Vec<MemberId>>,
+    owners_in_order: OnceLock<Vec<MemberId>>,
+    members_by_name: OnceLock<Vec<MemberId>>,
+    static_first: OnceLock<Vec<MemberId>>,
+}
+
+impl<'a> GroupSpec<'a> {
+    /// Subscribed topics in the order of the member's list, repeats kept.
+    pub fn subscription(&self, member: MemberId) -> &[TopicId] {
+        let (start, end) = self.members[member as usize].topics;
+        &self.subscriptions[start as usize..end as usize]
+    }
+
+    /// Owned partitions in the order given; they need not exist.
+    pub fn owned(&self, member: MemberId) -> &[TopicPartition] {
+        let (start, end) = self.members[member as usize].owned;
+        &self.owned[start as usize..end as usize]
+    }
+
+    /// Racks of a partition's replicas, repeats kept; empty when nothing is known.
+    pub fn replica_racks(&self, tp: TopicPartition) -> &[RackId] {
+        let Some(start) = self.topics[tp.topic as usize].racks else {
+            return &[];
+        };
+        let at = (start + tp.partition) as usize;
+        &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
+    }
+
+    /// Members, partitions, subscriptions and claims together: what time and memory go by.
+    pub fn size(&self) -> usize {
+        let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
+        let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
+        let lists = subscribed.sum::<usize>() + self.owned.len();
+        self.members.len() + partitions.sum::<usize>() + lists
+    }
+
+    pub fn topic_names(&self) -> Vec<&'a str> {
+        self.topics.iter().map(|topic| topic.name).collect()
+    }
+
+    pub fn member_ids(&self) -> Vec<&'a str> {
+        self.members.iter().map(|member| member.member_id).collect()
+    }
+
+    /// Ranks of the topics' names: `ranks[topic]` is its place in the order of `String.compareTo`.
+    pub fn topic_ranks(&self) -> &[u32] {
+        let ranks = || name_ranks(&self.topic_names());
+        self.orders.topic_ranks.get_or_init(ranks)
+    }
+
+    /// `String.hashCode` of the topics' names.
+    pub fn topic_hashes(&self) -> &[u32] {
+        let hash = |topic: &Topic| string_hash(topic.name);
+        let hashes = || self.topics.iter().map(hash).collect();
+        self.orders.topic_hashes.get_or_init(hashes)
+    }
+
+    /// Topics by their names.
+    pub fn topics_by_name(&self) -> &[TopicId] {
+        let order = || by_rank(self.topic_ranks());
+        self.orders.topics_by_name.get_or_init(order)
+    }
+
+    /// The same of the members' ids.
+    pub fn member_ranks(&self) -> &[u32] {
+        let ranks = || name_ranks(&self.member_ids());
+        self.orders.member_ranks.get_or_init(ranks)
+    }
+
+    /// Members as a leader walks them: a HashMap that was filled in join order.
+    pub fn members_in_order(&self) -> &[MemberId] {
+        let order = || java_hash_order(&self.member_ids());
+        self.orders.members_in_order.get_or_init(order)
+    }
+
+    /// Members in the order of a table that was filled in that order: sticky's current owners.
+    pub fn owners_in_order(&self) -> &[MemberId] {
+        let order = || {
+            let members = self.members_in_order();
+            let ids = members.iter().map(|&m| self.members[m as usize].member_id);
+            let order = java_hash_order(&ids.collect::<Vec<_>>());
+            order.into_iter().map(|i| members[i as usize]).collect()
+        };
+        self.orders.owners_in_order.get_or_init(order)
+    }
+
+    /// Members by their ids.
+    pub fn members_by_name(&self) -> &[MemberId] {
+        let order = || by_rank(self.member_ranks());
+        self.orders.members_by_name.get_or_init(order)
+    }
+
+    /// Whether two members list the same topics in the same order. Members next to each other often
+    /// do, and then share one list: what was found for one holds for the other.
+    pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
+        self.members[a as usize].topics == self.members[b as usize].topics
+            || self.subscription(a) == self.subscription(b)
+    }
+
+    /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
+    pub fn static_first(&self) -> &[MemberId] {
+        let order = || {
+            static_first(&self.members, self.member_ranks(), || {
+                self.members_in_order()
+            })
+        };
+        self.orders.static_first.get_or_init(order)
+    }
+
+    /// Finds all of them now.
+    pub fn find_orders(&self) {
+        self.topics_by_name();
+        self.topic_hashes();
+        self.owners_in_order();
+        self.members_by_name();
+        self.static_first();
+    }
+}
+
+/// Static members by `group_instance_id`, then dynamic ones by `member_id`, whose ranks are given.
+/// Members of one instance id stay as the leader's map has them; only then is that order asked for.
+fn static_first<'w>(
+    members: &[Member],
+    ranks: &[u32],
+    in_map: impl FnOnce() -> &'w [MemberId],
+) -> Vec<MemberId> {
+    let instance = |m: MemberId| members[m as usize].group_instance_id;
+    let compare = |&a: &MemberId, &b: &MemberId| match (instance(a), instance(b)) {
+        (Some(x), Some(y)) => compare_names(x, y),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => ranks[a as usize].cmp(&ranks[b as usize]),
+    };
+    let mut order: Vec<MemberId> = (0..members.len() as u32).collect();
+    order.sort_unstable_by(compare);
+    if order
+        .windows(2)
+        .any(|pair| compare(&pair[0], &pair[1]).is_eq())
+    {
+        order = in_map().to_vec();
+        order.sort_by(compare);
+    }
+    order
+}
+
+/// Takes a group in, field by field: first its topics, then its members.
+pub struct GroupBuilder<'a> {
+    group: GroupSpec<'a>,
+    racks_given: Vec<Option<u32>>,
+    topic_ids: FxHashMap<&'a str, TopicId>,
+    rack_ids: FxHashMap<&'a str, RackId>,
+}
+
+/// The fields of a member that are not lists.
+pub struct MemberFields<'a> {
+    pub member_id: &'a str,
+    pub group_instance_id: Option<&'a str>,
+    pub client_id: Option<&'a str>,
+    pub rack_id: Option<&'a str>,
+    pub generation_id: Option<i32>,
+    pub as_sent: AsSent,
+}
+
+impl<'a> GroupBuilder<'a> {
+    pub fn new(group_id: &'a str, assignor: Option<&'a str>) -> Self {
+        Self {
+            group: GroupSpec {
+                group_id,
+                assignor,
+                topics: Vec::new(),
+                members: Vec::new(),
+                declared: 0,
+                rack_names: Vec::new(),
+                subscriptions: Vec::new(),
+                owned: Vec::new(),
+                replica_racks: vec![0],
+                rack_ids: Vec::new(),
+                orders: Orders::default(),
+            },
+            racks_given: Vec::new(),
+            topic_ids: FxHashMap::default(),
+            rack_ids: FxHashMap::default(),
+        }
+    }
+
+    pub fn topic(&mut self, name: &'a str, partitions: u32) {
+        let id = self.group.topics.len() as TopicId;
+        self.topic_ids.entry(name).or_insert(id);
+        self.group.topics.push(Topic {
+            name,
+            partitions,
+            racks: None,
+        });
+        self.racks_given.push(None);
+        self.group.declared += 1;
+    }
+
+    /// Says that the last topic tells its racks; then one `replica_racks` for each partition.
+    pub fn topic_racks(&mut self) {
+        let start = self.group.replica_racks.len() as u32 - 1;
+        if let (Some(topic), Some(given)) =
+            (self.group.topics.last_mut(), self.racks_given.last_mut())
+        {
+            topic.racks = Some(start);
+            *given = Some(0);
+        }
+    }
+
+    pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
+        for rack in racks {
+            let id = self.rack_id(rack);
+            self.group.rack_ids.push(id);
+        }
+        self.group
+            .replica_racks
+            .push(self.group.rack_ids.len() as u32);
+        if let Some(Some(given)) = self.racks_given.last_mut() {
+            *given += 1;
+        }
+    }
+
+    pub fn member(&mut self, fields: MemberFields<'a>) {
+        self.share_subscription();
+        let sends_rack = fields.as_sent.sends_rack();
+        let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
+        let rack = rack.map(|rack| self.rack_id(rack));
+        let topics = self.group.subscriptions.len() as u32;
+        let owned = self.group.owned.len() as u32;
+        self.group.members.push(Member {
+            member_id: fields.member_id,
+            group_instance_id: fields.group_instance_id,
+            client_id: fields.client_id,
+            rack,
+            generation_id: fields.generation_id,
+            as_sent: fields.as_sent,
+            topics: (topics, topics),
+            owned: (owned, owned),
+        });
+    }
+
+    /// A last member that lists the same topics as the one before it takes over that one's list.
+    fn share_subscription(&mut self) {
+        let members = &mut self.group.members;
+        let [.., before, last] = members.as_mut_slice() else {
+            return;
+        };
+        let list =
+            |(start, end): (u32, u32)| &self.group.subscriptions[start as usize..end as usize];
+        if list(before.topics) == list(last.topics) {
+            self.group.subscriptions.truncate(last.topics.0 as usize);
+            last.topics = before.topics;
+        }
+    }
+
+    /// One more topic that the last member subscribes to.
+    pub fn subscribe(&mut self, topic: TopicId) {
+        self.group.subscriptions.push(topic);
+        if let Some(member) = self.group.members.last_mut() {
+            member.topics.1 += 1;
+        }
+    }
+
+    /// One more partition that the last member owns.
+    pub fn own(&mut self, topic: TopicId, partition: u32) {
+        self.group.owned.push(TopicPartition { topic, partition });
+        if let Some(member) = self.group.members.last_mut() {
+            member.owned.1 += 1;
+        }
+    }
+
+    /// How many topics have been given.
+    pub fn declared(&self) -> usize {
+        self.group.declared
+    }
+
+    pub fn topic_id(&mut self, name: &'a str) -> TopicId {
+        let topics = &mut self.group.topics;
+        *self.topic_ids.entry(name).or_insert_with(|| {
+            topics.push(Topic {
+                name,
+                partitions: 0,
+                racks: None,
+            });
+            topics.len() as TopicId - 1
+        })
+    }
+
+    fn rack_id(&mut self, name: &'a str) -> RackId {
+        let names = &mut self.group.rack_names;
+        *self.rack_ids.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() as RackId - 1
+        })
+    }
+
+    /// Validates, as `model._validate` does: same order, same words.
+    pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        self.share_subscription();
+        let group = &self.group;
+        let mut total = 0u64;
+        for (i, topic) in group.topics[..group.declared].iter().enumerate() {
+            let first = self.topic_ids[topic.name] as usize;
+            if first != i {
+                return Err(GroupError::new(
+                    format!("topics[{i}].name"),
+                    format!(
+                        "{} is already the name of topics[{first}]",
+                        quoted(topic.name)
+                    ),
+                ));
+            }
+            if let Some(given) = self.racks_given[i]
+                && given != topic.partitions
+            {
+                return Err(GroupError::new(
+                    format!("topics[{i}].racks"),
+                    format!(
+                        "{given} entries for {} partitions; \
+                         give one list of replica racks for each partition, or none at all",
+                        topic.partitions
+                    ),
+                ));
+            }
+            total += u64::from(topic.partitions);
+        }
+        // Partitions are numbered in 32 bits, ghosts among them.
+        let max_partitions = max_partitions.min(i32::MAX as u64);
+        if total > max_partitions {
+            return Err(GroupError::new(
+                "topics",
+                format!(
+                    "{total} partitions in all, more than the limit of {max_partitions}; \
+                     raise max_partitions if that is meant"
+                ),
+            ));
+        }
+        if group.members.is_empty() {
+            let problem = "empty; a leader is always a member itself";
+            return Err(GroupError::new("members", problem));
+        }
+        let mut ids = FxHashMap::default();
+        for (i, member) in group.members.iter().enumerate() {
+            let first = *ids.entry(member.member_id).or_insert(i);
+            if first != i {
+                return Err(GroupError::new(
+                    format!("members[{i}].member_id"),
+                    format!(
+                        "{} is already the id of members[{first}]",
+                        quoted(member.member_id)
+                    ),
+                ));
+            }
+        }
+        Ok(self.group)
+    }
+}
+
+/// A name as it stands in messages.
+pub fn quoted(name: &str) -> String {
+    serde_json::Value::from(name).to_string()
+}

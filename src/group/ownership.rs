@@ -1,0 +1,208 @@
+//! Mirror of `group/ownership.py`, as far as it is hot: an answer in columns, and what is unsound in it.
+
+use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnomalyKind {
+    Duplicate,
+    Unsubscribed,
+    Nonexistent,
+    Unassigned,
+}
+
+impl AnomalyKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Duplicate => "duplicate",
+            Self::Unsubscribed => "unsubscribed",
+            Self::Nonexistent => "nonexistent",
+            Self::Unassigned => "unassigned",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anomaly {
+    pub kind: AnomalyKind,
+    pub partition: TopicPartition,
+    pub member: Option<MemberId>,
+}
+
+/// `partitions[offsets[m]..offsets[m + 1]]` are those of member m, in Kafka's order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Assignment {
+    pub offsets: Vec<u32>,
+    pub partitions: Vec<TopicPartition>,
+    pub anomalies: Vec<Anomaly>,
+}
+
+impl Assignment {
+    pub fn of_lists(lists: &[Vec<TopicPartition>]) -> Self {
+        let mut offsets = Vec::with_capacity(lists.len() + 1);
+        offsets.push(0);
+        let mut end = 0;
+        for list in lists {
+            end += list.len() as u32;
+            offsets.push(end);
+        }
+        Self {
+            offsets,
+            partitions: lists.concat(),
+            anomalies: Vec::new(),
+        }
+    }
+
+    /// From how many partitions each member gets, and then those, each member's in order.
+    pub fn of_counts(counts: &[u32], give: impl FnOnce(&mut Places)) -> Self {
+        let mut offsets = Vec::with_capacity(counts.len() + 1);
+        offsets.push(0);
+        let mut end = 0;
+        for count in counts {
+            end += count;
+            offsets.push(end);
+        }
+        let nothing = TopicPartition {
+            topic: 0,
+            partition: 0,
+        };
+        let mut places = Places {
+            next: offsets[..counts.len()].to_vec(),
+            partitions: vec![nothing; end as usize],
+        };
+        give(&mut places);
+        Self {
+            offsets,
+            partitions: places.partitions,
+            anomalies: Vec::new(),
+        }
+    }
+
+    pub fn of(&self, member: MemberId) -> &[TopicPartition] {
+        let m = member as usize;
+        &self.partitions[self.offsets[m] as usize..self.offsets[m + 1] as usize]
+    }
+
+    /// Checks an answer; `withholds` for assignors that keep back what somebody must first give up.
+    pub fn find_anomalies(&mut self, group: &GroupSpec, withholds: bool) {
+        let mut found = Vec::new();
+        let mut given = PartitionSet::new(group);
+        let mut subscribed = vec![false; group.topics.len()];
+        // Which member was last seen to subscribe to a topic: a set that needs no clearing.
+        let mut subscriber = vec![MemberId::MAX; group.topics.len()];
+        for m in 0..group.members.len() as MemberId {
+            for &topic in group.subscription(m) {
+                subscribed[topic as usize] = true;
+                subscriber[topic as usize] = m;
+            }
+            for &partition in self.of(m) {
+                let mut report = |kind| {
+                    found.push(Anomaly {
+                        kind,
+                        partition,
+                        member: Some(m),
+                    });
+                };
+                if partition.partition >= group.topics[partition.topic as usize].partitions {
+                    report(AnomalyKind::Nonexistent);
+                }
+                if subscriber[partition.topic as usize] != m {
+                    report(AnomalyKind::Unsubscribed);
+                }
+                if !given.insert(partition) {
+                    report(AnomalyKind::Duplicate);
+                }
+            }
+        }
+        if withholds {
+            // Whoever claims a partition may still be reading it, however old the claim.
+            for m in 0..group.members.len() as MemberId {
+                for &partition in group.owned(m) {
+                    given.insert(partition);
+                }
+            }
+        }
+        for (t, topic) in group.topics.iter().enumerate() {
+            for p in 0..topic.partitions * u32::from(subscribed[t]) {
+                let partition = TopicPartition {
+                    topic: t as u32,
+                    partition: p,
+                };
+                if !given.contains(partition) {
+                    found.push(Anomaly {
+                        kind: AnomalyKind::Unassigned,
+                        partition,
+                        member: None,
+                    });
+                }
+            }
+        }
+        self.anomalies = found;
+    }
+}
+
+/// Where the next partition of each member goes in an answer.
+pub struct Places {
+    next: Vec<u32>,
+    partitions: Vec<TopicPartition>,
+}
+
+impl Places {
+    pub fn give(&mut self, member: MemberId, partition: TopicPartition) {
+        let next = &mut self.next[member as usize];
+        self.partitions[*next as usize] = partition;
+        *next += 1;
+    }
+
+    /// Several at once of one topic.
+    pub fn give_run(&mut self, member: MemberId, topic: TopicId, run: std::ops::Range<u32>) {
+        let next = &mut self.next[member as usize];
+        let places = &mut self.partitions[*next as usize..*next as usize + run.len()];
+        *next += run.len() as u32;
+        for (place, partition) in places.iter_mut().zip(run) {
+            *place = TopicPartition { topic, partition };
+        }
+    }
+}
+
+/// A set of partitions: a bit for each that exists, a hash set for the others.
+pub struct PartitionSet {
+    base: Vec<u32>,
+    existing: Vec<bool>,
+    others: rustc_hash::FxHashSet<TopicPartition>,
+}
+
+impl PartitionSet {
+    pub fn new(group: &GroupSpec) -> Self {
+        let mut base = Vec::with_capacity(group.topics.len() + 1);
+        base.push(0);
+        for topic in &group.topics {
+            base.push(base[base.len() - 1] + topic.partitions);
+        }
+        let total = base[base.len() - 1] as usize;
+        Self {
+            base,
+            existing: vec![false; total],
+            others: rustc_hash::FxHashSet::default(),
+        }
+    }
+
+    fn place(&self, tp: TopicPartition) -> Option<usize> {
+        let start = self.base[tp.topic as usize];
+        let at = u64::from(start) + u64::from(tp.partition);
+        (at < u64::from(self.base[tp.topic as usize + 1])).then_some(at as usize)
+    }
+
+    pub fn insert(&mut self, tp: TopicPartition) -> bool {
+        match self.place(tp) {
+            Some(at) => !std::mem::replace(&mut self.existing[at], true),
+            None => self.others.insert(tp),
+        }
+    }
+
+    pub fn contains(&self, tp: TopicPartition) -> bool {
+        match self.place(tp) {
+            Some(at) => self.existing[at],
+            None => self.others.contains(&tp),
+        }
+    }
+}

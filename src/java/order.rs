@@ -1,0 +1,224 @@
+//! Mirror of `java/order.py`: names, static members first, Java's hash tables.
+
+use std::cmp::Ordering;
+
+use crate::java::hash_table::{HashTable, Tie};
+
+/// `String.compareTo`: by UTF-16 unit, then length.
+///
+/// UTF-8 bytes sort the same, but for one thing: characters beyond U+FFFF (lead bytes F0 to F4) are
+/// surrogate pairs in UTF-16 and sort before U+E000..U+FFFF (lead bytes EE and EF).
+pub fn compare_names(a: &str, b: &str) -> Ordering {
+    let place = |byte: u8| match byte {
+        0xEE..=0xEF => byte + 5,
+        0xF0..=0xF4 => byte - 2,
+        _ => byte,
+    };
+    match a.bytes().zip(b.bytes()).find(|(x, y)| x != y) {
+        Some((x, y)) => place(x).cmp(&place(y)),
+        None => a.len().cmp(&b.len()),
+    }
+}
+
+/// `String.hashCode`.
+pub fn string_hash(name: &str) -> u32 {
+    let step = |h: u32, unit: u16| h.wrapping_mul(31).wrapping_add(u32::from(unit));
+    if name.is_ascii() {
+        name.bytes().map(u16::from).fold(0, step)
+    } else {
+        name.encode_utf16().fold(0, step)
+    }
+}
+
+/// `TopicPartition.hashCode`, given its topic's hash.
+pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
+    31u32
+        .wrapping_mul(31u32.wrapping_add(partition))
+        .wrapping_add(topic_hash)
+}
+
+/// The order in which a default `HashMap` gives back distinct names put in one by one: indices into
+/// `names`.
+pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
+    let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
+    hash_order(&hashes, |i| names[i as usize])
+}
+
+/// The same, the hashes being known already.
+pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
+    let chains = final_slots(hashes, hashes.len(), 8).map(|slots| {
+        let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
+        order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
+        order
+    });
+    chains.unwrap_or_else(|| {
+        let mut table = HashTable::default();
+        for (i, &hash) in hashes.iter().enumerate() {
+            let tie = |a: u32, b: u32| compare_names(name(a), name(b));
+            table.put(i as u32, hash, &tie);
+        }
+        table.keys()
+    })
+}
+
+/// The order of a default `HashMap` that groups by name, each entry through `computeIfAbsent`:
+/// `entries` are indices into the distinct `names`, in order of first appearance.
+pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -> Vec<u32> {
+    let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
+    let entries: Vec<u32> = entries.collect();
+    grouping_order(&hashes, &entries, |i| names[i as usize])
+}
+
+/// The same, the hashes being known already.
+pub fn grouping_order<'n>(
+    hashes: &[u32],
+    entries: &[u32],
+    name: impl Fn(u32) -> &'n str,
+) -> Vec<u32> {
+    let Some((last, before)) = entries.split_last() else {
+        return Vec::new();
+    };
+    // What the last entry adds is not looked at any more.
+    let seen = hashes.len() - usize::from(!before.contains(last));
+    let chains = final_slots(hashes, seen, 7).map(|slots| {
+        let mut order: Vec<u32> = (0..hashes.len() as u32).rev().collect();
+        order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
+        order
+    });
+    chains.unwrap_or_else(|| {
+        let mut table = HashTable::default();
+        for &i in entries {
+            let tie = |a: u32, b: u32| compare_names(name(a), name(b));
+            table.compute_if_absent(i, hashes[i as usize], &tie);
+        }
+        table.keys()
+    })
+}
+
+/// The order of `new HashSet(collection)`: indices into distinct keys, given their hashes.
+///
+/// Its table is large enough from the start; `tie` orders keys of the same hash.
+pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
+    let slots = copied_slots(hashes.len());
+    let mut counts = vec![0u8; slots];
+    let crowded = hashes.iter().any(|&hash| {
+        let count = &mut counts[slot_of(hash, slots)];
+        *count += 1;
+        *count > 8
+    });
+    if crowded {
+        let mut table = HashTable::with_slots(slots);
+        for (i, &hash) in hashes.iter().enumerate() {
+            table.put(i as u32, hash, tie);
+        }
+        return table.keys();
+    }
+    let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
+    order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
+    order
+}
+
+/// How many slots `new HashSet(collection)` has: enough that it never doubles, 16 at least.
+fn copied_slots(size: usize) -> usize {
+    ((size as f64 / 0.75) as usize + 1)
+        .max(16)
+        .next_power_of_two()
+}
+
+/// How many slots the table has in the end, if every slot is a chain all the way.
+///
+/// Then doubling keeps the order within a chain, so that keys sorted by slot of the final table are
+/// in the table's order, and the number of slots follows from `checked` alone: how many keys the
+/// table held when it last looked whether it is full. None when on the way any slot gets more than
+/// `most` keys, so that Java would make it a tree or double the table early.
+fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
+    let mut slots = 16;
+    loop {
+        let full = slots / 4 * 3;
+        // The key that makes the table too full is still put into the old one.
+        let put = hashes.len().min(full + 1);
+        let mut counts = vec![0u8; slots];
+        for &hash in &hashes[..put] {
+            let count = &mut counts[slot_of(hash, slots)];
+            *count += 1;
+            if *count > most {
+                return None;
+            }
+        }
+        if checked <= full {
+            return Some(slots);
+        }
+        slots *= 2;
+    }
+}
+
+/// Where a key of that hash stands in a table of so many slots.
+pub fn slot_of(hash: u32, slots: usize) -> usize {
+    (hash ^ (hash >> 16)) as usize & (slots - 1)
+}
+
+/// Positions of names in the order of `String.compareTo`: `ranks[i]` is the place of `names[i]`.
+pub fn name_ranks(names: &[&str]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..names.len() as u32).collect();
+    order.sort_by(|&a, &b| compare_names(names[a as usize], names[b as usize]));
+    let mut ranks = vec![0; names.len()];
+    for (rank, &i) in order.iter().enumerate() {
+        ranks[i as usize] = rank as u32;
+    }
+    ranks
+}
+
+/// The other way round: which one has each rank.
+pub fn by_rank(ranks: &[u32]) -> Vec<u32> {
+    let mut order = vec![0; ranks.len()];
+    for (i, &rank) in ranks.iter().enumerate() {
+        order[rank as usize] = i as u32;
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_compare_by_utf16_unit() {
+        let names = [
+            "",
+            "a",
+            "ab",
+            "\u{d7ff}",
+            "\u{e000}",
+            "\u{ffff}",
+            "\u{10000}",
+            "\u{10ffff}x",
+        ];
+        for a in names {
+            for b in names {
+                let units = a.encode_utf16().cmp(b.encode_utf16());
+                assert_eq!(compare_names(a, b), units, "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn chains_and_table_agree() {
+        let mut seed = 1u64;
+        for size in 0..400 {
+            let names: Vec<String> = (0..size)
+                .map(|i| {
+                    seed = seed
+                        .wrapping_mul(6364136223846793005)
+                        .wrapping_add(1442695040888963407);
+                    format!("consumer-{}-{i}", seed >> 40)
+                })
+                .collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let mut table = HashTable::default();
+            for (i, name) in names.iter().enumerate() {
+                table.put(i as u32, string_hash(name), &|_, _| Ordering::Equal);
+            }
+            assert_eq!(java_hash_order(&names), table.keys());
+        }
+    }
+}

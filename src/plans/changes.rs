@@ -1,0 +1,9 @@
+//! What can happen to a group, as values and as short texts.
+
+pub mod change;
+pub mod draft;
+pub mod edits;
+pub mod made_up;
+pub mod members;
+mod text;
+mod topics;

@@ -1,0 +1,94 @@
+//! Mirror of `plans/changes/change.py`: what can happen to a group.
+
+use super::draft::{Draft, DraftMember};
+use super::edits::{Follows, error, find_member};
+use super::made_up::MadeUp;
+use super::members::{self, AddMembers};
+use super::topics;
+use crate::assignors::Assignor;
+use crate::error::GroupError;
+use crate::group::model::quoted;
+
+/// Members are named by member_id or group_instance_id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    AddMembers(AddMembers),
+    RemoveLast(u32),
+    RemoveMember(String),
+    RemoveRack(String),
+    RemoveClient(String),
+    AddPartitions {
+        topic: String,
+        partitions: u32,
+    },
+    AddTopics(Vec<(String, u32)>),
+    RemoveTopics(Vec<String>),
+    Resubscribe {
+        topics: Vec<String>,
+        member: Option<String>,
+    },
+    SwitchAssignor(String),
+    BounceMembers {
+        member: Option<String>,
+        is_static: Option<bool>,
+    },
+}
+
+impl Change {
+    /// Edits the group, one event after another; `then` is called after each.
+    pub fn play<'a>(
+        &self,
+        group: &mut Draft<'a>,
+        ids: &mut MadeUp,
+        mut then: impl FnMut(&mut Draft<'a>, Follows) -> Result<(), GroupError>,
+    ) -> Result<(), GroupError> {
+        let follows = match self {
+            Self::AddMembers(added) => added.join(group, ids)?,
+            Self::RemoveLast(count) => {
+                let members = group.members.len();
+                let count = *count as usize;
+                if !(1..=members).contains(&count) {
+                    let problem = format!("{count} is not a number of members from 1 to {members}");
+                    return Err(error(problem));
+                }
+                members::remove(group, |m, _| m >= members - count)?
+            }
+            Self::RemoveMember(name) => {
+                let gone = find_member(group, name)?;
+                members::remove(group, |m, _| m == gone)?
+            }
+            Self::RemoveRack(name) => members::lose_rack(group, name)?,
+            Self::RemoveClient(client_id) => {
+                let is_its = |member: &DraftMember| member.client_id.as_deref() == Some(client_id);
+                if !group.members.iter().any(is_its) {
+                    let problem = format!("no member has the client_id {}", quoted(client_id));
+                    return Err(GroupError::not_affected(problem));
+                }
+                members::remove(group, |_, member| is_its(member))?
+            }
+            Self::AddPartitions { topic, partitions } => {
+                topics::add_partitions(group, topic, *partitions)?
+            }
+            Self::AddTopics(topics) => topics::add_topics(group, topics)?,
+            Self::RemoveTopics(topics) => topics::remove_topics(group, topics)?,
+            Self::Resubscribe { topics, member } => {
+                topics::resubscribe(group, topics, member.as_deref())?
+            }
+            Self::SwitchAssignor(name) => switch_assignor(group, name)?,
+            Self::BounceMembers { member, is_static } => {
+                return members::bounce(group, ids, member.as_deref(), *is_static, then);
+            }
+        };
+        then(group, follows)
+    }
+}
+
+fn switch_assignor(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
+    let assignor = Assignor::by_name(name).map_err(|unknown| error(unknown.problem))?;
+    if assignor == group.assignor {
+        let problem = format!("{} is the group's assignor already", quoted(name));
+        return Err(error(problem));
+    }
+    group.assignor = assignor;
+    Ok(Follows::StartingOver)
+}

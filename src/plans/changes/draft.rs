@@ -1,0 +1,287 @@
+//! A group between two rebalances: what changes work on, and rounds write to. The reference makes a
+//! new `GroupSpec` each time; here numbers stay what they were, and made-up names are owned.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashSet;
+
+use crate::assignors::Assignor;
+use crate::group::model::{
+    AsSent, GroupSpec, Member, Orders, RackId, Topic, TopicId, TopicPartition,
+};
+
+#[derive(Clone)]
+pub struct DraftTopic<'a> {
+    pub name: Cow<'a, str>,
+    /// 0 where it is not declared.
+    pub partitions: u32,
+    pub declared: bool,
+    racks: Option<u32>,
+}
+
+#[derive(Clone)]
+pub struct DraftMember<'a> {
+    pub member_id: Cow<'a, str>,
+    pub group_instance_id: Option<Cow<'a, str>>,
+    pub client_id: Option<Cow<'a, str>>,
+    pub rack: Option<RackId>,
+    pub generation_id: Option<i32>,
+    pub as_sent: AsSent,
+    pub topics: Vec<TopicId>,
+    pub owned: Vec<TopicPartition>,
+    /// Which member of the group that the plan began with it is, maybe under another id.
+    pub origin: Option<u32>,
+}
+
+#[derive(Clone)]
+pub struct Draft<'a> {
+    pub group_id: &'a str,
+    pub assignor: Assignor,
+    pub topics: Vec<DraftTopic<'a>>,
+    pub members: Vec<DraftMember<'a>>,
+    pub rack_names: Vec<Cow<'a, str>>,
+    replica_racks: Vec<u32>,
+    rack_ids: Vec<RackId>,
+    /// Held by a member that was down without a rebalance.
+    pub waiting: FxHashSet<TopicPartition>,
+    /// Lost the last of its replicas.
+    pub leaderless: FxHashSet<TopicPartition>,
+}
+
+impl<'a> Draft<'a> {
+    pub fn of(group: &GroupSpec<'a>, assignor: Assignor) -> Self {
+        let topics = group.topics.iter().enumerate();
+        let members = group.members.iter().zip(0u32..);
+        Self {
+            group_id: group.group_id,
+            assignor,
+            topics: topics
+                .map(|(t, topic)| DraftTopic {
+                    name: Cow::Borrowed(topic.name),
+                    partitions: topic.partitions,
+                    declared: t < group.declared,
+                    racks: topic.racks,
+                })
+                .collect(),
+            members: members
+                .map(|(member, m)| DraftMember {
+                    member_id: Cow::Borrowed(member.member_id),
+                    group_instance_id: member.group_instance_id.map(Cow::Borrowed),
+                    client_id: member.client_id.map(Cow::Borrowed),
+                    rack: member.rack,
+                    generation_id: member.generation_id,
+                    as_sent: member.as_sent,
+                    topics: group.subscription(m).to_vec(),
+                    owned: group.owned(m).to_vec(),
+                    origin: Some(m),
+                })
+                .collect(),
+            rack_names: group.rack_names.iter().map(|&name| name.into()).collect(),
+            replica_racks: group.replica_racks.clone(),
+            rack_ids: group.rack_ids.clone(),
+            waiting: FxHashSet::default(),
+            leaderless: FxHashSet::default(),
+        }
+    }
+
+    /// The group as an assignor is asked about it. Everything is numbered and valid already.
+    pub fn spec(&self) -> GroupSpec<'_> {
+        let mut subscriptions = Vec::new();
+        let mut owned = Vec::new();
+        let members = self.members.iter().map(|member| {
+            let topics = subscriptions.len() as u32;
+            let first = owned.len() as u32;
+            subscriptions.extend_from_slice(&member.topics);
+            owned.extend_from_slice(&member.owned);
+            Member {
+                member_id: &member.member_id,
+                group_instance_id: member.group_instance_id.as_deref(),
+                client_id: member.client_id.as_deref(),
+                rack: member.rack,
+                generation_id: member.generation_id,
+                as_sent: member.as_sent,
+                topics: (topics, subscriptions.len() as u32),
+                owned: (first, owned.len() as u32),
+            }
+        });
+        let members = members.collect();
+        let topics = self.topics.iter().map(|topic| Topic {
+            name: &topic.name,
+            partitions: topic.partitions,
+            racks: topic.racks,
+        });
+        GroupSpec {
+            group_id: self.group_id,
+            assignor: None,
+            topics: topics.collect(),
+            members,
+            declared: self.topics.len(),
+            rack_names: self.rack_names.iter().map(|name| &**name).collect(),
+            subscriptions,
+            owned,
+            replica_racks: self.replica_racks.clone(),
+            rack_ids: self.rack_ids.clone(),
+            orders: Orders::default(),
+        }
+    }
+
+    pub fn total(&self) -> u64 {
+        let counts = self.topics.iter().map(|topic| u64::from(topic.partitions));
+        counts.sum()
+    }
+
+    pub fn topic(&self, name: &str) -> Option<TopicId> {
+        let found = self
+            .topics
+            .iter()
+            .position(|topic| topic.declared && topic.name == name);
+        found.map(|t| t as TopicId)
+    }
+
+    /// The racks that replicas of new partitions of a topic go round, and in how many each is; empty
+    /// where no rack is known.
+    fn new_racks(&self, topic: TopicId) -> (Vec<RackId>, usize) {
+        let distinct = |p: usize| {
+            let (from, to) = (self.replica_racks[p], self.replica_racks[p + 1]);
+            let mut racks = self.rack_ids[from as usize..to as usize].to_vec();
+            racks.sort_unstable();
+            racks.dedup();
+            racks
+        };
+        let of_topic = |topic: &DraftTopic| {
+            let start = topic.racks.unwrap_or(0) as usize;
+            let count = topic.racks.map_or(0, |_| topic.partitions as usize);
+            start..start + count
+        };
+        let topic = of_topic(&self.topics[topic as usize]);
+        let in_racks = topic.map(|p| distinct(p).len()).max().unwrap_or(0);
+        let declared = self.topics.iter().filter(|topic| topic.declared);
+        let mut every: Vec<RackId> = declared.flat_map(of_topic).flat_map(distinct).collect();
+        every.sort_unstable();
+        every.dedup();
+        every.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
+        (every, in_racks)
+    }
+
+    /// Where racks of replicas are known, new partitions are where Kafka could place them, as in
+    /// `plans/changes/topics.py`; where none are, none are said.
+    pub fn grow(&mut self, topic: TopicId, partitions: u32) {
+        let (every, in_racks) = self.new_racks(topic);
+        let topic = &mut self.topics[topic as usize];
+        if let Some(start) = topic.racks {
+            let first = self.replica_racks.len() as u32 - 1;
+            for p in start as usize..(start + topic.partitions) as usize {
+                let (from, to) = (self.replica_racks[p], self.replica_racks[p + 1]);
+                self.rack_ids.extend_from_within(from as usize..to as usize);
+                self.replica_racks.push(self.rack_ids.len() as u32);
+            }
+            for partition in topic.partitions as usize..partitions as usize {
+                let round = (0..in_racks).map(|k| every[(partition + k) % every.len()]);
+                self.rack_ids.extend(round);
+                self.replica_racks.push(self.rack_ids.len() as u32);
+            }
+            topic.racks = Some(first);
+        }
+        topic.partitions = partitions;
+    }
+
+    /// A name that is only subscribed to, or was deleted, keeps its number.
+    pub fn create(&mut self, name: &str, partitions: u32) -> TopicId {
+        let created = DraftTopic {
+            name: Cow::Owned(name.to_owned()),
+            partitions,
+            declared: true,
+            racks: None,
+        };
+        match self.topics.iter().position(|topic| topic.name == name) {
+            Some(t) => {
+                self.topics[t] = created;
+                t as TopicId
+            }
+            None => {
+                self.topics.push(created);
+                self.topics.len() as TopicId - 1
+            }
+        }
+    }
+
+    pub fn delete(&mut self, topic: TopicId) {
+        let gone = &mut self.topics[topic as usize];
+        gone.partitions = 0;
+        gone.declared = false;
+        gone.racks = None;
+    }
+
+    /// Partitions that a member holds while it is down; those that do not exist do not count.
+    pub fn wait_for(&mut self, held: Vec<TopicPartition>) {
+        let exists = |tp: &TopicPartition| tp.partition < self.topics[tp.topic as usize].partitions;
+        self.waiting.extend(held.into_iter().filter(exists));
+    }
+
+    pub fn has_replica(&self, rack: RackId) -> bool {
+        let mut topics = self.topics.iter();
+        topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
+    }
+
+    /// Replicas in a rack are gone; `leaderless` gets what had no others, and is read.
+    pub fn lose_replicas(&mut self, rack: RackId) {
+        let mut is_read = vec![false; self.topics.len()];
+        for &topic in self.members.iter().flat_map(|member| &member.topics) {
+            is_read[topic as usize] = true;
+        }
+        let mut replica_racks = vec![0];
+        let mut rack_ids = Vec::new();
+        let mut starts = Vec::with_capacity(self.topics.len());
+        let mut leaderless = Vec::new();
+        for (t, topic) in (0..).zip(&self.topics) {
+            starts.push(topic.racks.map(|_| replica_racks.len() as u32 - 1));
+            for (partition, racks) in (0..).zip(self.replicas(topic)) {
+                let left = racks.iter().filter(|&&one| one != rack);
+                let before = rack_ids.len();
+                rack_ids.extend(left);
+                if rack_ids.len() == before && !racks.is_empty() && is_read[t as usize] {
+                    let topic = t;
+                    leaderless.push(TopicPartition { topic, partition });
+                }
+                replica_racks.push(rack_ids.len() as u32);
+            }
+        }
+        for (topic, start) in self.topics.iter_mut().zip(starts) {
+            topic.racks = start;
+        }
+        self.leaderless.extend(leaderless);
+        self.replica_racks = replica_racks;
+        self.rack_ids = rack_ids;
+    }
+
+    /// The known racks of each partition's replicas; nothing where a topic's are unknown.
+    fn replicas(&self, topic: &DraftTopic) -> impl Iterator<Item = &[RackId]> {
+        let places = topic.racks.map_or(0..0, |start| {
+            start as usize..(start + topic.partitions) as usize
+        });
+        places.map(|p| {
+            let (from, to) = (self.replica_racks[p], self.replica_racks[p + 1]);
+            &self.rack_ids[from as usize..to as usize]
+        })
+    }
+
+    /// None for "no rack", which an empty name is (KIP-881).
+    pub fn rack(&mut self, name: &str) -> Option<RackId> {
+        if name.is_empty() {
+            return None;
+        }
+        let found = self.rack_names.iter().position(|rack| rack == name);
+        let id = found.unwrap_or_else(|| {
+            self.rack_names.push(Cow::Owned(name.to_owned()));
+            self.rack_names.len() - 1
+        });
+        Some(id as RackId)
+    }
+
+    pub fn member_ids(&self) -> FxHashSet<&str> {
+        self.members
+            .iter()
+            .map(|member| &*member.member_id)
+            .collect()
+    }
+}

@@ -1,0 +1,198 @@
+//! Mirror of `plans/changes/members.py`: some join, some leave, a rack is lost, some restart.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashSet;
+
+use super::draft::{Draft, DraftMember};
+use super::edits::{Follows, error, find_member};
+use super::made_up::{MadeUp, client_names, instance_names, prefix_of};
+use crate::error::GroupError;
+use crate::group::model::{RackId, TopicPartition, quoted};
+
+const MOST_NEW_MEMBERS: u32 = 100_000;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddMembers {
+    pub count: u32,
+    pub like: Option<String>,
+    pub rack: Option<String>,
+    pub client_id: Option<String>,
+    pub instance_id: Option<String>,
+}
+
+impl AddMembers {
+    pub fn join(&self, group: &mut Draft, ids: &mut MadeUp) -> Result<Follows, GroupError> {
+        let count = self.count;
+        if !(1..=MOST_NEW_MEMBERS).contains(&count) {
+            let problem =
+                format!("{count} is not a number of members from 1 to {MOST_NEW_MEMBERS}");
+            return Err(error(problem));
+        }
+        let model = match &self.like {
+            Some(name) => find_member(group, name)?,
+            None => group.members.len() - 1,
+        };
+        for (name, value) in [
+            ("client-id", &self.client_id),
+            ("instance-id", &self.instance_id),
+        ] {
+            if value.as_deref() == Some("") {
+                let problem = format!("{name} is empty; name the first of the new members");
+                return Err(error(problem));
+            }
+        }
+        let instances = group.members.iter();
+        let instances: FxHashSet<String> = instances
+            .filter_map(|member| member.group_instance_id.as_deref().map(Into::into))
+            .collect();
+        if let Some(given) = self
+            .instance_id
+            .as_ref()
+            .filter(|id| instances.contains(*id))
+        {
+            let problem = format!("{} is the instance id of a member already", quoted(given));
+            return Err(error(problem));
+        }
+        let mut model = group.members[model].clone();
+        if let Some(name) = &self.rack {
+            model.rack = group.rack(name).filter(|_| model.as_sent.sends_rack());
+        }
+        model.owned.clear();
+        model.generation_id = None;
+        model.as_sent.user_data_generation_id = None;
+        model.origin = None;
+        let joined = self.named(&model, group, instances, ids);
+        group.members.extend(joined);
+        Ok(Follows::Rebalance)
+    }
+
+    /// The new members, as `model` but for their names.
+    fn named<'a>(
+        &self,
+        model: &DraftMember<'a>,
+        group: &Draft<'a>,
+        instances: FxHashSet<String>,
+        ids: &mut MadeUp,
+    ) -> Vec<DraftMember<'a>> {
+        let names = group.members.iter();
+        let names: Vec<String> = names
+            .map(|member| prefix_of(member.client_id.as_deref(), &member.member_id).to_owned())
+            .collect();
+        let name = prefix_of(model.client_id.as_deref(), &model.member_id);
+        let mut client_ids = client_names(name, &names, self.client_id.as_deref());
+        let is_static = self.instance_id.is_some() || model.group_instance_id.is_some();
+        let instance = model.group_instance_id.as_deref().unwrap_or("");
+        let mut instance_ids = instance_names(instance, instances, self.instance_id.as_deref());
+        // Where no client ids are known, the names are only those of member ids.
+        let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
+        let has_client_id = known || self.client_id.is_some();
+        // A made-up id never comes twice, so that the new ones need not be looked at.
+        let taken = group.member_ids();
+        let joined = (0..self.count).map(|_| {
+            let mut member = model.clone();
+            let client_id = client_ids.following();
+            let instance_id = is_static.then(|| instance_ids.following());
+            let name = match &instance_id {
+                Some(instance) if !instance.is_empty() => instance,
+                _ => &client_id,
+            };
+            member.member_id = Cow::Owned(ids.member_id(name, &taken));
+            member.group_instance_id = instance_id.map(Cow::Owned);
+            if has_client_id {
+                member.client_id = Some(Cow::Owned(client_id));
+            }
+            member
+        });
+        joined.collect()
+    }
+}
+
+pub fn remove(
+    group: &mut Draft,
+    is_gone: impl Fn(usize, &DraftMember) -> bool,
+) -> Result<Follows, GroupError> {
+    let gone: Vec<bool> = (0..)
+        .zip(&group.members)
+        .map(|(m, one)| is_gone(m, one))
+        .collect();
+    if gone.iter().all(|&gone| gone) {
+        let problem = "no member would be left, and a group without members has no assignment";
+        return Err(error(problem.into()));
+    }
+    let mut gone = gone.into_iter();
+    group.members.retain(|_| gone.next() == Some(false));
+    Ok(Follows::Rebalance)
+}
+
+/// A lost rack takes its brokers along, and with them replicas.
+pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
+    let rack = group.rack_names.iter().position(|rack| rack == name);
+    let rack = rack.map(|rack| rack as RackId);
+    let is_in = |member: &DraftMember| rack.is_some() && member.rack == rack;
+    let waiting: Vec<TopicPartition> = group
+        .members
+        .iter()
+        .filter(|member| is_in(member))
+        .flat_map(|member| member.owned.iter().copied())
+        .collect();
+    let gone = group.members.iter().any(is_in);
+    let Some(rack) = rack.filter(|&rack| gone || group.has_replica(rack)) else {
+        return Err(GroupError::not_affected(format!(
+            "no member and no replica is in rack {}",
+            quoted(name)
+        )));
+    };
+    remove(group, |_, member| is_in(member))?;
+    group.wait_for(waiting);
+    group.lose_replicas(rack);
+    // Without a member that is gone, only a leader that has a rack sees a difference.
+    if gone || group.members.iter().any(|member| member.rack.is_some()) {
+        return Ok(Follows::Rebalance);
+    }
+    Ok(Follows::Nothing)
+}
+
+pub fn bounce<'a>(
+    group: &mut Draft<'a>,
+    ids: &mut MadeUp,
+    member: Option<&str>,
+    is_static: Option<bool>,
+    mut then: impl FnMut(&mut Draft<'a>, Follows) -> Result<(), GroupError>,
+) -> Result<(), GroupError> {
+    let bounced: Vec<Cow<'a, str>> = match member {
+        Some(name) => vec![group.members[find_member(group, name)?].member_id.clone()],
+        None => group.members.iter().map(|m| m.member_id.clone()).collect(),
+    };
+    for member_id in bounced {
+        let place = group.members.iter().position(|m| m.member_id == member_id);
+        let Some(m) = place else { continue };
+        let instance = group.members[m].group_instance_id.clone();
+        if is_static.unwrap_or(instance.is_some()) {
+            group.wait_for(group.members[m].owned.clone());
+            // Back in time: a new member id in its old place (KIP-345).
+            if let Some(instance) = instance {
+                let member_id = ids.member_id(&instance, &group.member_ids());
+                group.members[m].member_id = Cow::Owned(member_id);
+            }
+            then(group, Follows::Nothing)?;
+            continue;
+        }
+        let mut back = group.members.remove(m);
+        // With nobody there in between, nobody is there to rebalance.
+        if !group.members.is_empty() {
+            then(group, Follows::Rebalance)?;
+        }
+        let name = match &back.group_instance_id {
+            Some(instance) if !instance.is_empty() => instance,
+            _ => prefix_of(back.client_id.as_deref(), &back.member_id),
+        };
+        back.member_id = Cow::Owned(ids.member_id(name, &group.member_ids()));
+        back.owned.clear();
+        back.generation_id = None;
+        back.as_sent.user_data_generation_id = None;
+        group.members.push(back);
+        then(group, Follows::Rebalance)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Mirror of `plans/changes/text.py`: changes as short texts.
+
+use super::change::Change;
+use super::edits::error;
+use super::members::AddMembers;
+use crate::error::GroupError;
+use crate::group::model::quoted;
+
+const VERBS: [&str; 11] = [
+    "add-members",
+    "remove-members",
+    "remove-member",
+    "remove-rack",
+    "remove-client",
+    "partitions",
+    "add-topics",
+    "remove-topics",
+    "resubscribe",
+    "switch-assignor",
+    "bounce-members",
+];
+
+impl Change {
+    /// Reads one change; `GroupError` at `change` for what is not one.
+    pub fn from_text(text: &str) -> Result<Self, GroupError> {
+        let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
+        let end = trimmed.find(['=', ' ']).unwrap_or(trimmed.len());
+        let value = trimmed.get(end + 1..).unwrap_or("");
+        Ok(match &trimmed[..end] {
+            "add-members" => add_members(value)?,
+            "remove-members" => Self::RemoveLast(count(value, "members")?),
+            "remove-member" => Self::RemoveMember(some(value)?),
+            "remove-rack" => Self::RemoveRack(some(value)?),
+            "remove-client" => Self::RemoveClient(some(value)?),
+            "partitions" => {
+                let (topic, partitions) = topic_count(value)?;
+                Self::AddPartitions { topic, partitions }
+            }
+            "add-topics" => {
+                let topics = value.split(',').map(topic_count);
+                Self::AddTopics(topics.collect::<Result<_, _>>()?)
+            }
+            "remove-topics" => Self::RemoveTopics(topics(value)?),
+            "resubscribe" => {
+                // A topic's name has no colon, a member's may.
+                let (member, names) = match value.rsplit_once(':') {
+                    Some((member, names)) => (Some(member.to_owned()), names),
+                    None => (None, value),
+                };
+                Self::Resubscribe {
+                    topics: topics(names)?,
+                    member,
+                }
+            }
+            "switch-assignor" => Self::SwitchAssignor(some(value)?),
+            "bounce-members" => bounce(value),
+            _ => {
+                let known = VERBS.join(", ");
+                return Err(error(format!(
+                    "{} begins with none of {known}",
+                    quoted(text)
+                )));
+            }
+        })
+    }
+}
+
+fn add_members(value: &str) -> Result<Change, GroupError> {
+    let (mut rest, like) = match value.split_once(",like=") {
+        Some((before, after)) => (before, Some(after.to_owned())),
+        None => (value, None),
+    };
+    let mut options: [(&str, Option<String>); 3] =
+        [("rack", None), ("client-id", None), ("instance-id", None)];
+    let mut number = None;
+    // Which option the text before the next one is the value of; before the first it is the count.
+    let mut open: Option<usize> = None;
+    loop {
+        let found = (0..options.len()).filter_map(|o| {
+            let at = rest.find(&format!(",{}=", options[o].0))?;
+            Some((at, o))
+        });
+        let next = found.min();
+        let said = &rest[..next.map_or(rest.len(), |(at, _)| at)];
+        match open {
+            None => number = Some(said),
+            Some(o) if options[o].1.is_none() => options[o].1 = Some(said.to_owned()),
+            Some(o) => return Err(error(format!("{}= is there twice", options[o].0))),
+        }
+        let Some((at, o)) = next else { break };
+        rest = &rest[at + options[o].0.len() + 2..];
+        open = Some(o);
+    }
+    let [(_, rack), (_, client_id), (_, instance_id)] = options;
+    Ok(Change::AddMembers(AddMembers {
+        count: count(number.unwrap_or(""), "members")?,
+        like,
+        rack,
+        client_id,
+        instance_id,
+    }))
+}
+
+fn topic_count(value: &str) -> Result<(String, u32), GroupError> {
+    match value.rsplit_once('=') {
+        Some((topic, number)) if !topic.is_empty() => {
+            Ok((topic.to_owned(), count(number, "partitions")?))
+        }
+        _ => Err(error(format!("{} is not TOPIC=N", quoted(value)))),
+    }
+}
+
+fn topics(value: &str) -> Result<Vec<String>, GroupError> {
+    let topics: Vec<String> = value.split(',').map(ToOwned::to_owned).collect();
+    if topics.iter().any(String::is_empty) {
+        return Err(error(format!("{} is not TOPIC,TOPIC,…", quoted(value))));
+    }
+    Ok(topics)
+}
+
+fn bounce(value: &str) -> Change {
+    let (member, is_static) = if let Some(member) = value.strip_suffix(",static") {
+        (member, Some(true))
+    } else if let Some(member) = value.strip_suffix(",dynamic") {
+        (member, Some(false))
+    } else {
+        (value, None)
+    };
+    let all = member.is_empty() || member == "*";
+    Change::BounceMembers {
+        member: (!all).then(|| member.to_owned()),
+        is_static,
+    }
+}
+
+fn some(value: &str) -> Result<String, GroupError> {
+    if value.is_empty() {
+        return Err(error("a value is missing, as in add-members=2".into()));
+    }
+    Ok(value.to_owned())
+}
+
+fn count(text: &str, noun: &str) -> Result<u32, GroupError> {
+    let is_number = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(number) if is_number => Ok(number),
+        _ => Err(error(format!("{} is not a number of {noun}", quoted(text)))),
+    }
+}

@@ -1,0 +1,78 @@
+//! Mirror of `plans/changes/topics.py`: changes of topics, and of who subscribes to them.
+
+use rustc_hash::FxHashSet;
+
+use super::draft::Draft;
+use super::edits::{Follows, error, find_member, find_topic, guard};
+use crate::error::GroupError;
+use crate::group::model::quoted;
+
+pub fn add_partitions(
+    group: &mut Draft,
+    name: &str,
+    partitions: u32,
+) -> Result<Follows, GroupError> {
+    let topic = find_topic(group, name)?;
+    let now = group.topics[topic as usize].partitions;
+    if partitions <= now {
+        return Err(error(format!(
+            "{} has {now} partitions already; \
+             give the number that it shall have in all, Kafka never takes any away",
+            quoted(name)
+        )));
+    }
+    guard(group, u64::from(partitions - now))?;
+    group.grow(topic, partitions);
+    Ok(Follows::Rebalance)
+}
+
+pub fn add_topics(group: &mut Draft, topics: &[(String, u32)]) -> Result<Follows, GroupError> {
+    let mut known: FxHashSet<&str> = FxHashSet::default();
+    for (name, _) in topics {
+        if group.topic(name).is_some() || !known.insert(name) {
+            return Err(error(format!("{} is there already", quoted(name))));
+        }
+    }
+    guard(
+        group,
+        topics.iter().map(|&(_, count)| u64::from(count)).sum(),
+    )?;
+    for (name, count) in topics {
+        let topic = group.create(name, *count);
+        for member in &mut group.members {
+            if !member.topics.contains(&topic) {
+                member.topics.push(topic);
+            }
+        }
+    }
+    Ok(Follows::Rebalance)
+}
+
+pub fn remove_topics(group: &mut Draft, topics: &[String]) -> Result<Follows, GroupError> {
+    let gone: Result<Vec<u32>, GroupError> =
+        topics.iter().map(|name| find_topic(group, name)).collect();
+    for topic in gone? {
+        group.delete(topic);
+        for member in &mut group.members {
+            member.topics.retain(|&other| other != topic);
+        }
+    }
+    Ok(Follows::Rebalance)
+}
+
+pub fn resubscribe(
+    group: &mut Draft,
+    topics: &[String],
+    member: Option<&str>,
+) -> Result<Follows, GroupError> {
+    let topics: Result<Vec<u32>, GroupError> =
+        topics.iter().map(|name| find_topic(group, name)).collect();
+    let topics = topics?;
+    let who = member.map(|name| find_member(group, name)).transpose()?;
+    for (m, member) in group.members.iter_mut().enumerate() {
+        if who.is_none_or(|who| who == m) {
+            member.topics.clone_from(&topics);
+        }
+    }
+    Ok(Follows::Rebalance)
+}

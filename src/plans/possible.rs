@@ -1,0 +1,7 @@
+//! The best balance that subscriptions allow, and the least moves to it.
+
+pub mod classes;
+pub mod flow;
+pub mod levels;
+pub mod moves;
+pub mod optimum;

@@ -1,0 +1,141 @@
+//! Mirror of `plans/possible/classes.py`. Owners are an array over all partitions, topic by topic.
+
+use rustc_hash::FxHashMap;
+
+use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+
+pub const NOBODY: MemberId = MemberId::MAX;
+pub const NO_CLASS: u32 = u32::MAX;
+
+pub struct Classes {
+    /// Topics of each topic class, by name.
+    pub topics: Vec<Vec<TopicId>>,
+    pub supply: Vec<i64>,
+    /// Members of each subscription class, in join order.
+    pub members: Vec<Vec<MemberId>>,
+    /// Subscription classes of each topic class, ascending.
+    pub subscribers: Vec<Vec<u32>>,
+    /// NO_CLASS for a topic that nobody subscribes to, or that has no partitions.
+    pub class_of_topic: Vec<u32>,
+    pub class_of_member: Vec<u32>,
+    /// `owner[base[topic] + partition]`, NOBODY where there is none.
+    pub owner: Vec<MemberId>,
+    pub base: Vec<u32>,
+}
+
+impl Classes {
+    /// Topic classes by the first topic of each in the order of names, members by join order.
+    pub fn of(group: &GroupSpec) -> Self {
+        let members = group.members.len() as MemberId;
+        let topics_of: Vec<Vec<TopicId>> = (0..members).map(|m| existing(group, m)).collect();
+        let mut by_subscription: FxHashMap<&[TopicId], u32> = FxHashMap::default();
+        let mut classes: Vec<Vec<MemberId>> = Vec::new();
+        let mut class_of_member = Vec::with_capacity(members as usize);
+        for (m, topics) in topics_of.iter().enumerate() {
+            let k = *by_subscription.entry(topics).or_insert_with(|| {
+                classes.push(Vec::new());
+                classes.len() as u32 - 1
+            });
+            classes[k as usize].push(m as MemberId);
+            class_of_member.push(k);
+        }
+        // Classes are walked in ascending order, so that each topic's list is ascending.
+        let mut subscribers_of: Vec<Vec<u32>> = vec![Vec::new(); group.topics.len()];
+        for (k, class) in classes.iter().enumerate() {
+            for &topic in &topics_of[class[0] as usize] {
+                subscribers_of[topic as usize].push(k as u32);
+            }
+        }
+        let mut by_name: Vec<TopicId> = (0..group.topics.len() as TopicId).collect();
+        let ranks = group.topic_ranks();
+        by_name.sort_unstable_by_key(|&topic| ranks[topic as usize]);
+        let mut by_subscribers: FxHashMap<&[u32], u32> = FxHashMap::default();
+        let mut topics: Vec<Vec<TopicId>> = Vec::new();
+        let mut class_of_topic = vec![NO_CLASS; group.topics.len()];
+        for topic in by_name {
+            let subscribers = &subscribers_of[topic as usize];
+            if subscribers.is_empty() {
+                continue;
+            }
+            let c = *by_subscribers.entry(subscribers).or_insert_with(|| {
+                topics.push(Vec::new());
+                topics.len() as u32 - 1
+            });
+            topics[c as usize].push(topic);
+            class_of_topic[topic as usize] = c;
+        }
+        let supply = topics.iter().map(|class| {
+            let counts = class
+                .iter()
+                .map(|&t| i64::from(group.topics[t as usize].partitions));
+            counts.sum()
+        });
+        let (base, owner) = owners(group, &topics_of);
+        Self {
+            supply: supply.collect(),
+            subscribers: topics
+                .iter()
+                .map(|class| subscribers_of[class[0] as usize].clone())
+                .collect(),
+            members: classes,
+            topics,
+            class_of_topic,
+            class_of_member,
+            owner,
+            base,
+        }
+    }
+
+    pub fn owner(&self, tp: TopicPartition) -> MemberId {
+        self.owner[(self.base[tp.topic as usize] + tp.partition) as usize]
+    }
+}
+
+/// Topics with partitions that a member subscribes to, sorted, each once.
+fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
+    let subscription = group.subscription(member).iter().copied();
+    let mut topics: Vec<TopicId> = subscription
+        .filter(|&t| group.topics[t as usize].partitions > 0)
+        .collect();
+    topics.sort_unstable();
+    topics.dedup();
+    topics
+}
+
+/// KIP-341's rule: the newest generation is believed; where two claim at once, nobody is.
+fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<MemberId>) {
+    let mut base = Vec::with_capacity(group.topics.len());
+    let mut total = 0;
+    for topic in &group.topics {
+        base.push(total);
+        total += topic.partitions;
+    }
+    // Who claimed a partition last, in which generation, and whether that is contested.
+    let mut claims: Vec<(MemberId, i32, bool)> = vec![(NOBODY, 0, false); total as usize];
+    for (m, member) in group.members.iter().enumerate() {
+        let generation = member.generation_id.unwrap_or(-1);
+        for tp in group.owned(m as MemberId) {
+            if tp.partition >= group.topics[tp.topic as usize].partitions {
+                continue;
+            }
+            let claim = &mut claims[(base[tp.topic as usize] + tp.partition) as usize];
+            // The same member claims a partition twice: it is one claim.
+            if claim.0 != NOBODY && (claim.1 > generation || claim.0 == m as MemberId) {
+                continue;
+            }
+            let contested = claim.0 != NOBODY && claim.1 == generation;
+            *claim = (m as MemberId, generation, contested);
+        }
+    }
+    let mut owner = vec![NOBODY; total as usize];
+    for (t, topic) in group.topics.iter().enumerate() {
+        for at in base[t]..base[t] + topic.partitions {
+            let (m, _, contested) = claims[at as usize];
+            if m != NOBODY && !contested && topics_of[m as usize].binary_search(&(t as u32)).is_ok()
+            {
+                owner[at as usize] = m;
+            }
+        }
+    }
+    (base, owner)
+}

@@ -1,0 +1,195 @@
+//! Mirror of `plans/possible/flow.py`: Dinic, and primal-dual for the cheapest among the largest flows.
+//! Arcs are listed by tail in one array once all are added (`start`, `by_tail`).
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+pub const UNLIMITED: i64 = 1 << 62;
+const UNREACHED: i64 = i64::MAX;
+
+/// Nodes are numbers; arc `2i` is the i-th that was added, `2i + 1` its way back.
+pub struct Flow {
+    tail: Vec<u32>,
+    head: Vec<u32>,
+    room: Vec<i64>,
+    cost: Vec<i64>,
+    pub potential: Vec<i64>,
+    /// `by_tail[start[n]..start[n + 1]]` are the arcs that leave n, in the order of adding.
+    start: Vec<u32>,
+    by_tail: Vec<u32>,
+}
+
+impl Flow {
+    pub fn new(nodes: usize) -> Self {
+        Self {
+            tail: Vec::new(),
+            head: Vec::new(),
+            room: Vec::new(),
+            cost: Vec::new(),
+            potential: vec![0; nodes],
+            start: Vec::new(),
+            by_tail: Vec::new(),
+        }
+    }
+
+    /// Adds an arc; its number is what `sent` asks for. Costs are not negative.
+    pub fn add(&mut self, tail: u32, head: u32, capacity: i64, cost: i64) -> usize {
+        let arc = self.head.len();
+        self.tail.extend([tail, head]);
+        self.head.extend([head, tail]);
+        self.room.extend([capacity, 0]);
+        self.cost.extend([cost, -cost]);
+        arc
+    }
+
+    pub fn sent(&self, arc: usize) -> i64 {
+        self.room[arc + 1]
+    }
+
+    /// Sends as much as possible along tight arcs: all arcs, while potentials are 0.
+    pub fn largest(&mut self, source: u32, sink: u32) -> i64 {
+        self.list_by_tail();
+        let mut total = 0;
+        loop {
+            let level = self.levels(source);
+            if level[sink as usize] == UNREACHED {
+                return total;
+            }
+            let mut unused = self.start.clone();
+            loop {
+                let sent = self.augment(source, sink, &level, &mut unused);
+                if sent == 0 {
+                    break;
+                }
+                total += sent;
+            }
+        }
+    }
+
+    /// Sends as much as possible, as cheaply as possible; the cost.
+    pub fn cheapest(&mut self, source: u32, sink: u32) -> i64 {
+        self.list_by_tail();
+        let mut total = 0;
+        loop {
+            let distance = self.distances(source);
+            let farthest = distance[sink as usize];
+            if farthest == UNREACHED {
+                return total;
+            }
+            for (potential, far) in self.potential.iter_mut().zip(distance) {
+                *potential += far.min(farthest);
+            }
+            let sent = self.largest(source, sink);
+            total += sent * (self.potential[sink as usize] - self.potential[source as usize]);
+        }
+    }
+
+    /// Whether more could be sent to each node.
+    pub fn reachable(&self, source: u32) -> Vec<bool> {
+        let level = self.levels(source);
+        level.into_iter().map(|level| level != UNREACHED).collect()
+    }
+
+    fn list_by_tail(&mut self) {
+        if self.by_tail.len() == self.tail.len() {
+            return;
+        }
+        self.start = vec![0; self.potential.len() + 1];
+        for &tail in &self.tail {
+            self.start[tail as usize + 1] += 1;
+        }
+        for n in 0..self.potential.len() {
+            self.start[n + 1] += self.start[n];
+        }
+        let mut next = self.start.clone();
+        self.by_tail = vec![0; self.tail.len()];
+        for (arc, &tail) in self.tail.iter().enumerate() {
+            self.by_tail[next[tail as usize] as usize] = arc as u32;
+            next[tail as usize] += 1;
+        }
+    }
+
+    fn leaving(&self, node: u32) -> &[u32] {
+        let (start, end) = (self.start[node as usize], self.start[node as usize + 1]);
+        &self.by_tail[start as usize..end as usize]
+    }
+
+    fn reduced(&self, arc: usize) -> i64 {
+        let (tail, head) = (self.tail[arc] as usize, self.head[arc] as usize);
+        self.cost[arc] + self.potential[tail] - self.potential[head]
+    }
+
+    fn is_open(&self, arc: usize) -> bool {
+        self.room[arc] > 0 && self.reduced(arc) == 0
+    }
+
+    /// Arcs from the source to each node, along tight arcs with room.
+    fn levels(&self, source: u32) -> Vec<i64> {
+        let mut level = vec![UNREACHED; self.potential.len()];
+        level[source as usize] = 0;
+        let mut queue = VecDeque::from([source]);
+        while let Some(node) = queue.pop_front() {
+            for &arc in self.leaving(node) {
+                let head = self.head[arc as usize];
+                if level[head as usize] == UNREACHED && self.is_open(arc as usize) {
+                    level[head as usize] = level[node as usize] + 1;
+                    queue.push_back(head);
+                }
+            }
+        }
+        level
+    }
+
+    /// One path, a level at a time; `unused[n]` skips arcs of n that lead nowhere any more.
+    fn augment(&mut self, source: u32, sink: u32, level: &[i64], unused: &mut [u32]) -> i64 {
+        let mut path: Vec<usize> = Vec::new();
+        let mut node = source;
+        while node != sink {
+            let deeper = level[node as usize] + 1;
+            let end = self.start[node as usize + 1];
+            let found = (unused[node as usize]..end).find(|&at| {
+                let arc = self.by_tail[at as usize] as usize;
+                level[self.head[arc] as usize] == deeper && self.is_open(arc)
+            });
+            unused[node as usize] = found.unwrap_or(end);
+            match (found, path.pop()) {
+                (Some(at), last) => {
+                    path.extend(last);
+                    let arc = self.by_tail[at as usize] as usize;
+                    path.push(arc);
+                    node = self.head[arc];
+                }
+                (None, Some(last)) => {
+                    node = self.tail[last];
+                    unused[node as usize] += 1;
+                }
+                (None, None) => return 0,
+            }
+        }
+        let sent = path.iter().map(|&arc| self.room[arc]).min().unwrap_or(0);
+        for arc in path {
+            self.room[arc] -= sent;
+            self.room[arc ^ 1] += sent;
+        }
+        sent
+    }
+
+    /// Dijkstra on reduced costs, which are never negative along arcs with room.
+    fn distances(&self, source: u32) -> Vec<i64> {
+        let mut distance = vec![UNREACHED; self.potential.len()];
+        let mut heap = BinaryHeap::from([(Reverse(0), source)]);
+        while let Some((Reverse(far), node)) = heap.pop() {
+            if distance[node as usize] != UNREACHED {
+                continue;
+            }
+            distance[node as usize] = far;
+            for &arc in self.leaving(node) {
+                let head = self.head[arc as usize];
+                if self.room[arc as usize] > 0 && distance[head as usize] == UNREACHED {
+                    heap.push((Reverse(far + self.reduced(arc as usize)), head));
+                }
+            }
+        }
+        distance
+    }
+}

@@ -1,0 +1,103 @@
+//! Mirror of `plans/possible/levels.py`.
+
+use super::classes::Classes;
+use super::flow::{Flow, UNLIMITED};
+
+pub struct ClassLevel {
+    pub load: i64,
+    pub extra: i64,
+    /// Topic classes, ascending.
+    pub topics: Vec<u32>,
+    /// Subscription classes, ascending.
+    pub members: Vec<u32>,
+}
+
+/// From the highest load to the lowest.
+pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
+    let mut topics: Vec<u32> = (0..classes.topics.len() as u32).collect();
+    let mut members: Vec<u32> = (0..classes.members.len() as u32).collect();
+    let mut found = Vec::new();
+    while !members.is_empty() {
+        // 1.
+        let load = least_load(classes, &topics, &members);
+        if load == 0 {
+            found.push(ClassLevel {
+                load: 0,
+                extra: 0,
+                topics,
+                members,
+            });
+            break;
+        }
+        // 2.
+        let cut = cut(classes, &topics, &members, load - 1);
+        // 3.
+        topics.retain(|c| cut.topics.binary_search(c).is_err());
+        members.retain(|k| cut.members.binary_search(k).is_err());
+        found.push(ClassLevel {
+            load,
+            extra: cut.left,
+            topics: cut.topics,
+            members: cut.members,
+        });
+    }
+    found
+}
+
+fn least_load(classes: &Classes, topics: &[u32], members: &[u32]) -> i64 {
+    let mut load = mean_up(classes, topics, members);
+    loop {
+        let cut = cut(classes, topics, members, load);
+        if cut.left == 0 {
+            return load;
+        }
+        load = mean_up(classes, &cut.topics, &cut.members);
+    }
+}
+
+fn mean_up(classes: &Classes, topics: &[u32], members: &[u32]) -> i64 {
+    let supply: i64 = topics.iter().map(|&c| classes.supply[c as usize]).sum();
+    let members = members.iter().map(|&k| classes.members[k as usize].len());
+    let members = members.sum::<usize>() as i64;
+    (supply + members - 1) / members
+}
+
+/// What does not fit, and the topics and members that it is stuck with.
+struct Cut {
+    left: i64,
+    topics: Vec<u32>,
+    members: Vec<u32>,
+}
+
+fn cut(classes: &Classes, topics: &[u32], members: &[u32], load: i64) -> Cut {
+    let (source, sink) = (0, 1);
+    let topic_node = |i: usize| 2 + i as u32;
+    let member_node = |i: usize| (2 + topics.len() + i) as u32;
+    let mut flow = Flow::new(2 + topics.len() + members.len());
+    let mut supply = 0;
+    for (i, &c) in topics.iter().enumerate() {
+        supply += classes.supply[c as usize];
+        flow.add(source, topic_node(i), classes.supply[c as usize], 0);
+        for k in &classes.subscribers[c as usize] {
+            if let Ok(at) = members.binary_search(k) {
+                flow.add(topic_node(i), member_node(at), UNLIMITED, 0);
+            }
+        }
+    }
+    for (i, &k) in members.iter().enumerate() {
+        let count = classes.members[k as usize].len() as i64;
+        flow.add(member_node(i), sink, load * count, 0);
+    }
+    let left = supply - flow.largest(source, sink);
+    let stuck = flow.reachable(source);
+    let of = |all: &[u32], node: &dyn Fn(usize) -> u32| {
+        let numbered = all.iter().enumerate();
+        let stuck = numbered.filter(|&(i, _)| stuck[node(i) as usize]);
+        stuck.map(|(_, &number)| number).collect()
+    };
+    Cut {
+        left,
+        topics: of(topics, &topic_node),
+        members: of(members, &member_node),
+    }
+}

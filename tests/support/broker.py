@@ -1,0 +1,266 @@
+"""A real Apache Kafka in a throw-away directory, on 127.0.0.1, from the jars of tools/broker.
+
+    with Broker() as broker:                    # one node: controller and broker
+        use(broker.bootstrap_server)
+    with Broker(brokers=3) as broker:           # three brokers, in racks a, b and c
+        use(broker.bootstrap_server)
+
+`python tests/broker.py` (or `make broker`) starts one by hand. A node ends with its standard input,
+so none outlives the process that started it; only the directory stays when that was killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+LIB = Path(__file__).resolve().parent.parent.parent / "tools" / "broker" / "target" / "lib"
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 15.0
+SMALL_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+PROPERTIES = {
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "100",
+    "group.min.session.timeout.ms": "1000",
+    "auto.create.topics.enable": "false",
+    "controlled.shutdown.enable": "false",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.index.size.max.bytes": "65536",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+}
+
+
+class BrokerError(RuntimeError):
+    """The broker cannot be started; the message tells what to do."""
+
+
+def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
+    """The command line of a Java class of tools/broker; `log` is the level of its stderr.
+
+    Raises `BrokerError` if it cannot run.
+    """
+    missing = missing_tools()
+    if missing:
+        raise BrokerError(missing)
+    level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log}"
+    return ["java", *SMALL_JVM, level, "-cp", f"{LIB}/*", main, *arguments]
+
+
+def missing_tools() -> str | None:
+    """What is missing to run a broker and how to get it, or None."""
+    if shutil.which("java") is None:
+        return "no `java` on PATH: install a Java runtime, 17 or newer"
+    if not (LIB / "kafka-rebalance-broker.jar").exists():
+        return f"no jars in {LIB}: run `make broker-jars`"
+    return None
+
+
+class Broker:
+    """A Kafka cluster of one or more nodes; started by `with`, gone after it.
+
+    `properties` are added to the configuration of every node. `bootstrap_server` is the address to
+    connect to, and `directory` holds node-N/ with configuration, data and log.
+    """
+
+    def __init__(self, *, brokers: int = 1, properties: Mapping[str, str] | None = None) -> None:
+        if not 1 <= brokers <= 26:
+            raise ValueError(f"brokers: {brokers} is not in 1..26")
+        self.brokers = brokers
+        self.properties = dict(properties or {})
+        self.bootstrap_server = ""
+        self.directory = Path()
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        java("kafka.Kafka")  # fails before anything is created
+        self.directory = Path(tempfile.mkdtemp(prefix="kafka-rebalance-broker-"))
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends every node, by force after 15 s, and removes the directory."""
+        for process in self._processes:
+            process.terminate()
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        for process in self._processes:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdin:
+                process.stdin.close()
+        self._processes.clear()
+        if self.directory != Path():
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _start(self) -> None:
+        controller, *ports = _free_ports(1 + self.brokers)
+        for node, port in enumerate(ports):
+            self._configure(node, port, controller)
+        self._format()
+        for node in range(self.brokers):
+            log = (self.directory / f"node-{node}" / "log").open("wb")
+            with log:
+                self._processes.append(
+                    subprocess.Popen(
+                        java("kafkarebalance.Node", str(self._config(node))),
+                        stdin=subprocess.PIPE,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,  # Ctrl-C is ours to handle
+                    )
+                )
+        self.bootstrap_server = f"127.0.0.1:{ports[0]}"
+        self._wait_until_ready(ports)
+
+    def _config(self, node: int) -> Path:
+        return self.directory / f"node-{node}" / "server.properties"
+
+    def _configure(self, node: int, port: int, controller: int) -> None:
+        listeners = f"PLAINTEXT://127.0.0.1:{port}"
+        if node == 0:
+            listeners += f",CONTROLLER://127.0.0.1:{controller}"
+        config = self._config(node)
+        config.parent.mkdir()
+        properties = {
+            **PROPERTIES,
+            "node.id": str(node),
+            "process.roles": "broker,controller" if node == 0 else "broker",
+            "listeners": listeners,
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
+            "log.dirs": str(config.parent / "data"),
+        }
+        if self.brokers > 1:
+            properties["broker.rack"] = chr(ord("a") + node)
+        properties.update(self.properties)
+        config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+
+    def _format(self) -> None:
+        """Every node's directory gets the cluster id; node 0 is the only voter."""
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").lstrip("-")
+        formats = []
+        for node in range(self.brokers):
+            voter = "--standalone" if node == 0 else "--no-initial-controllers"
+            command = java(
+                "kafka.tools.StorageTool", "format", voter, "-t", cluster.ljust(22, "A"),
+                "-c", str(self._config(node)),
+            )  # fmt: skip
+            formats.append(
+                subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+            )
+        outputs = [(process.communicate()[0], process.returncode) for process in formats]
+        for output, code in outputs:
+            if code:
+                raise BrokerError(f"formatting failed ({code}):\n{output}")
+
+    def _wait_until_ready(self, ports: list[int]) -> None:
+        """Ready means that an admin request tells of every broker, not that a port is open."""
+        from kafka import KafkaAdminClient
+        from kafka.errors import KafkaError
+
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            for node, process in enumerate(self._processes):
+                if process.poll() is not None:
+                    raise BrokerError(
+                        f"node {node} ended ({process.returncode}):\n{self.log(node)}"
+                    )
+            if all(map(_answers, ports)):
+                try:
+                    with KafkaAdminClient(
+                        bootstrap_servers=self.bootstrap_server, bootstrap_timeout_ms=5000
+                    ) as admin:
+                        if len(admin.describe_cluster()["brokers"]) == self.brokers:
+                            return
+                except KafkaError:
+                    pass
+            time.sleep(0.1)
+        raise BrokerError(f"not ready after {START_TIMEOUT_S:.0f} s:\n{self.log(0)}")
+
+    def log(self, node: int, lines: int = 30) -> str:
+        """The last lines that a node has written (warnings and errors only)."""
+        text = (self.directory / f"node-{node}" / "log").read_text(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as one:
+        one.settimeout(1)
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Starts Apache Kafka until Ctrl-C.")
+    parser.add_argument("--brokers", type=int, default=1, help="nodes, in racks a, b, c, ...")
+    arguments = parser.parse_args()
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    try:
+        with Broker(brokers=arguments.brokers) as broker:
+            print(broker.bootstrap_server, flush=True)
+            print("Ctrl-C stops it.", file=sys.stderr, flush=True)
+            ended.wait()
+    except BrokerError as error:
+        print(f"broker: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

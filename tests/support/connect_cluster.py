@@ -1,0 +1,280 @@
+"""A real Connect cluster of several workers on 127.0.0.1, from the jars of tools/connect-plugin.
+
+    with Broker() as broker, ConnectCluster(broker.bootstrap_server, workers=3) as connect:
+        connect.create("files", tasks=4)
+        connect.kill(connect.workers[0])
+
+A worker ends with its standard input, so none outlives the process that started it; only the
+directory stays when that was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from tests.support.broker import SMALL_JVM, BrokerError, _free_ports
+from tests.support.connect_rounds import OFFSETS_TOPIC, LiveRound, group_of, live_round
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+LIB = Path(__file__).resolve().parent.parent.parent / "tools" / "connect-plugin" / "target" / "lib"
+GROUP_ID = "connect"
+SESSION_TIMEOUT_MS = 2000
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 15.0
+LOOK_AGAIN_S = 0.1
+
+PROPERTIES = {
+    "group.id": GROUP_ID,
+    "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+    "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+    "config.storage.topic": "connect-configs",
+    "offset.storage.topic": "connect-offsets",
+    "status.storage.topic": "connect-status",
+    "config.storage.replication.factor": "1",
+    "offset.storage.replication.factor": "1",
+    "status.storage.replication.factor": "1",
+    "offset.storage.partitions": "1",
+    "status.storage.partitions": "1",
+    "plugin.discovery": "service_load",
+    "heartbeat.interval.ms": "400",
+    "session.timeout.ms": str(SESSION_TIMEOUT_MS),
+}
+
+
+def missing_connect() -> str | None:
+    """What is missing to run a worker and how to get it, or None."""
+    if shutil.which("java") is None:
+        return "no `java` on PATH: install a Java runtime, 17 or newer"
+    if not (LIB / "kafka-rebalance-connect-plugin.jar").exists():
+        return f"no jars in {LIB}: run `make connect-jars`"
+    return None
+
+
+class ConnectCluster:
+    """Connect workers of one group; started by `with`, gone after it.
+
+    `workers` are their ids, `host:port` of their REST interfaces, whether they run or not.
+    """
+
+    def __init__(
+        self, bootstrap_server: str, *, workers: int = 3, max_delay_ms: int = 5000
+    ) -> None:
+        self._bootstrap_server = bootstrap_server
+        self._max_delay_ms = max_delay_ms
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._log = _GroupLog(bootstrap_server)
+        self.directory = Path()
+        # Sorted, so that the order of ids is that of the list.
+        self.workers = [f"127.0.0.1:{port}" for port in sorted(_free_ports(workers))]
+
+    def __enter__(self) -> Self:
+        missing = missing_connect()
+        if missing:
+            raise BrokerError(missing)
+        self.directory = Path(tempfile.mkdtemp(prefix="kafka-rebalance-connect-"))
+        try:
+            for worker in self.workers:
+                self.start(worker)
+            self.await_(lambda: all(map(_answers, self.workers)), "all workers answer")
+            self.await_(self._complete, "all workers are in the group")
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends every worker, by force after 15 s, and removes the directory."""
+        for process in self._processes.values():
+            process.terminate()
+        for worker in list(self._processes):
+            self._reap(worker)
+        self._log.close()
+        if self.directory != Path():
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start(self, worker: str) -> None:
+        """Starts a worker, or one that was stopped again; it joins when it is ready."""
+        config = self.directory / f"{worker.partition(':')[2]}.properties"
+        properties = {
+            **PROPERTIES,
+            "bootstrap.servers": self._bootstrap_server,
+            "listeners": f"HTTP://{worker}",
+            "scheduled.rebalance.max.delay.ms": str(self._max_delay_ms),
+        }
+        config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+        command = ["java", *SMALL_JVM, level, "-cp", f"{LIB}/*", "connectplugin.Worker"]
+        with self._log_file(worker).open("ab") as log:
+            self._processes[worker] = subprocess.Popen(
+                [*command, str(config)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is ours to handle
+            )
+
+    def stop(self, worker: str) -> None:
+        """Ends a worker in good order: it leaves the group."""
+        self._processes[worker].terminate()
+        self._reap(worker)
+
+    def kill(self, worker: str) -> None:
+        """Ends a worker at once: the group learns of it when its session times out."""
+        self._processes[worker].kill()
+        self._reap(worker)
+
+    def create(self, connector: str, *, tasks: int) -> None:
+        """Creates a connector of that many tasks, and waits until all of them run."""
+        config = {"connector.class": "connectplugin.IdleSource", "tasks.max": str(tasks)}
+        created: list[Any] = []
+
+        def create() -> bool:
+            # 409 while the group rebalances, 404 and 500 while a worker does not know its leader.
+            try:
+                if not created:
+                    created.append(self._request("PUT", f"/connectors/{connector}/config", config))
+                status = self._request("GET", f"/connectors/{connector}/status")
+            except urllib.error.HTTPError as error:
+                error.close()
+                return False
+            states = [status["connector"], *status["tasks"]]
+            return len(states) == 1 + tasks and {one["state"] for one in states} == {"RUNNING"}
+
+        self.await_(create, f"connector {connector} runs")
+
+    def rounds(self) -> list[LiveRound]:
+        """Every rebalance so far, in order."""
+        return self._log.read()
+
+    def worker_of(self, member_id: str) -> str:
+        """The worker that has a member id: `connect-host:port-<uuid>`, unless client.id is set."""
+        return next(worker for worker in self.workers if member_id.startswith(f"connect-{worker}-"))
+
+    def await_(
+        self, condition: Callable[[], object], what: str, within_s: float = START_TIMEOUT_S
+    ) -> None:
+        """Looks again and again until the condition holds."""
+        deadline = time.monotonic() + within_s
+        while not condition():
+            if time.monotonic() > deadline:
+                raise BrokerError(f"not within {within_s:.0f} s: {what}\n{self._logs()}")
+            for worker, process in self._processes.items():
+                if process.poll() is not None:
+                    raise BrokerError(f"{worker} ended ({process.returncode})\n{self._logs()}")
+            time.sleep(LOOK_AGAIN_S)
+
+    @property
+    def url(self) -> str:
+        """The REST interface of a worker that runs."""
+        return f"http://{next(iter(self._processes))}"
+
+    def _complete(self) -> bool:
+        return any(len(found.members) == len(self.workers) for found in self.rounds()[-1:])
+
+    def _request(self, method: str, path: str, body: object = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.loads(response.read())
+
+    def _reap(self, worker: str) -> None:
+        process = self._processes.pop(worker)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdin:
+            process.stdin.close()
+
+    def _log_file(self, worker: str) -> Path:
+        return self.directory / f"{worker.partition(':')[2]}.log"
+
+    def _logs(self, lines: int = 15) -> str:
+        texts = []
+        for worker in self.workers:
+            text = self._log_file(worker).read_text(errors="replace")
+            texts.append("\n".join([f"{worker}:", *text.splitlines()[-lines:]]))
+        return "\n".join(texts)
+
+
+def _answers(worker: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{worker}/connectors", timeout=5) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
+class _GroupLog:
+    """The group's records in the offsets topic, read as far as they go."""
+
+    def __init__(self, bootstrap_server: str) -> None:
+        self._bootstrap_server = bootstrap_server
+        self._consumer: Any = None
+        self._partitions: list[Any] = []
+        self._rounds: list[LiveRound] = []
+
+    def read(self) -> list[LiveRound]:
+        if self._consumer is None:
+            self._open()
+        if self._consumer is None:
+            return []
+        # To the end as it is now: whoever waits for a round must not take an older one for it.
+        ends = self._consumer.end_offsets(self._partitions)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while any(self._consumer.position(one) < end for one, end in ends.items()):
+            for records in self._consumer.poll(timeout_ms=50).values():
+                for record in records:
+                    self._take(record)
+            if time.monotonic() > deadline:
+                raise BrokerError(f"{OFFSETS_TOPIC} cannot be read to its end")
+        return list(self._rounds)
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+
+    def _open(self) -> None:
+        from kafka import KafkaConsumer, TopicPartition
+
+        consumer = KafkaConsumer(
+            bootstrap_servers=self._bootstrap_server,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+        partitions = consumer.partitions_for_topic(OFFSETS_TOPIC)
+        if not partitions:  # it comes to be with the first group
+            consumer.close()
+            return
+        self._partitions = [TopicPartition(OFFSETS_TOPIC, one) for one in sorted(partitions)]
+        consumer.assign(self._partitions)
+        self._consumer = consumer
+
+    def _take(self, record: Any) -> None:
+        if record.value is None or group_of(record.key) != GROUP_ID:
+            return
+        found = live_round(record.value)
+        # The same generation again is not another round: something else about the group changed.
+        if found and found.generation_id not in [known.generation_id for known in self._rounds]:
+            self._rounds.append(found)

@@ -1,0 +1,472 @@
+"""Groups to compare engines on: seeded, deterministic, and unkind on purpose.
+
+Every assignor has its own stream of stories. A story is one group through one to eight rounds:
+what was assigned is owned in the next round, and between two rounds something happens to the group
+(`EVENTS`). The first round chooses names (`FAMILIES`: some collide in Java's hash tables),
+subscriptions (`SHAPES`) and racks (`PLACES`), and may begin with what only confused clients send:
+topics listed twice, partitions beyond the count.
+
+    case --assign--> answer --own--> members --events--> next case
+
+Order    one random source a stream, and nothing iterates over a set: a seed is a list of cases.
+Valid    by the contract: no negative partition; no topic or member id twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.generated_names import CROWDED, FAMILIES, colliding, names, pick
+from tests.support.generated_shapes import PLACES, SHAPES, some_idle
+
+Case = dict[str, Any]
+Assign = Callable[[Case], dict[str, Any]]
+Owned = list[tuple[str, int]]
+
+# Kafka's general sticky algorithm is worse than quadratic: far beyond this, one case costs seconds.
+MOST_MEMBERS_TIMES_PARTITIONS = 20_000
+MOST_MEMBERS = 200
+
+
+def generate(seed: int, count: int, assignors: Sequence[str], assign: Assign) -> Iterator[Case]:
+    """`count` cases, the assignors in turn; `assign` answers a case and so writes the histories."""
+    streams = [_stories(seed, assignor, assign) for assignor in assignors]
+    for n in range(count):
+        yield next(streams[n % len(streams)])
+
+
+def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
+    rng = random.Random(f"{seed}/{assignor}")
+    # Range and roundrobin remember nothing: a second round is only a check that they do not.
+    most_rounds = 8 if "sticky" in assignor else 2
+    number = itertools.count()
+    while True:
+        story = _Story(rng, assignor)
+        for _ in range(rng.randint(1, most_rounds)):
+            case = story.case(f"gen-{seed}-{assignor}-{next(number):06d}")
+            yield case
+            answer = assign(case)
+            if "assignment" not in answer:
+                break
+            story.own(answer["assignment"])
+            if story.tangled:
+                story.tangle()
+                continue
+            for _ in range(pick(rng, {0: 1, 1: 6, 2: 3, 3: 1})):
+                rng.choice(EVENTS)(story)
+
+
+# A group ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Topic:
+    name: str
+    partitions: int
+    racks: list[list[str | None]] | None = None
+
+
+@dataclass
+class _Member:
+    member_id: str
+    topics: list[str]
+    group_instance_id: str | None = None
+    rack_id: str | None = None
+    owned: Owned = field(default_factory=list)
+    generation_id: int | None = None
+
+
+class _Story:
+    """One group and its random source. Events change it in place; `case` tells its state."""
+
+    def __init__(self, rng: random.Random, assignor: str) -> None:
+        self.rng = rng
+        self.assignor = assignor
+        self.generation = rng.choice([0, 0, 0, 1, 7, 41])
+        self.tangled = "sticky" in assignor and rng.random() < 0.2
+        families = [colliding if self.tangled else pick(rng, FAMILIES)]
+        if rng.random() < 0.15 and not self.tangled:
+            families.append(pick(rng, FAMILIES))
+        self.member_names = names(rng, families)
+        self.topic_names = names(rng, [pick(rng, FAMILIES)])
+        self.instance_names = names(rng, [pick(rng, FAMILIES)])
+        self.static = rng.choice([0, 0, 0, 0.3, 0.7, 1])
+        # How often a member has the instance id of another: no broker lets it come to that.
+        self.impostors = rng.choice([0, 0, 0, 0.3]) if self.static else 0
+        self.member_racks = rng.choice([0, 0, 0, 0.5, 0.8, 1])
+        self.topic_racks = (
+            rng.choice([0, 0.5, 1, 1]) if self.member_racks else rng.choice([0, 0, 1])
+        )
+        self.rack_names = [f"r{n}" for n in range(rng.randint(1, 4))]
+
+        crowded = any(family in CROWDED for family in families)
+        members = self._member_count(crowded=crowded)
+        self.topics: list[_Topic] = []
+        sizes = {rng.randint(1, 4): 60, rng.randint(5, 12): 30, rng.randint(13, 30): 9, 0: 1}
+        for _ in range(pick(rng, sizes)):
+            self.topics.append(self._topic(members))
+        if rng.random() < 0.3:  # equal counts: topics that range assigns together
+            count = rng.choice(self.topics).partitions if self.topics else 0
+            for topic in self.topics:
+                if rng.random() < 0.8 and count - topic.partitions <= self._room(members):
+                    topic.partitions = count
+        self.members: list[_Member] = []
+        if self.tangled:
+            self._begin_tangled()
+        else:
+            self.shape = rng.choice(SHAPES)
+            self._fill(members)
+            if rng.random() < 0.15:  # owners before the first round that we see
+                self._claim_at_random(0.6, most=6)
+        self._place_replicas()
+        if rng.random() < 0.08:
+            _repeat_topics(self)
+        if rng.random() < 0.04:
+            _claim_beyond(self)
+
+    def _fill(self, members: int) -> None:
+        for n in range(members):
+            self.members.append(self._member(n, members))
+        self.rng.shuffle(self.members)
+
+    def _begin_tangled(self) -> None:
+        """Removals from a tree decide whose partition counts: a slot of many ids, members that take
+        no part in balancing, and claims beyond the count, so that partitions are held twice."""
+        rng = self.rng
+        del self.topics[rng.choice([2, 3, 3]) :]
+        for topic in self.topics:
+            topic.partitions = rng.randint(1, 4)
+        self.shape = some_idle
+        self.member_racks *= rng.choice([0, 0, 0, 1])
+        self._fill(rng.randint(11, 16))
+        self.tangle()
+
+    def tangle(self) -> None:
+        """Few owners, and members of a newer generation that own nothing."""
+        self.rng.shuffle(self.members)
+        for n, member in enumerate(self.members):
+            owns = self.rng.random() < 0.3
+            member.topics = self._subscription(n, len(self.members))
+            member.owned = self._claims(self.rng.randint(1, 3), beyond=0.4) if owns else []
+            member.generation_id = self.generation + self.rng.choice([0, 0, 1])
+
+    def _claim_at_random(self, share: float, *, most: int, beyond: float = 0.05) -> None:
+        for member in self.members:
+            if self.rng.random() < share:
+                member.owned = self._claims(self.rng.randint(0, most), beyond)
+                member.generation_id = self._generation()
+
+    def case(self, group_id: str) -> Case:
+        """The contract line of the present state."""
+        case: Case = {"group_id": group_id, "assignor": self.assignor}
+        if self.generation:
+            case["generation_id"] = self.generation
+        case["topics"] = [
+            {"name": topic.name, "partitions": topic.partitions} | self._said("racks", topic.racks)
+            for topic in self.topics
+        ]
+        case["members"] = [
+            {"member_id": member.member_id}
+            | self._said("group_instance_id", member.group_instance_id)
+            | {"topics": list(member.topics)}
+            | self._said("owned_partitions", self._by_topic(member.owned) or None)
+            | self._said("generation_id", member.generation_id)
+            | self._said("rack_id", member.rack_id)
+            for member in self.members
+        ]
+        return case
+
+    def own(self, assignment: dict[str, Sequence[Sequence[Any]]]) -> None:
+        """Everybody takes what was assigned, in one new generation."""
+        self.generation += 1
+        for member in self.members:
+            member.owned = [(topic, partition) for topic, partition in assignment[member.member_id]]
+            member.generation_id = self.generation
+
+    # How a group is chosen.
+
+    def _member_count(self, crowded: bool) -> int:
+        rng = self.rng
+        if crowded and rng.random() < 0.7:
+            return rng.randint(9, 40)
+        sizes = {rng.randint(1, 4): 40, rng.randint(5, 13): 40, rng.randint(14, 50): 16}
+        return pick(rng, sizes | {rng.randint(51, MOST_MEMBERS): 4})
+
+    def _topic(self, members: int) -> _Topic:
+        rng = self.rng
+        counts = {
+            0: 5,
+            1: 15,
+            rng.randint(2, 6): 45,
+            rng.randint(7, 16): 25,
+            rng.randint(17, 64): 10,
+        }
+        # A third of the room, so that some is left for the topics to come.
+        return _Topic(next(self.topic_names), min(pick(rng, counts), 1 + self._room(members) // 3))
+
+    def _room(self, members: int) -> int:
+        """How many partitions more keep an answer cheap."""
+        used = sum(topic.partitions for topic in self.topics)
+        return max(0, MOST_MEMBERS_TIMES_PARTITIONS // max(1, members) - used)
+
+    def _member(self, n: int, members: int) -> _Member:
+        rng = self.rng
+        return _Member(
+            next(self.member_names),
+            self._subscription(n, members),
+            self._instance() if rng.random() < self.static else None,
+            self._member_rack(),
+        )
+
+    def _instance(self) -> str:
+        known = [m.group_instance_id for m in self.members if m.group_instance_id is not None]
+        if known and self.rng.random() < self.impostors:
+            return self.rng.choice(known)
+        return next(self.instance_names)
+
+    def _subscription(self, n: int, members: int) -> list[str]:
+        rng = self.rng
+        topics = self.shape(rng, [topic.name for topic in self.topics], n, members)
+        if rng.random() < 0.5:
+            rng.shuffle(topics)
+        twist = rng.random()
+        if twist < 0.03:
+            return []
+        if twist < 0.06:
+            topics.insert(
+                rng.randint(0, len(topics)), rng.choice(["unknown", "\U0001f600?", "aaa"])
+            )
+        elif twist < 0.08 and topics:
+            _repeat_one(rng, topics)
+        return topics
+
+    def _member_rack(self) -> str | None:
+        rng = self.rng
+        if rng.random() >= self.member_racks:
+            return rng.choice([None, None, None, ""]) if self.member_racks else None
+        return rng.choice(self.rack_names) if rng.random() < 0.95 else "elsewhere"
+
+    def _place_replicas(self) -> None:
+        """Racks for every topic anew; topics of one count may be placed alike (copartitioned)."""
+        rng = self.rng
+        alike = rng.random() < 0.4
+        placed: dict[int, list[list[str | None]]] = {}
+        for topic in self.topics:
+            topic.racks = None
+            if rng.random() < self.topic_racks:
+                place = rng.choice(PLACES)
+                racks = [place(rng, self.rack_names, p) for p in range(topic.partitions)]
+                topic.racks = placed.setdefault(topic.partitions, racks) if alike else racks
+
+    def _claims(self, count: int, beyond: float = 0.05) -> Owned:
+        """Anything a confused client could claim: real partitions, ghosts, the same twice."""
+        rng = self.rng
+        claims: Owned = []
+        for _ in range(count if self.topics else 0):
+            topic = rng.choice(self.topics)
+            ghost = rng.random() < beyond or not topic.partitions
+            first, end = (
+                (topic.partitions, topic.partitions + 3) if ghost else (0, topic.partitions)
+            )
+            claims.append((topic.name, rng.randrange(first, end)))
+        if rng.random() < 0.1:
+            claims.append(("vanished", rng.randint(0, 3)))
+        return claims
+
+    def _generation(self) -> int | None:
+        g = self.generation
+        return pick(self.rng, {g: 12, max(g - 1, 0): 4, max(g - 2, 0): 2, None: 2, -1: 1, g + 1: 1})
+
+    # How it is said.
+
+    def _said(self, name: str, value: Any) -> dict[str, Any]:
+        """A field; null may as well be absent."""
+        return {name: value} if value is not None or self.rng.random() < 0.2 else {}
+
+    def _by_topic(self, owned: Owned) -> list[dict[str, Any]]:
+        """One entry a topic, by first appearance; rarely one entry a run: a topic comes back."""
+        rejoin = self.rng.random() < 0.95
+        entries: list[dict[str, Any]] = []
+        for topic, partition in owned:
+            found = [
+                entry for entry in (entries if rejoin else entries[-1:]) if entry["topic"] == topic
+            ]
+            if found:
+                found[0]["partitions"].append(partition)
+            else:
+                entries.append({"topic": topic, "partitions": [partition]})
+        return entries
+
+
+# Events between two rounds ------------------------------------------------------------------------
+
+
+def _quiet(story: _Story) -> None:
+    """Only the order of joining changes."""
+    story.rng.shuffle(story.members)
+
+
+def _join(story: _Story) -> None:
+    for _ in range(story.rng.choice([1, 1, 2, 5])):
+        count = len(story.members)
+        if count < MOST_MEMBERS and story._room(count + 1):
+            newcomer = story._member(story.rng.randint(0, count), count + 1)
+            story.members.insert(story.rng.randint(0, count), newcomer)
+
+
+def _leave(story: _Story) -> None:
+    for _ in range(story.rng.choice([1, 1, 2, 5])):
+        if len(story.members) > 1:
+            story.members.pop(story.rng.randrange(len(story.members)))
+
+
+def _restart(story: _Story) -> None:
+    """A new member id; a static member keeps its instance id. Nothing is owned."""
+    for member in _some(story):
+        member.member_id = next(story.member_names)
+        member.owned, member.generation_id = [], None
+
+
+def _resubscribe(story: _Story) -> None:
+    for member in _some(story):
+        n = story.rng.randrange(len(story.members))
+        member.topics = story._subscription(n, len(story.members))
+
+
+def _repeat_topics(story: _Story) -> None:
+    """A member lists topics twice, and as many as not of those after it list the very same."""
+    rng = story.rng
+    at = rng.randrange(len(story.members))
+    topics = list(story.members[at].topics)
+    for _ in range(rng.randint(1, 3) if topics else 0):
+        _repeat_one(rng, topics)
+    run = rng.choice([1, 2, 3, len(story.members)])
+    for member in story.members[at : at + run]:
+        member.topics = list(topics)
+
+
+def _repeat_one(rng: random.Random, topics: list[str]) -> None:
+    topics.insert(rng.randint(0, len(topics)), rng.choice(topics))
+
+
+def _change_shape(story: _Story) -> None:
+    story.shape = story.rng.choice(SHAPES)
+    for n, member in enumerate(story.members):
+        member.topics = story._subscription(n, len(story.members))
+
+
+def _claim_twice(story: _Story) -> None:
+    """Members claim what others own, in this generation or another."""
+    for claimant in _some(story):
+        other = story.rng.choice(story.members)
+        stolen = story.rng.sample(other.owned, story.rng.randint(0, len(other.owned)))
+        claimant.owned = (
+            claimant.owned + stolen if story.rng.random() < 0.5 else stolen + claimant.owned
+        )
+        claimant.generation_id = story._generation()
+
+
+def _claim_beyond(story: _Story) -> None:
+    """Members claim partitions that their topics do not have, or not any more."""
+    rng = story.rng
+    counts = {topic.name: topic.partitions for topic in story.topics}
+    for member in _some(story):
+        known = [topic for topic in member.topics if topic in counts] or list(counts)
+        for _ in range(rng.randint(1, 3) if known else 0):
+            topic = rng.choice(known)
+            ghost = topic, counts[topic] + rng.randrange(3)
+            member.owned.insert(rng.randint(0, len(member.owned)), ghost)
+        if member.generation_id is None:
+            member.generation_id = story._generation()
+
+
+def _go_stale(story: _Story) -> None:
+    """Members missed rounds, or forgot in which they were."""
+    for member in _some(story):
+        member.generation_id = story._generation()
+        if story.rng.random() < 0.5:
+            member.owned += story._claims(story.rng.randint(1, 4))
+
+
+def _forget_generations(story: _Story) -> None:
+    """Clients of an old subscription version."""
+    for member in story.members:
+        member.generation_id = None
+
+
+def _lose_partitions(story: _Story) -> None:
+    for member in _some(story):
+        member.owned = story.rng.sample(member.owned, story.rng.randint(0, len(member.owned)))
+
+
+def _repeat_claims(story: _Story) -> None:
+    """A member lists a partition twice."""
+    for member in _some(story):
+        if member.owned:
+            member.owned.insert(
+                story.rng.randint(0, len(member.owned)), story.rng.choice(member.owned)
+            )
+
+
+def _topics_change(story: _Story) -> None:
+    """A topic grows, shrinks, empties, vanishes or appears."""
+    rng = story.rng
+    members = len(story.members)
+    if story.topics and rng.random() < 0.8:
+        topic = rng.choice(story.topics)
+        wanted = rng.choice([topic.partitions + 1, topic.partitions * 2, topic.partitions // 2, 0])
+        if rng.random() < 0.2:
+            story.topics.remove(topic)
+        elif wanted <= 64 and wanted - topic.partitions <= story._room(members):
+            topic.partitions = wanted
+    elif len(story.topics) < 30:
+        fresh = story._topic(members)
+        story.topics.append(fresh)
+        for member in story.members:
+            if rng.random() < 0.7:
+                member.topics.append(fresh.name)
+    story._place_replicas()
+
+
+def _racks_change(story: _Story) -> None:
+    story.member_racks = story.rng.choice([0, 0.5, 1])
+    story.topic_racks = story.rng.choice([0.5, 1])
+    story._place_replicas()
+    for member in story.members:
+        member.rack_id = story._member_rack()
+
+
+EVENTS: tuple[Callable[[_Story], None], ...] = (
+    *(
+        _quiet,
+        _join,
+        _join,
+        _leave,
+        _leave,
+        _restart,
+        _resubscribe,
+        _change_shape,
+        _claim_twice,
+        _claim_twice,
+        _claim_beyond,
+        _repeat_topics,
+    ),
+    *(
+        _go_stale,
+        _go_stale,
+        _forget_generations,
+        _lose_partitions,
+        _repeat_claims,
+        _topics_change,
+        _racks_change,
+    ),
+)
+
+
+def _some(story: _Story) -> list[_Member]:
+    """One to three members."""
+    return story.rng.sample(story.members, min(len(story.members), story.rng.randint(1, 3)))

@@ -1,0 +1,254 @@
+"""Real members of consumer groups, for the live tests and the captured sample.
+
+`JavaMembers` are Kafka's own consumers, all in one JVM; `PythonMembers` those of kafka-python (a
+thread each) and aiokafka (a task each, on one loop). Both end with `close` or their `with`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from tests.support.broker import java
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+STABLE_TIMEOUT_S = 60.0
+SAME_LOOKS = 3
+"""Looks in a row that agree: a cooperative group is stable between its two rounds, too."""
+
+
+class JavaMembers:
+    """The program kafkarebalance.Consumers; its messages to people go to `log`."""
+
+    def __init__(self, bootstrap_server: str, log: Path) -> None:
+        with log.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                java("kafkarebalance.Consumers", bootstrap_server, log="error"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                start_new_session=True,
+            )
+
+    def tell(self, **command: Any) -> dict[str, Any]:
+        """Sends add=, close= or stall=; returns {group: {client_id: what it owns}} when stable."""
+        groups: dict[str, Any] = self.send(**command)["groups"]
+        return groups
+
+    def send(self, **command: Any) -> dict[str, Any]:
+        """Sends any command and returns its answer; RuntimeError for an error."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(
+            self._process.stdout.readline() or '{"error": "the program ended"}'
+        )
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def close(self) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.close()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class PythonMembers:
+    """Members of the Python clients; each polls until `close`."""
+
+    def __init__(self, bootstrap_server: str) -> None:
+        for library in ("kafka", "aiokafka"):
+            logging.getLogger(library).setLevel(logging.CRITICAL)
+        self._server = bootstrap_server
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._loop = asyncio.new_event_loop()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def add(
+        self, client: str, group_id: str, client_id: str, assignor: str, topics: Sequence[str]
+    ) -> None:
+        """`client` is "kafka-python" or "aiokafka"; the member joins in the background."""
+        settings = {
+            "bootstrap_servers": self._server,
+            "group_id": group_id,
+            "client_id": client_id,
+            "heartbeat_interval_ms": 300,
+        }
+        if client == "aiokafka":
+            member = self._poll_aiokafka(assignor, topics, settings)
+            asyncio.run_coroutine_threadsafe(self._spawn(member), self._loop).result(10)
+            return
+        thread = threading.Thread(
+            target=self._poll_kafka_python, args=(assignor, topics, settings), daemon=True
+        )
+        thread.start()
+        self._threads.append(thread)
+
+    def close(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(10)
+        asyncio.run_coroutine_threadsafe(self._wait(), self._loop).result(20)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _poll_kafka_python(
+        self, assignor: str, topics: Sequence[str], settings: Mapping[str, Any]
+    ) -> None:
+        from kafka import KafkaConsumer
+        from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+        from kafka.coordinator.assignors.range import RangePartitionAssignor
+        from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+
+        strategy = {
+            "range": RangePartitionAssignor,
+            "roundrobin": RoundRobinPartitionAssignor,
+            "cooperative-sticky": CooperativeStickyAssignor,
+        }[assignor]
+        consumer = KafkaConsumer(partition_assignment_strategy=[strategy], **settings)
+        consumer.subscribe(list(topics))
+        while not self._ended.is_set():
+            consumer.poll(timeout_ms=100)
+        consumer.close()
+
+    async def _poll_aiokafka(
+        self, assignor: str, topics: Sequence[str], settings: Mapping[str, Any]
+    ) -> None:
+        from aiokafka import AIOKafkaConsumer
+        from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+        from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+        from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+        # The sticky one keeps its memory on the class: a class of its own for every member.
+        strategy = {
+            "range": RangePartitionAssignor,
+            "roundrobin": RoundRobinPartitionAssignor,
+            "sticky": type("OwnSticky", (StickyPartitionAssignor,), {}),
+        }[assignor]
+        consumer = AIOKafkaConsumer(*topics, partition_assignment_strategy=(strategy,), **settings)
+        await consumer.start()
+        try:
+            while not self._ended.is_set():
+                await consumer.getmany(timeout_ms=100)
+        finally:
+            await consumer.stop()
+
+    async def _spawn(self, member: Any) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(member))
+
+    async def _wait(self) -> None:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def await_stable(bootstrap_server: str, sizes: Mapping[str, int]) -> None:
+    """Waits until every group has that many members and keeps still."""
+    from kafka import KafkaAdminClient
+    from kafka.errors import CoordinatorNotAvailableError
+
+    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    same, last, groups = 0, None, {}
+    with KafkaAdminClient(bootstrap_servers=bootstrap_server) as admin:
+        while time.monotonic() < deadline:
+            try:
+                groups = admin.describe_groups(list(sizes))
+            except CoordinatorNotAvailableError:  # the broker has just started
+                time.sleep(0.3)
+                continue
+            there = all(
+                group["group_state"] == "Stable" and len(group["members"]) == sizes[group_id]
+                for group_id, group in groups.items()
+            )
+            same = same + 1 if there and groups == last else 0
+            last = groups
+            if same >= SAME_LOOKS:
+                return
+            time.sleep(0.3)
+    states = {g: (group["group_state"], len(group["members"])) for g, group in groups.items()}
+    raise TimeoutError(f"not stable after {STABLE_TIMEOUT_S:.0f} s: {states}, wanted {dict(sizes)}")
+
+
+def join_by_hand(
+    bootstrap_server: str,
+    group_id: str,
+    subscription: bytes,
+    *,
+    protocol_type: str = "consumer",
+    assignment: bytes | None,
+) -> None:
+    """A member that writes any bytes, alone in its group for the next 60 s.
+
+    With `assignment` None it never sends SyncGroup: the group stays in CompletingRebalance.
+    """
+    from kafka import KafkaAdminClient
+    from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
+
+    with KafkaAdminClient(bootstrap_servers=bootstrap_server) as admin:
+
+        async def send(request: Any) -> Any:
+            node = await admin._find_coordinator_id(group_id)
+            response = await admin._manager.send(request, node_id=node)
+            assert response.error_code == 0, response
+            return response
+
+        joined = admin._manager.run(
+            send,
+            JoinGroupRequest(
+                group_id=group_id,
+                session_timeout_ms=60_000,
+                rebalance_timeout_ms=60_000,
+                member_id="",
+                protocol_type=protocol_type,
+                protocols=[
+                    JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription)
+                ],
+                max_version=3,  # from version 4 on, the first answer is only a member id
+            ),
+        )
+        if assignment is None:
+            return
+        admin._manager.run(
+            send,
+            SyncGroupRequest(
+                group_id=group_id,
+                generation_id=joined.generation_id,
+                member_id=joined.member_id,
+                assignments=[
+                    SyncGroupRequest.SyncGroupRequestAssignment(
+                        member_id=joined.member_id, assignment=assignment
+                    )
+                ],
+                max_version=3,
+            ),
+        )

@@ -1,0 +1,128 @@
+"""The judge of exactness: Kafka's own Java assignors behind a pipe (`tools/oracle`)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+JAR = Path(__file__).resolve().parent.parent.parent / "tools" / "oracle" / "target" / "oracle.jar"
+
+
+class OracleError(Exception):
+    """The oracle is missing, died, or did not understand a line."""
+
+
+class Oracle:
+    """A running oracle, for one thread. Exhaust `ask_many` before the next question.
+
+    >>> with Oracle() as oracle:  # doctest: +SKIP
+    ...     oracle.ask({"assignor": "range", "topics": [], "members": []})
+    {'assignment': {}}
+    """
+
+    def __init__(self, jar: Path = JAR) -> None:
+        if not jar.is_file():
+            raise OracleError(f"{jar} is missing: run `make {jar.stem}`")
+        java = shutil.which("java")
+        if java is None:
+            raise OracleError("no `java` on the path: the oracle needs Java 17 or newer")
+        self._process = subprocess.Popen(
+            # The flag: else a compiled method's NullPointerException loses its message.
+            [java, "-XX:+UseSerialGC", "-XX:-OmitStackTraceInFastThrow", "-jar", str(jar)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def ask(self, line: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one line: an `assignment`, Kafka's `error`, or what a wire request asks."""
+        try:
+            self._stdin.write(_dump(line))
+            self._stdin.flush()
+        except BrokenPipeError:
+            raise self._death() from None
+        return self._read(line)
+
+    def ask_many(self, lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The answers to many lines, in order. The lines are all made before the first is sent."""
+        asked = list(lines)
+        # Both pipes are finite: somebody has to write while we read.
+        writer = threading.Thread(target=self._write_all, args=(asked,), daemon=True)
+        writer.start()
+        for line in asked:
+            yield self._read(line)
+        writer.join()
+
+    def close(self) -> None:
+        """Ends the oracle and waits for it; again is nothing."""
+        with contextlib.suppress(BrokenPipeError):
+            self._stdin.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:  # it computes an answer that nobody waits for any more
+            self._process.kill()
+            self._process.wait()
+        self._stdout.close()
+
+    def _write_all(self, lines: list[dict[str, Any]]) -> None:
+        # Dead or closed: the reader finds out and says so.
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            for line in lines:
+                self._stdin.write(_dump(line))
+            self._stdin.flush()
+
+    def _read(self, line: dict[str, Any]) -> dict[str, Any]:
+        text = self._stdout.readline()
+        if not text:
+            raise self._death()
+        answer: dict[str, Any] = json.loads(text)
+        if "oracle_error" in answer:
+            raise OracleError(f"{answer['oracle_error']}: {_dump(line)[:500].rstrip()}")
+        return answer
+
+    def _death(self) -> OracleError:
+        return OracleError(f"the oracle ended with exit code {self._process.wait()}")
+
+
+def ask_once(line: dict[str, Any], *, within_s: float) -> dict[str, Any] | None:
+    """An oracle for one line; None when it has not answered in time, and then it is ended."""
+    command = ["java", "-jar", str(JAR)]
+    try:
+        run = subprocess.run(
+            command,
+            input=_dump(line).encode(),
+            capture_output=True,
+            timeout=within_s,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
+
+
+def _dump(line: dict[str, Any]) -> str:
+    return json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,114 @@
+"""What the documents show runs: docstrings, the README, the Makefile."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_rebalance.data import captured_lines
+from tests.test_shape import python_modules
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "kafka_rebalance"
+
+MODULES = python_modules()
+
+# Examples run -------------------------------------------------------------------------------------
+
+
+def _documented() -> list[str]:
+    names = [module.name for module in pkgutil.walk_packages([str(PACKAGE)], "kafka_rebalance.")]
+    sources = {name: _source(name) for name in ["kafka_rebalance", *names]}
+    return [
+        name for name, source in sources.items() if re.search(r"^\s*>>> ", source, re.MULTILINE)
+    ]
+
+
+def _source(name: str) -> str:
+    path = MODULES.get(name.removeprefix("kafka_rebalance."))
+    return "" if path is None else path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", _documented())
+def test_docstring_examples(name: str, engine: Engine) -> None:
+    """The examples name the reference; the compiled engine gives the same."""
+    tests = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name))
+    runner = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST)
+    said: list[str] = []
+    for test in tests:
+        for each in test.examples:
+            each.source = each.source.replace('engine="reference"', f'engine="{engine}"')
+        runner.run(test, out=said.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(said)
+    assert runner.tries > 0
+
+
+TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_of_the_makefile_can_be_made(target: str) -> None:
+    """As far as make itself can tell: nothing is run."""
+    command = ["make", "-n", "-C", str(ROOT), target]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLE = re.compile(r"<!-- example: (.+?) -->\n```\w*\n(.*?)```\n", re.DOTALL)
+SIMULATOR = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
+EXAMPLES = dict(EXAMPLE.findall(README) + EXAMPLE.findall(SIMULATOR))
+
+
+def test_the_readme_has_the_examples_that_are_run_here() -> None:
+    assert {"group.jsonl", "trace.txt", "python", "python output"} <= set(EXAMPLES)
+    assert len(COMMANDS) == 9
+
+
+def test_the_readmes_python(tmp_path: Path) -> None:
+    script = tmp_path / "example.py"
+    script.write_text(EXAMPLES["python"], encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, script], capture_output=True, encoding="utf-8", check=False
+    )
+    assert (ran.stdout, ran.stderr) == (EXAMPLES["python output"], "")
+
+
+COMMANDS = [name for name in EXAMPLES if name.endswith("command")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_readmes_commands(name: str, tmp_path: Path) -> None:
+    """Each is run as it stands; ends of lines may have blanks that the README has not."""
+    (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
+    (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
+    (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
+    said = []
+    for line in EXAMPLES[name].splitlines():
+        if line.startswith("$ kafka-rebalance "):
+            words = line.removeprefix("$ kafka-rebalance ").split()
+            target = words.index(">") if ">" in words else len(words)
+            ran = subprocess.run(
+                [sys.executable, "-m", "kafka_rebalance", *words[:target]],
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                check=True,
+            )
+            said.append(line)
+            if target < len(words):
+                (tmp_path / words[target + 1]).write_text(ran.stdout, encoding="utf-8")
+            else:
+                said += [one.rstrip() for one in ran.stdout.splitlines()]
+    assert said == EXAMPLES[name].splitlines()

@@ -1,4 +1,7 @@
-"""The coordinator's parts by themselves: sections 9.1 and 9.6 of the behaviour, and more."""
+"""The coordinator's parts by themselves.
+
+docs/behaviour/coordinator.md#2-group, docs/behaviour/coordinator.md#9-log, and more.
+"""
 
 from __future__ import annotations
 

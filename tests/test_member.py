@@ -1,4 +1,4 @@
-"""The consumer's side by itself: scenarios of section 9.7, with answers made by hand."""
+"""The consumer's side by itself (docs/behaviour/member.md), with answers made by hand."""
 
 from __future__ import annotations
 

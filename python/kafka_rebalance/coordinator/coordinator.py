@@ -216,7 +216,10 @@ _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
 def _gate(state: CoordinatorState, request: Request) -> ErrorCode | None:
-    """What is refused before the group is looked at (section 2.2 of the behaviour)."""
+    """What is refused before the group is looked at.
+
+    Source   docs/behaviour/coordinator.md#31-refused-before-the-group-is-read.
+    """
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if isinstance(request, JoinGroup):

@@ -7,7 +7,7 @@
     anything else                                 never
 
 Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition;
-         section 5.7 of the behaviour.
+         docs/behaviour/coordinator.md#86-expiry.
 """
 
 from kafka_rebalance.protocol.group_state import GroupState

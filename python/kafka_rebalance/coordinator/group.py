@@ -9,7 +9,7 @@
 Where Kafka iterates over a hash map of member ids (a leader after the leader's loss), we take the
 order in which members came.
 
-Source   ClassicGroup.java; section 1 of the behaviour.
+Source   ClassicGroup.java; docs/behaviour/coordinator.md#2-group.
 """
 
 from collections import Counter

@@ -5,7 +5,8 @@
     CompletingRebalance  NONE
     Stable               NONE
 
-Source   GroupMetadataManager.classicGroupHeartbeat; section 3.3 of the behaviour.
+Source   GroupMetadataManager.classicGroupHeartbeat;
+         docs/behaviour/coordinator.md#6-heartbeat.
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

@@ -8,8 +8,8 @@
     4. a member id: pending, known, fenced?       UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
     5. a known one, unchanged: answered at once; changed, or the leader's in Stable: rebalance
 
-Source   GroupMetadataManager.classicGroupJoin; section 2 of the behaviour; KIP-345 (static
-         members), KIP-394, KIP-814 (skip_assignment).
+Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-joingroup;
+         KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).
 """
 
 from dataclasses import replace

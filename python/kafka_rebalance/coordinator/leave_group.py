@@ -2,7 +2,8 @@
 
 All entries are taken out first, then there is one rebalance.
 
-Source   GroupMetadataManager.classicGroupLeave; section 3.4 of the behaviour; KIP-345 (batches).
+Source   GroupMetadataManager.classicGroupLeave;
+         docs/behaviour/coordinator.md#7-leavegroup; KIP-345 (batches).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

@@ -3,8 +3,8 @@
 A record that cannot be read is passed over and told; the rest is still read. An unfinished
 rebalance is not in the log: a group with members is Stable again, one without is Empty.
 
-Source   GroupMetadataManager.replay/onLoaded/onUnloaded, OffsetMetadataManager.replay; sections 6.3
-         and 6.4 of the behaviour.
+Source   GroupMetadataManager.replay/onLoaded/onUnloaded, OffsetMetadataManager.replay;
+         docs/behaviour/coordinator.md#93-load, docs/behaviour/coordinator.md#94-unload.
 """
 
 from kafka_rebalance.errors import WireError

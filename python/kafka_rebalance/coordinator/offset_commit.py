@@ -10,8 +10,9 @@ Who may commit, first match:
 
 Commits of the current generation are accepted while the group rebalances.
 
-Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit; sections 5.2 to 5.4 of the
-         behaviour; KIP-447 (transactions).
+Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit;
+         docs/behaviour/coordinator.md#82-who-may-commit,
+         docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 (transactions).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

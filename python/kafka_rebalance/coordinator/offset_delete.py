@@ -1,7 +1,7 @@
 """What takes offsets away on request: OffsetDelete, DeleteGroups, partitions that are gone.
 
-Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups; section 5.6 of the
-         behaviour; KIP-496 (OffsetDelete).
+Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;
+         docs/behaviour/coordinator.md#85-deletes; KIP-496 (OffsetDelete).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

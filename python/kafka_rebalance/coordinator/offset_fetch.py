@@ -1,6 +1,7 @@
 """OffsetFetch: plain ones at once, stable ones when what is under way has ended.
 
-Source   OffsetMetadataManager.fetchOffsets; section 5.5 of the behaviour; KIP-447 (stable).
+Source   OffsetMetadataManager.fetchOffsets; docs/behaviour/coordinator.md#84-offsetfetch;
+         KIP-447 (stable).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

@@ -7,7 +7,8 @@
 A fetch reads what is durable; what decides about new records (deletes, expiry, "is it stable?")
 reads the latest: durable with the staged changes over it.
 
-Source   OffsetMetadataManager.java; sections 5.1 to 5.4 of the behaviour; KIP-447 for `pending`.
+Source   OffsetMetadataManager.java; docs/behaviour/coordinator.md#81-what-is-kept,
+         docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 for `pending`.
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,8 @@
     sync_deadline    who has not synced by then is out, also in a Stable group
 
 Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, expirePendingSync,
-         tryCompleteInitialRebalanceElseSchedule); sections 2.8 to 2.10, 3.2 and 4 of the behaviour.
+         tryCompleteInitialRebalanceElseSchedule);
+         docs/behaviour/coordinator.md#4-rebalance.
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

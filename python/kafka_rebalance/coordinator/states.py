@@ -12,7 +12,7 @@
       ^            |    ^                   |
       +------------+    +-------------------+          any --> Dead
 
-Source   ClassicGroupState.java; the matrix is section 1.2 of Kafka's behaviour as we specify it.
+Source   ClassicGroupState.java; docs/behaviour/coordinator.md#21-states.
 """
 
 from kafka_rebalance.errors import KafkaRebalanceError

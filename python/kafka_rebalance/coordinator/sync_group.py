@@ -5,8 +5,8 @@
     CompletingRebalance  parked; the leader's assignment is appended, and then given to all
     Stable               the member's assignment
 
-Source   GroupMetadataManager.classicGroupSync; section 3.1 of the behaviour; KIP-559 for type and
-         name.
+Source   GroupMetadataManager.classicGroupSync; docs/behaviour/coordinator.md#5-syncgroup;
+         KIP-559 for type and name.
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error

@@ -1,6 +1,8 @@
 """What comes back: each response, each error code, and no response at all.
 
-Source   AbstractCoordinator's response handlers; sections 7.2, 7.4, 7.7 and 7.10 of the behaviour.
+Source   AbstractCoordinator's response handlers;
+         docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,
+         docs/behaviour/member.md#7-heartbeats, docs/behaviour/member.md#9-commits.
 """
 
 from kafka_rebalance.errors import KafkaRebalanceError

@@ -2,7 +2,7 @@
 
 The application's calls are events (Subscribe, Poll, Close).
 
-Source   ConsumerCoordinator of kafka-clients 4.4.0; section 7 of the behaviour.
+Source   ConsumerCoordinator of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
 
 import random

@@ -9,7 +9,7 @@ The caller sends every Send and says Answered or Failed; it calls `handle(Tick()
 something. Callbacks happen and a rebalance goes on in `Poll`, as in Kafka's clients, while
 heartbeats follow the clock alone. Nothing is random but the back-off, from `rng`.
 
-Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; section 7 of the behaviour.
+Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
 
 from kafka_rebalance.protocol import FindCoordinator, Heartbeat, Tick

@@ -6,7 +6,8 @@
     4. JoinGroup    the role's protocols; the answer is `answers.joined`
     5. take         the role's part
 
-Source   AbstractCoordinator.joinGroupIfNeeded; sections 7.3 and 7.4 of the behaviour.
+Source   AbstractCoordinator.joinGroupIfNeeded; docs/behaviour/member.md#3-poll,
+         docs/behaviour/member.md#4-join.
 """
 
 from kafka_rebalance.protocol import FindCoordinator, JoinGroup

@@ -1,8 +1,10 @@
 """What each error code makes a member do. Tables first.
 
 Source   AbstractCoordinator and ConsumerCoordinator (Kafka 4.4.0): JoinGroupResponseHandler,
-         SyncGroupResponseHandler, HeartbeatResponseHandler, OffsetCommitResponseHandler; sections
-         7.4, 7.7 and 7.10 of the behaviour.
+         SyncGroupResponseHandler, HeartbeatResponseHandler, OffsetCommitResponseHandler;
+         docs/behaviour/member.md#41-errors-of-joingroup,
+         docs/behaviour/member.md#42-errors-of-syncgroup,
+         docs/behaviour/member.md#7-heartbeats, docs/behaviour/member.md#9-commits.
 """
 
 from enum import Enum, auto

@@ -10,7 +10,7 @@
         |             +--------|------------------+------------------+
         +----------------------+---- reset: left, or its generation is gone
 
-Source   AbstractCoordinator.MemberState (Kafka 4.4.0); section 7.1 of the behaviour.
+Source   AbstractCoordinator.MemberState (Kafka 4.4.0); docs/behaviour/member.md#1-states.
 """
 
 from enum import Enum

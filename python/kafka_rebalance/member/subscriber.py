@@ -8,8 +8,9 @@
     take        callbacks: revoked before assigned; what was revoked means joining once more
 
 Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/onLeaderElected/
-         onJoinComplete/onLeavePrepare (Kafka 4.4.0); sections 7.3 to 7.5, 7.8 and 7.10 of the
-         behaviour.
+         onJoinComplete/onLeavePrepare (Kafka 4.4.0); docs/behaviour/member.md#4-join,
+         docs/behaviour/member.md#5-callbacks, docs/behaviour/member.md#8-when-a-member-rejoins,
+         docs/behaviour/member.md#9-commits.
 """
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Two commands for a newcomer: `make demo` and `make test`. `make help` lists the others.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:

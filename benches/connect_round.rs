@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One round of Connect's incremental leader: 100 workers, 1,000 connectors, 10,000 tasks, one
 //! worker joins. Prints the best and the median of many runs, in milliseconds, as JSON.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How long the core needs: a filter of contract lines, for `benches/grid.py`.
 //!
 //! Each line is read and numbered once; then its assignor answers until `--seconds` are over, three

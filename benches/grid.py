@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark grid: the parameters and inputs of Kafka's own client-side assignor benchmark.
 
 A case is a group, entirely determined by its parameters: M members, P partitions a member, T topics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks every peer the same cases, in one run, and keeps what it says.
 
 A peer is a filter: contract lines in, `{"ms": [...]}` out. One that does not answer in time is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time against partitions, one line a peer, both axes logarithmic."""
 
 from __future__ import annotations

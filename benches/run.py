@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make bench`: our core, our borders and the peers on the same cases, in one run.
 
 Prints one table of ratios, and writes results/grid.{md,json,png}. `--quick` takes ten cells,

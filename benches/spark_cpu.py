@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spark's CPU time a group: `assign_groups` against an identity `mapInArrow` over the same rows.
 
     python -m benches.spark_cpu --groups 40000

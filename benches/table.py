@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run says, as Markdown: how far it reaches, then every case."""
 
 from __future__ import annotations

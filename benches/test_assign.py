@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long one assignment takes: `pytest benches`. Ratios within one run, never figures alone.
 
 A group of 200 members and 2,000 partitions that one member joins, as Python objects.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups a second in bulk, on one core: `pytest benches/test_bulk.py`.
 
 20 members, 100 partitions, cooperative-sticky, owned partitions set; a batch of 2,000 groups as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The coordinator's cost: requests a second while 1,000 members rebalance, bytes a member.
 
 `make bench-coordinator`. One core, pure Python; figures of one run on one machine.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator's speed: events a second, and hours of groups a second for 10,000 groups of 50.
 
 `make bench-simulator` takes half an hour, with BENCH_GROUPS=500 a minute. One core, pure Python but

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzes every decoder in turn, FUZZ_SECONDS (600) in all; the first crash ends it.
 set -euo pipefail
 cd "$(dirname "$0")"

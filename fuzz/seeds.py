@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes starting points for the fuzzers into `corpus/`: small vectors, and messages of our own.
 
 ../.venv/bin/python seeds.py [DIRECTORY]

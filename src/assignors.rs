@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! assign: GroupSpec -> Assignment, by the assignor's name.
 
 pub mod classic;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Many groups at once: JSON lines, Arrow record batches.
 
 pub mod batch;

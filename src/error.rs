@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What can go wrong with one group: `contract`, `group` and `batch` say which field is bad, the
 //! assignors where Kafka's own class throws.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A group: what it may be, how it is written, who owns what.
 
 pub mod contract;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Asking a long computation to stop: the only thing from outside that an algorithm looks at, and
 //! only to give up.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! kafka-rebalance: what Apache Kafka's assignors compute, partition for partition.
 //!
 //! The readable twins of the algorithms are in `python/kafka_rebalance`, under the same names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Plans of changes, and the optimum that they are measured against.
 
 pub mod changes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The compiled module `kafka_rebalance._core`: the only place that knows PyO3.
 
 mod arrow;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How a member's state travels: ConsumerProtocol subscriptions and assignments (versions 0 to 3),
 //! and the user data of the sticky assignors. Byte for byte as Kafka's Java classes write them, and
 //! read as they read them: names that are not UTF-8 included.

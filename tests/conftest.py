@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What many tests share: both engines, and Kafka's own classes when they are here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The hash table against the real JVM's orders, frozen in `vectors/hash_orders.jsonl`.
 
 use std::cmp::Ordering;

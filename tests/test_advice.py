@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `compare` advises: only what a client has, in its own words, and counted as it happens."""
 
 from __future__ import annotations

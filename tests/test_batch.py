@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers in columns are the answers of `assign`, in the same order."""
 
 from __future__ import annotations

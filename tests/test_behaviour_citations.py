@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Citations of docs/behaviour: each names a page that exists, and a heading on it."""
 
 from __future__ import annotations

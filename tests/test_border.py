@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The border to the core: groups are numbered once, Ctrl-C ends long calls, forks are harmless."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes: one grammar, what each does to a group, and what does not fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What members claim in a plan's rounds (review findings T1, L1, L4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command as a user runs it, and the README as a newcomer reads it."""
 
 from __future__ import annotations

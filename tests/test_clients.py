@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plug-ins as leaders: through the clients' own functions, to Kafka's own answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plug-in's leader always has an answer that no consumer ends on; and it logs what is unsound."""
 
 from __future__ import annotations

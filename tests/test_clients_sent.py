@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the plug-ins send, byte for byte as a Java client would; and what they remember for that."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/clients.md says of upstream tests and of mass joins, asked of Kafka's own classes."""
 
 from __future__ import annotations

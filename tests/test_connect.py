@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect's assignors: frozen answers of the real classes, published examples, bad scripts."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect's messages in bytes, by hand in every version, and bytes that nobody should have sent.
 
 That real workers write the same is in `live/test_connect_workers.py`.

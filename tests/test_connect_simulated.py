@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated Connect clusters: worked scenarios, and laws that hold in every drawn one."""
 
 from __future__ import annotations

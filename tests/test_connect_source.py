@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a Connect cluster: from a tiny server that says what a REST interface of Connect says."""
 
 from __future__ import annotations

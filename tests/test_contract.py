@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad lines: the exact words, the same from Python and from Rust; and lines that are none."""
 
 from __future__ import annotations

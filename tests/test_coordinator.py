@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The coordinator's parts by themselves.
 
 docs/behaviour/coordinator.md#2-group, docs/behaviour/coordinator.md#9-log, and more.

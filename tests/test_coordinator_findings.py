@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What random runs with raw records, timeouts of 0 and open transactions found: a test for each.
 
 The commands are the driver's; each test is played on our coordinator and on Kafka's own.

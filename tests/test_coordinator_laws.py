@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws that hold after every step of any run, over 20,000 seeded sequences of requests.
 
 Members draw what they say: mostly what a real one would, often something stale, fenced or wrong.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our coordinator beside Kafka's own, in virtual time; `make parity-virtual` plays many more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A short run of `tools/differential.py`: Kafka's classes, the reference and Rust, one answer."""
 
 from __future__ import annotations

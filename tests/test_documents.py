@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the documents show runs: docstrings, the README, the Makefile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`__consumer_offsets` records: the bytes of Kafka's own serializers, and what is not theirs."""
 
 from __future__ import annotations

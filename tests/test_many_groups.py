@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes asked of many groups: each group answers for those that concern it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs add up to, counted again in another way; and the axis on which they are drawn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The consumer's side by itself (docs/behaviour/member.md), with answers made by hand."""
 
 from __future__ import annotations

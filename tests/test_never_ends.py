@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where Kafka's sticky assignors never end: smallest cases, the detector, what is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Racks of new partitions' replicas: where Kafka could place them (found by real groups)."""
 
 from __future__ import annotations

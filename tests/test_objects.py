@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assignor objects, the table of names, and assignors of one's own."""
 
 from __future__ import annotations

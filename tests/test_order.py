@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Java's orders: hash tables against the real JVM (frozen), names by UTF-16 unit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages in a real browser, without a network: laid out, readable, in need of nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`plan` and `compare` as people run them: tables, JSON, pictures, errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans: played again by hand, both engines and Rust's figures, samples, comparisons, reasons."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The best possible balance and the least moves there: brute force, witnesses, both engines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The instrument's judges, without a broker: what is right is found right, each lie is found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every group, on both engines."""
 
 from __future__ import annotations
@@ -370,15 +371,15 @@ def test_delta_equations(data: st.DataObject) -> None:
     revoked_by: dict[kr.TopicPartition, set[str]] = {}
     for member in members:
         owned, target = set(old.get(member, ())), set(new.get(member, ()))
-        assert set(delta.retained[member]) == owned & target
+        assert set(delta.kept[member]) == owned & target
         assert set(delta.revoked[member]) == owned - target
-        assert set(delta.assigned[member]) == target - owned
+        assert set(delta.gained[member]) == target - owned
         for tp in owned - target:
             revoked_by.setdefault(tp, set()).add(member)
     for member in members:
-        taken_over = {tp for tp in delta.assigned[member] if tp in revoked_by}
+        taken_over = {tp for tp in delta.gained[member] if tp in revoked_by}
         assert set(delta.transferring[member]) == taken_over
-    assert delta.moves == sum(len(delta.assigned[member]) for member in members)
+    assert delta.moves == sum(len(delta.gained[member]) for member in members)
     assert (old - old).moves == 0
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explanations are true: every fact is held against another run of the reference.
 
 The run is logged from outside, whole: after each step who holds what, and every partition that is

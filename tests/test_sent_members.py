@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a member sent, and what the assignor makes of it (review findings T2, L4, L8)."""
 
 from __future__ import annotations

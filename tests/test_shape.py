@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shape of the tree: rooms, imports one way, twins, names that mean one thing."""
 
 from __future__ import annotations

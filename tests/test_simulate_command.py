@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenarios as files, and the command that plays them."""
 
 from __future__ import annotations

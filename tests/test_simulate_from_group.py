@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scenario from a group as it is: friction 6."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures as ranges over seeds, and variants of scenarios whose members are static."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated runs: worked scenarios."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenarios about the cluster: patterns, topics that come, brokers that go, racks, old metadata."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of simulated runs, in 10,000 drawn scenarios: crashes, pauses, moves, growth, everything.
 
 Members subscribe by name or by pattern; topics are created, brokers are away and come back without

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """E01 to E06 as runs that people can read: a scenario, and every message of it.
 
 REWRITE_TRACES=1 writes what comes out in place of what is there.

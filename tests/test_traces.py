@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traces: whole runs as text. REWRITE_TRACES=1 writes what comes out in place of what is there."""
 
 from __future__ import annotations

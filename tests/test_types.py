@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is of another type than it should be is refused where it is given, with its path."""
 
 from __future__ import annotations

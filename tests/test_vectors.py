@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frozen answers of Kafka's own classes, member by member, partition by partition, in order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Protocol bytes: the same that Kafka's classes write, and read as Kafka reads them.
 
 `vectors/wire.jsonl` holds a few of the oracle's answers for machines without Java.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published outcomes, checked by hand; both engines and Kafka's own classes, order included.
 
 Where an older Kafka placed a freed partition elsewhere, Kafka 4's answer is the test and the
@@ -196,7 +197,7 @@ def test_d_cooperative_stops_only_what_moves(engine: Engine) -> None:
     first = kr.assign(group, "cooperative-sticky", engine=engine)
     delta = first - owned
     assert dict(delta.revoked) == {"C1": _partitions("t-1"), "C2": (), "C3": ()}
-    assert dict(delta.retained) == {"C1": _partitions("t-0"), "C2": _partitions("t-2"), "C3": ()}
+    assert dict(delta.kept) == {"C1": _partitions("t-0"), "C2": _partitions("t-2"), "C3": ()}
     assert delta.moves == 0
     # Eager: whoever has to join again has nothing left, so all of it stops.
     assert kr.Sticky.supported_protocols == (kr.RebalanceProtocol.EAGER,)

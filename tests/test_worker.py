@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What no trace shows of a worker: the bytes that it sends, and when it wants to be polled.
 
 Everything else is in `traces/member/worker_*.txt`.

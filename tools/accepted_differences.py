@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where our coordinator is not Kafka's, and may be: what is arbitrary there, or better here.
 
 `differential_coordinator` takes this out of the answers before it compares them, and counts it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect's incremental leader against the Java class, on the same round, in one run.
 
     python -m tools.bench_connect

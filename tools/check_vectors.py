@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks vectors on standard input against an engine, order included.
 
     zcat tests/vectors/range.jsonl.gz | python -m tools.check_vectors --engine reference

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a rebalance costs, by how many tasks run: the table of docs/simulator.md.
 
 `python -m tools.connect_growth` plays the ready scenario connect-90-connectors with eager and with

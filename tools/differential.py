@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three engines, one answer: Kafka's Java classes, the reference and Rust on generated groups.
 
     python -m tools.differential --cases 20000 --assignors range,roundrobin --seed 1 --jobs 2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect's rounds three times: Kafka's Java classes, the reference and Rust on generated scripts.
 
     python -m tools.differential_connect --scripts 20000 --seed 1 --jobs 2

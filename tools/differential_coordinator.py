@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The coordinator twice: Kafka's own and ours, on random runs of commands in virtual time.
 
     python -m tools.differential_coordinator --sequences 20000 --seed 1

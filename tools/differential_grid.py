@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of the benchmark's grid, answered by Kafka's own classes and by Rust: large and exact.
 
     python -m tools.differential_grid --cases 200 --seed 1

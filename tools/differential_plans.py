@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans against Java's classes: every round is played by clients that send what real ones send.
 
     python -m tools.differential_plans --plans 500 --seed 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups a second and peak memory of `kafka-rebalance fleet` on generated groups.
 
     python -m tools.fleet_memory --groups 100000

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything in docs/never-ends.md that was counted or played, printed anew.
 
     python -m tools.never_ends trace                    # the smallest case, move by move

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws the pictures of docs/simulator.md anew: `make pictures`.
 
 One run of each ready scenario; where it is about a comparison, that.

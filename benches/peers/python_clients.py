@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the Python clients' assignors need: a filter of contract lines, for the benchmark.
 
 `python_clients.py CLIENT SECONDS`, CLIENT one of kafka-python, aiokafka, or one of them with our

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Any line is a result or an error line, never a panic; each is JSON, and tells the group's id.
 
 #![no_main]

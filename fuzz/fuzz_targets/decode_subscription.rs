@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Any bytes are a subscription or an error; what was read can be written, and reads the same.
 
 #![no_main]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Any bytes are user data of both sticky assignors; what was read can be written again.
 
 #![no_main]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predict, plan and run Kafka rebalances: what Apache Kafka computes, partition for partition.
 
 group = GroupSpec.from_json(line)

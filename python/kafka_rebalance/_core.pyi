@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled core. Not public: use the functions of `kafka_rebalance` around it."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong, as exceptions.
 
 One base class. A bad group raises `GroupError` with the path of the field; where Kafka's own class

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Connect's assignors; each file mirrors the Python one of the same name.
 
 pub mod eager;

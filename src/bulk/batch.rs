@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Groups in bulk: an Arrow record batch in, a record batch out, a row a group.
 //!
 //! Names are borrowed from the input's buffers; nothing is copied until the answer is written.

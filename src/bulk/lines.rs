@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Contract lines in bulk: each line by itself, a bad one harms no other.
 
 use std::sync::Mutex;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/contract.py`: a contract line into a group, an answer into a result line. Same order
 //! of checks, same words.
 

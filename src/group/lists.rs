@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One list of partition numbers for each member, all in one buffer: a list grows into the room that
 //! was set aside for it. An allocation a member costs more than a small assignment.
 

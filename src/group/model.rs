@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What an assignor is asked, on numbers: members, topics and racks are indices, names come back
 //! only at the exit. Names are borrowed from wherever the group was read.
 

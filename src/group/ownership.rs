@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/ownership.py`, as far as it is hot: an answer in columns, and what is unsound in it.
 
 use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};

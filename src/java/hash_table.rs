@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, tree bins and removals
 //! included. Nodes are numbers into one arena; `NONE` is no node. Built only where a slot may be a
 //! tree or keys are removed; see `order::java_hash_order` for the usual case.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/order.py`: names, static members first, Java's hash tables.
 
 use std::cmp::Ordering;

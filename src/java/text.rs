@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Text as Java reads it from bytes that should be UTF-8 and may not be.
 
 /// `new String(bytes, UTF_8)`: each malformed sequence becomes one U+FFFD.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/figures.py`: the figures of a plan.
 
 use crate::group::model::{GroupSpec, TopicPartition};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The best balance that subscriptions allow, and the least moves to it.
 
 pub mod classes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/rebalance_plan.py`, as far as figures need it.
 
 use super::figures::{Balance, Figures, balance, rack_share};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/rounds.py`, as far as figures need it: rounds are counted, not kept.
 
 use crate::error::GroupError;

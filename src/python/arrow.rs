@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Record batches over the Arrow C data interface (PyCapsule protocol): from any library that
 //! speaks it, without importing one.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Connect's assignors; specs, memories and answers cross as JSON, which the memory is anyway.
 
 use std::collections::BTreeMap;

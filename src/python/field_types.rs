@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Whether a group made in Python is of the types that `model` says: what `group/field_types.py` asks
 //! before it walks a group for the path of what is wrong.
 

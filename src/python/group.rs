@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One group from Python objects, or many from contract lines.
 
 use std::sync::mpsc::{self, RecvTimeoutError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Protocol bytes, for `wire/`.
 
 use std::sync::Arc;

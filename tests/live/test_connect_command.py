@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance connect --url` against real Connect workers, as a user runs it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What we predict of a Connect cluster, and what a real one then does.
 
 Three workers. One that does not lead is killed and comes back while its work waits for it; another

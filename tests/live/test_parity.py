@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our coordinator answers as a real broker does: scripted steps, played to both.
 
 `make parity` plays all scenarios; here, those that take little time. PARITY_OURS names another

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plug-ins on a real broker beside Java members: Kafka's own classes judge each generation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What real groups did, beside what was predicted: twelve changes on one broker.
 
 `make prediction` plays two hundred on three, and prints the tables.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator does what real consumers do on a real broker: one scenario, played by both.
 
 `python -m tests.reality` prints the comparison.

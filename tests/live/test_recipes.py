@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `compare` prints, as it stands: settings of Kafka's own consumer, and Kafka's commands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`snapshot` against Kafka's own ConsumerGroupCommand, on real brokers with real members."""
 
 from __future__ import annotations

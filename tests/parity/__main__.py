@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m tests.parity --ours CMD [--part quick] [--only NAME ...] [--verbose]`.
 
 Needs Java and the broker's jars. With `--record`, the broker's side is kept for test_recorded.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is who in a scenario: words become ids on the way in, and ids become words on the way out.
 
 Member ids are random, so what two coordinators say can only be compared when ids are named by who

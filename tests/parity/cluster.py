@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A broker made ready for scenarios, and the group coordinator moved from one node to another.
 
 The coordinator of a group is the leader of the offsets topic's partition that has the group.

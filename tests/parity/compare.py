@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playing a scenario, and what differs between two runs of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A driver as a subprocess: JSON lines in, JSON lines out, virtual time."""
 
 from __future__ import annotations

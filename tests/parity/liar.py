@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A driver that lies: the one given as arguments, but every heartbeat is well.
 
 The live test plays it once: a comparison that cannot fail would be worth nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a real broker showed, kept: ours can be judged by it without Java.
 
 tests/data/parity.jsonl.gz has a line for Kafka's version, then one a scenario: its name, its steps,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plays all scenarios on a real broker and on a driver, and prints where they differ."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scenarios: steps/*.txt, a command of the coordinator's driver a line.
 
     == leader-leaves slow

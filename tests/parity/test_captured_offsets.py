@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real broker's `__consumer_offsets`, loaded by ours: its groups are as the broker said."""
 
 from __future__ import annotations

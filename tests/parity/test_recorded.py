@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our coordinator answers as a real broker did when `--record` was last given; without Java."""
 
 from __future__ import annotations

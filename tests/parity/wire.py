@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kafka's requests over a raw socket; every byte is encoded and decoded by kio.
 
     with Connection("127.0.0.1", 9092, client_id="c") as broker:

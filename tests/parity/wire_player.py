@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver's commands, put to a real broker: each is a request on a socket, a wait is a wait.
 
 `tell` answers as a driver does. A join or sync that the broker holds back keeps its connection

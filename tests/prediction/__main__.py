@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m tests.prediction [--changes 200] [--seed 1] [--leaders java,…] [--minutes 40]`.
 
 Plans changes of real groups on a real broker from snapshots, makes them, and compares; computes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who plays: the groups of a run, drawn from a seed, and the members that they are made of.
 
 A run goes round the casts: each leader's library with each assignor that it has, alone and mixed

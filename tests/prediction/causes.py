@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a plan was wrong: where what members sent first differs from what it let them send.
 
 The plan, with the real ids put in, is laid beside the generations of the log. In the first round

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens: changes drawn for a group, each as a text for `plan` and as acts on live members.
 
     join            add-members=1,like=M    a member like M starts, in its rack or in another

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Given what the members sent: is the leader's answer Kafka's? Every generation, from its bytes.
 
 1. A member is what its subscription says (`wire.sent_member`); topics are as the cluster had them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The groups' own records, read from `__consumer_offsets` as they are written."""
 
 from __future__ import annotations

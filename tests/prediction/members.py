@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The members: Java's in one JVM, those of the Python clients in a process each."""
 
 from __future__ import annotations

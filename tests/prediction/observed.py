@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was seen of one change, or of how a group came to be: all that the judges need, as JSON.
 
 The judges (`given.py`, `told.py`) read nothing else, so that a change can be judged again without a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A member of a Python client with our plug-in, in a process of its own: it can really be killed.
 
 Its pipe brings ("subscribe", topics) and ("close", ()); the end of the pipe means the end. A client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two figures, the tables by leader, assignor and event, and what was missed and why."""
 
 from __future__ import annotations

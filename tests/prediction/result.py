@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One observation and both judges' verdicts on it."""
 
 from __future__ import annotations

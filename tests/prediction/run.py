@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run: a cluster, several groups at a time, so many changes, no longer than so many minutes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a group has settled.
 
 1. Its newest record has exactly the members that it should have, each with its subscription; who

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A group on the stage: it comes to be, and each change is foreseen, made, and waited for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """As told: does a change end as the plan of it told, when it had only the snapshot?
 
 1. Before the change: the plan, and the same plan in DRAWS draws of other ids for new members.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m tests.reality [--assignors range,cooperative-sticky] [--out FILE]`.
 
 Real consumers on a real broker and the simulator play the same scenario. Needs Java and the

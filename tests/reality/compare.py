@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What both sides have shown, next to each other: equal, or within a tolerance that is told.
 
 Generations and assignments have to be equal. Durations are of one run with one phase of every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one side has shown: the callbacks of all members, in the order of time.
 
 Members go by their names: a member id is `name-UUID`, of a static member as well, so ids sort as

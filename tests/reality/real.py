@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real side: Kafka's own consumers, a JVM each, told what to do at the scenario's times.
 
 All JVMs are up and warm before the first one subscribes: what starts is the membership, since the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A comparison in words, for people."""
 
 from __future__ import annotations

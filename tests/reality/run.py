@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plays the scenario on both sides, for several assignors at the same time."""
 
 from __future__ import annotations

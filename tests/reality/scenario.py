@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is played twice: a group of two grows to four, one is killed, a static one is bounced.
 
 Each phase is over well before the next begins, so what happens in it belongs to it.

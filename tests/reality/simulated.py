@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator's side: what its consumers do, written down as they do it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One session for all Spark tests: starting it takes longer than they do."""
 
 from __future__ import annotations

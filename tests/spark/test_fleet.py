@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance fleet` and `demo` as a user runs them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`plan_groups` against `plan`: the same figures, a row a group."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The README's Spark example prints what the README says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Spark layer against the core: same answers, a row a group, bad groups in their column."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Apache Kafka in a throw-away directory, on 127.0.0.1, from the jars of tools/broker.
 
     with Broker() as broker:                    # one node: controller and broker

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Members of the Python clients without a broker: their own coordinators, told what a broker would.
 
     member.join()                     what it sends, as bytes: JoinGroup

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Connect cluster of several workers on 127.0.0.1, from the jars of tools/connect-plugin.
 
     with Broker() as broker, ConnectCluster(broker.bootstrap_server, workers=3) as connect:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of Connect's assignors: its own classes behind a pipe (`tools/connect-oracle`)."""
 
 from __future__ import annotations

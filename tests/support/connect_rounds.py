@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every rebalance of a live Connect group, as the broker has written it down.
 
 Each time that a leader has answered, the group coordinator appends the whole group to

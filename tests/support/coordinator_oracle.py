@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of the coordinator: Kafka's own, in virtual time, behind a pipe."""
 
 from __future__ import annotations

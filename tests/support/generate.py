@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups to compare engines on: seeded, deterministic, and unkind on purpose.
 
 Every assignor has its own stream of stories. A story is one group through one to eight rounds:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of changes to plan with: seeded, most of them fitting the group that they are drawn for."""
 
 # ruff: noqa: ARG001 -- one signature, whatever a kind needs of it

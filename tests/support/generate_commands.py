@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random runs of a coordinator, as commands of the driver protocol.
 
 Ids are symbols: `@7` is the member id that the seventh command's JoinGroup got, whatever it is on

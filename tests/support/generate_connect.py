@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripts of Connect's rebalances to compare engines on: seeded, deterministic, unkind on purpose.
 
 A script is one cluster through one to twelve rounds. Between two rounds time passes (`_Story.wait`:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups whose members sent bytes: every version of the subscription and of the user data.
 
     by_bytes(case, rng)   the case, each member with its subscription in hexadecimal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names for generated groups: plain ones, and those that Java's tables and orders stumble on."""
 
 from __future__ import annotations

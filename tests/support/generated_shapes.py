@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who subscribes to what, and which racks hold what, in generated groups."""
 
 # ruff: noqa: ARG001 -- shapes and places have one signature, whatever they need of it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds as real clients and Java's classes play them, written apart from `plans/rounds.py`.
 
 A client holds partitions, and sends what its library sends of them; the oracle's class answers; a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real members of consumer groups, for the live tests and the captured sample.
 
 `JavaMembers` are Kafka's own consumers, all in one JVM; `PythonMembers` those of kafka-python (a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A member stepped through by hand: commands of a trace, and what it does as text.
 
     config assignors=range,sticky auto_commit=no instance=i session_timeout=45s

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of exactness: Kafka's own Java assignors behind a pipe (`tools/oracle`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Independent checks of plans: what is possible, by its witnesses and by brute force, and whether
 rounds are what repeated `assign` calls give. Nothing here uses the code that it checks.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Consumers of kafka-python and aiokafka with our plug-ins, on a real broker, each told apart.
 
 They poll until they are closed or end; `failure` is what ended one. kafka-python's run in a thread

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captures python/kafka_rebalance/data/captured_groups.jsonl: a `snapshot` of real consumers.
 
     make broker-jars && .venv/bin/python -m tools.broker.capture

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captures tests/data/consumer_offsets.jsonl: a real broker's `__consumer_offsets`, raw.
 
     make broker-jars && .venv/bin/python -m tools.broker.capture_offsets

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a group looks like from outside while its leader computes for ever: docs/never-ends.md.
 
     make broker-jars && .venv/bin/python -m tools.broker.hang

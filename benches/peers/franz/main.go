@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long franz-go's balancers need: a filter of contract lines, for the benchmark.
 //
 // Each line is encoded as JoinGroup members once; then the balancer answers for so many seconds (the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first verb. One entry for both engines and for custom assignors."""
 
 from kafka_rebalance import _core

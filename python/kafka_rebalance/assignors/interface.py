@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an assignor is: the interface of Kafka's `ConsumerPartitionAssignor`.
 
 A member holds one: it tells what to send when joining (`subscription_user_data`), is told what the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors as objects: one instance for each member, as in a real consumer.
 
 Only the sticky ones remember anything: what they were last given, and when.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of names: Kafka's own assignors, and those that users register."""
 
 from typing import TYPE_CHECKING, Literal, NamedTuple

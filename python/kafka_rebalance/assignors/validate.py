@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The leader's check of a cooperative answer.
 
 Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), which passes over Kafka's

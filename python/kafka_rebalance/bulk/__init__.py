@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many groups at once: JSON lines, Arrow record batches."""

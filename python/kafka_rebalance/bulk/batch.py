@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups in bulk, as Arrow record batches: a row a group in, a row a group out."""
 
 import os

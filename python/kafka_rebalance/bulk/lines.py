@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contract lines in bulk: each by itself, a bad one harms no other. Mirror of `src/lines.rs`."""
 
 import os

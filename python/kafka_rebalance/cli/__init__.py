@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command. Data goes to standard output, everything else to standard error.
 
 Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 1 anything else, 130 interrupted.

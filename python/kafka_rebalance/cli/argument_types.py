@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers as options: what is out of range is wrong usage."""
 
 import argparse

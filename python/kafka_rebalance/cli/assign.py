@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance assign`: contract lines in, result lines out."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance compare`: every assignor side by side."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance connect`: a Connect cluster's rebalances, round by round."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance coordinator`: step through a group coordinator, by hand or by a program."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance demo`: the main job on a captured sample, and how to go on."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance fleet`: every group of a file or directory, on Spark."""
 
 import argparse

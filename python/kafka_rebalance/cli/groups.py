@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where `plan` and `compare` get groups and changes from: the same options for both."""
 
 import argparse

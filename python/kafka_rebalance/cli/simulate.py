@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance simulate`: a rebalance in virtual time, before it happens."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance snapshot`: a live cluster's groups as contract lines."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plug-ins for live Python clients: Kafka's own answers from a Python leader.
 
     from kafka_rebalance.clients.kafka_python import CooperativeSticky

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kafka's eager assignors for aiokafka: for `partition_assignment_strategy`.
 
 aiokafka's assignors are classes; these can be instances as well, which is how a rack is given

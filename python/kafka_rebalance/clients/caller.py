@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads from the call itself what a client's coordinator does not hand to its assignors.
 
 Neither client passes its consumer to an assignor, and aiokafka passes neither the generation nor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors for kafka-python 3: classes for `partition_assignment_strategy`.
 
 A class, an instance or a function that makes one: each consumer has a memory of its own. A rack

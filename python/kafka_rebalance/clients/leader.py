@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a client's leader knows, as a group; and the answer as a client sends it."""
 
 from collections.abc import Iterable, Mapping, Sequence

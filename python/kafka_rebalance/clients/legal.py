@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A leader's answer: Kafka's, unless it would end or hang consumers.
 
 1. Kafka's own answer stands, anomalies and all, which are logged; except that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The classic group coordinator of Kafka, without I/O: `Coordinator.handle(event, now_ms)`.
 
     states, members, group                         what a group is

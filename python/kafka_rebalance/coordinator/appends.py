@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What follows an append, well or ill."""
 
 from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The broker's settings for groups, with Kafka's names and defaults."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The group coordinator without I/O: events in, effects out, the clock as a number.
 
 A Coordinator is one partition of `__consumer_offsets`: the groups that hash to it, and their log.

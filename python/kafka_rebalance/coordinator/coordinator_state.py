@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All that a coordinator knows, and the four things that a step may do: answer, append, arm, move.
 
 The steps themselves are in `join_group`, `sync_group`, `rebalance`, …; each takes this first.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Named deadlines: arming a name again replaces it, the next one is the least.
 
 A heap with lazy deletion: a scan for the least costs 210 us at 10,000 members, this less than 1.

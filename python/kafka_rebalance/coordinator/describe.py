@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DescribeGroups and ListGroups: what an administrator sees.
 
 They read what is in the log already: a group whose first record is under way is not there yet.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sweep: offsets that have expired, and groups of which nothing is left (KIP-211).
 
     group                                         an offset's age is counted from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A classic group: members, leader, generation, votes. No requests, no clock of its own.
 
     members        member id -> Member, in the order in which they came

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heartbeat: a sign of life, and how a member hears that it has to rejoin.
 
     Empty                UNKNOWN_MEMBER_ID

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes into `Coordinator.handle`, events, and what comes out, effects.
 
 An event is what has happened, an effect what is to be done about it.

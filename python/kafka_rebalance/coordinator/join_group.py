@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JoinGroup: who may come in, under which id, and whether the group has to rebalance for it.
 
     in order                                      told

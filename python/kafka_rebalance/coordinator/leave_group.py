@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LeaveGroup: members go, or an administrator removes them by instance id.
 
 All entries are taken out first, then there is one rebalance.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coming and going: a coordinator starts from the log, and leaves nothing behind.
 
 A record that cannot be read is passed over and told; the rest is still read. An unfinished

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A member of a group, as its coordinator knows it."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OffsetCommit, TxnOffsetCommit and the end of a transaction.
 
 Who may commit, first match:

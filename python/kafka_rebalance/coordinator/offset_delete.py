@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What takes offsets away on request: OffsetDelete, DeleteGroups, partitions that are gone.
 
 Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OffsetFetch: plain ones at once, stable ones when what is under way has ended.
 
 Source   OffsetMetadataManager.fetchOffsets; docs/behaviour/coordinator.md#84-offsetfetch;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Committed offsets: what the log says, and what appends that are still under way will make of it.
 
     committed   (topic, partition) -> value at a place in the log; the later place wins

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rebalance itself: from "somebody has to rejoin" to a new generation.
 
     prepare          parked SyncGroups are told to rejoin; Empty waits the initial delay (KIP-134),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the coordinator writes to `__consumer_offsets`.
 
 Versions as Kafka 4.4.0 writes them: group metadata 3; offsets 4, or 1 where they have their own

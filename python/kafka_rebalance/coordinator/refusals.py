@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One error code for a whole request, as each kind of response says it."""
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of a classic group: what each answers, and when a group leaves it.
 
     Empty                no members; offsets may be left. Leaves with the first member.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SyncGroup: members wait for the leader, and the leader's assignment for the log.
 
     Empty                UNKNOWN_MEMBER_ID

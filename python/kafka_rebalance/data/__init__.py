@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The captured sample: groups of a real cluster, see README.md beside it."""
 
 from importlib.resources import files

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract: one group as one JSON line, and its result as another.
 
 Types are checked here, what the values mean in `group/spec.py`; both name the field's path. Fields

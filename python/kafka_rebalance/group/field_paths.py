@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading parsed JSON: each function checks one type and names the path of what is wrong."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of a group's fields, checked when it is made: both engines rely on them.
 
 Lines are checked where they are read (`group/contract.py`); these checks are for groups made in

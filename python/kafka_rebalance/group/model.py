@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nouns of a group: topics with their replicas' racks, members with what they sent."""
 
 import json

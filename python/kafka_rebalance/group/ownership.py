@@ -1,8 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who owns what: assignments as values that print, compare and subtract.
 
-retained     = owned ∩ target
+kept         = owned ∩ target
 revoked      = owned - target
-assigned     = target - owned
+gained       = target - owned
 transferring = revoked from one ∩ assigned to another
 """
 
@@ -184,9 +185,9 @@ class Delta:
     `transferring` tells, for each partition that goes from one member to another, who gets it.
     """
 
-    retained: Assignment
+    kept: Assignment
     revoked: Assignment
-    assigned: Assignment
+    gained: Assignment
     transferring: Assignment
 
     @classmethod
@@ -195,21 +196,21 @@ class Delta:
         old = {member_id: before.get(member_id, ()) for member_id in member_ids}
         new = {member_id: after.get(member_id, ()) for member_id in member_ids}
         revoked = {m: _without(old[m], new[m]) for m in member_ids}
-        assigned = {m: _without(new[m], old[m]) for m in member_ids}
+        gained = {m: _without(new[m], old[m]) for m in member_ids}
         given_up = {tp for partitions in revoked.values() for tp in partitions}
         return cls(
-            retained=Assignment.of({m: _without(old[m], revoked[m]) for m in member_ids}),
+            kept=Assignment.of({m: _without(old[m], revoked[m]) for m in member_ids}),
             revoked=Assignment.of(revoked),
-            assigned=Assignment.of(assigned),
+            gained=Assignment.of(gained),
             transferring=Assignment.of(
-                {m: [tp for tp in assigned[m] if tp in given_up] for m in member_ids}
+                {m: [tp for tp in gained[m] if tp in given_up] for m in member_ids}
             ),
         )
 
     @property
     def moves(self) -> int:
         """How many partitions get an owner that they did not have."""
-        return len(self.assigned.partitions)
+        return len(self.gained.partitions)
 
 
 def _without(

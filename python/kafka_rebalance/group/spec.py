@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an assignor is asked: topics, and members in join order.
 
     assign: GroupSpec -> Assignment      total, deterministic, no memory

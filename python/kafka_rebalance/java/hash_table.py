@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The iteration order of `java.util.HashMap`, tree bins and removals included.
 
     table          16 slots, doubled when more than 0.75 of it is used, or when a chain of 9 meets

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The orders that Kafka's answers depend on: names, and Java's hash tables.
 
 Kafka's assignors iterate over `java.util.HashMap`s, so the order of members and topics in several

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where groups come from: a live cluster as contract lines.
 
 Nothing here imports a Kafka client before `snapshot` runs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What REST does not tell of a Connect cluster, drawn, and what of a prediction depends on it.
 
 Not told are the order in which a worker took up what it runs, from the front of which a leader

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A live Connect cluster, read through its REST interface: what round one of a script needs.
 
 The answer is what workers have last written to the cluster's status topic, so it has limits:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A live cluster's classic consumer groups, as contract lines.
 
 1. Every broker lists the groups that it coordinates.

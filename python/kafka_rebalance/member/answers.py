@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What comes back: each response, each error code, and no response at all.
 
 Source   AbstractCoordinator's response handlers;

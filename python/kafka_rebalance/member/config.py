@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A consumer's settings, with Kafka's names (underscores for dots) and defaults."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A classic consumer's membership: subscriptions, callbacks, commits (see `group_member`).
 
 The application's calls are events (Subscribe, Poll, Close).

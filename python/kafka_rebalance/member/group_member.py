@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A member of a group without I/O: events in, effects out, the clock as a number.
 
     Getters   state, member_id, generation_id, is_leader, coordinator_node, is_in_poll,

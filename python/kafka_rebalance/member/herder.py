@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Connect worker does about connectors and tasks: its report, leading, starting, stopping.
 
     prepare     eager workers stop everything, incremental ones nothing

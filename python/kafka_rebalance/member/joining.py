@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What poll does about the group: prepare, join, take the assignment, and again if need be.
 
     1. rejoin?      asked for, or the role has news

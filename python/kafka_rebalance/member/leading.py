@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a leader does with its members' metadata: the assignor's work, and what it watches.
 
 Source   ConsumerCoordinator.onLeaderElected; KIP-881 (racks are watched where the client has one).

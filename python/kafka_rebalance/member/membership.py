@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every member knows, and what its steps may do to it: send, move, reset, back off.
 
 What only a consumer or only a worker knows is in its role.

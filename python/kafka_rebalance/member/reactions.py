@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each error code makes a member do. Tables first.
 
 Source   AbstractCoordinator and ConsumerCoordinator (Kafka 4.4.0): JoinGroupResponseHandler,

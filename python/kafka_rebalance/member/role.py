@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a kind of member does in its own way; everything else is the group protocol's.
 
     Subscriber   a consumer: topics, an assignor, callbacks (subscriber.py)

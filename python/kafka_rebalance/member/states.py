@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of a member, as its client knows them.
 
     UNJOINED               no generation; the next poll joins

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a consumer does about topics and partitions: its metadata, its callbacks, leading.
 
     prepare     commit first; then eager members give up everything, cooperative ones what they no

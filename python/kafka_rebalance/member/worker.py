@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Connect worker's membership: what it starts, what it stops (see `group_member`).
 
 The herder's thread polls all the time: poll when `next_poll_ms()` says so, but not while the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would happen if: plans, comparisons, and why."""
 
 from .affected import as_far_as_affected

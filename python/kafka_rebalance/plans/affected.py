@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Applies one list of changes to many groups, and drops those that name what a group lacks.
 
 A change that names a topic, member, client or rack which a group does not have does nothing to that

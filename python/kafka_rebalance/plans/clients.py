@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which client library a group's members run, and how each takes another assignor.
 
     client          has                                          both kinds in one list

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which assignor for this group: all of them side by side, and a recommendation with its reason.
 
 The rule, in this order; what is equal goes on to the next:

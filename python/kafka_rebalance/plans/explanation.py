@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a partition went where it went, round by round."""
 
 from kafka_rebalance.errors import GroupError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an explanation is made of: one fact a line, each of a step of the reference, and its text.
 
 `step` names the step that the docstring of the algorithm numbers; steps that have nothing to say of

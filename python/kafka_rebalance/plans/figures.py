@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a plan, one name for each: in Python, in JSON, as Spark's columns.
 
 Mirror: `src/plans/figures.rs`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a group gets from its assignor to another one: what to set where, and what it costs."""
 
 from dataclasses import dataclass

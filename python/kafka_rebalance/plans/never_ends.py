@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a group's leader would compute for ever: now, after changes, after the next change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why an assignor gave a partition to the member that got it, in terms of its own steps.
 
 The reference algorithm is run step by step and looked at in between: who holds the partition now,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would happen if: a group, changes, and every rebalance that they lead to.
 
 1. Each change is one or more events (`changes`).

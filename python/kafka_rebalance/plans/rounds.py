@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rebalance after another, until a group has settled.
 
     eager         everybody gives up everything, joins, and is assigned: one round
@@ -55,7 +56,7 @@ class Round:
     @property
     def kept(self) -> Assignment:
         """Held before and after; an eager member gives up these too, for the time of the round."""
-        return self.delta.retained
+        return self.delta.kept
 
     @property
     def revoked(self) -> Assignment:
@@ -65,7 +66,7 @@ class Round:
     @property
     def gained(self) -> Assignment:
         """Held after and not before."""
-        return self.delta.assigned
+        return self.delta.gained
 
 
 class Played(NamedTuple):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of a plan hangs on ids that nobody knows yet.
 
 Member ids break ties: in the order of names for range and roundrobin, in Java's hash order for the

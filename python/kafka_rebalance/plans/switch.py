@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From one assignor to another without stopping the group: two rolling bounces, event by event.
 
 All members must share an assignor at every moment. So each member restarts twice: first with both

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words that a coordinator and its members share: requests, responses, error codes, states."""
 
 from .coordinator_lookup import Node, find_coordinator, least_loaded_node, partition_for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which broker coordinates a group, and which broker a client asks for it.
 
 Source   GroupMetadataManager.partitionFor (Utils.abs), KafkaApis FindCoordinator;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kafka's error codes, as far as groups meet them."""
 
 from enum import IntEnum

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of a classic group, as DescribeGroups and ListGroups report them."""
 
 from enum import Enum

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests and responses: Kafka's fields under Kafka's names, in memory, not in bytes.
 
 Times in ms.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which protocol a group uses: every member votes, among those that all of them list.
 
     1. candidates     names that every member lists

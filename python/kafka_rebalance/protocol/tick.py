@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The event of a deadline, the same one for a coordinator and for a member."""
 
 from dataclasses import dataclass

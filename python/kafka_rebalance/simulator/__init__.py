@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rebalances in virtual time: `simulate(scenario)` plays one, and tells who held what when."""
 
 from .from_group import Pace, scenario_from_group

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The broker of a simulation: one coordinator, its log, and where it is.
 
 Requests arrive at a node; only the coordinator's node answers them. Appends take the network's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster as its clients see it: topics, their replicas' racks, brokers that are away or new.
 
     create-topic   a topic is there from now on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect's configuration topic: what should run, and how far it has been written.
 
 A connector comes without tasks; the worker that runs it writes their configurations once it has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scenario from a group as it is: its topics, members, assignor and racks, and what changes.
 
     scenario_from_group: (GroupSpec, changes) -> Scenario

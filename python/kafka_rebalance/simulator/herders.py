@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect's side of a simulation: the configuration, clients, what workers ask of their leader."""
 
 from collections import deque

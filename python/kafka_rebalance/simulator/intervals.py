@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who held what, when: intervals of partitions (or connectors and tasks), and the gaps between.
 
     partition   |--- c0 ---|          |--- c1 ------|

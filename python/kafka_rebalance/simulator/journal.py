@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What went into a run's state machines and what came out: enough to play it again, or to read.
 
 `lines(journal)` is the run as text: every message, callback and change of state, with members under

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run adds up to: what was not worked on, who stopped for how long, when it was settled.
 
 Everything is counted from the moment when the group was settled for the first time (from 0 on where

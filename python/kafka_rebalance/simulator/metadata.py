@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When clients ask for metadata: at their age, sooner where they miss something, or in a poll.
 
     age       every `metadata.max.age.ms`, from a time that is drawn

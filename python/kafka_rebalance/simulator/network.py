@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a message takes: a delay with a spread, drawn from a seed; a connection keeps order."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One member's process: a consumer or a worker, how its application works, and what it holds.
 
 Callbacks cost time, and the member does nothing else meanwhile: what it sends after one leaves

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rebalances there are: why, from when to when, in how many rounds."""
 
 from kafka_rebalance.coordinator import Transition

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run has shown: who held what, and every rebalance.
 
 A rebalance lasts from the moment when the group stops being Stable until it is Stable again; rounds

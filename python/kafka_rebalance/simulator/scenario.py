@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is simulated: topics, members, a network, and what happens to them, as plain values.
 
 A scenario is written in Python with these classes, or in TOML (`files.py`). Times in ms from its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenarios as TOML: a small file that says who is there, and what happens.
 
     title = "Two members become four"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the simulation's heap holds: plain events, each at its time.
 
     Arrive   a request comes to a node            Reply    a response comes to a process

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One scenario under several seeds: what of its outcome depends on what is drawn, and by how much.
 
 A seed draws delays, where each member is in its work, when metadata are old, and back-offs. All but

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Virtual time over a broker and its members: plain events on a heap of (at_ms, sequence, event).
 
 A member that has nothing to do but heartbeats is idle: nothing is simulated for it, and it is

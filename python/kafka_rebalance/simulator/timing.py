@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long it takes: the changes of a comparison, played in virtual time under each assignor.
 
 Seconds do not follow from rounds: an eager round stops everything, until the last member has heard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of a scenario's file, each checked where it stands.
 
 Errors: GroupError with the field's path, what is wrong with it, and what it should be.

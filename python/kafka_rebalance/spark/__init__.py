@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole fleets of groups on Spark: a row a group in, a row a group out.
 
     from kafka_rebalance.spark import assign_groups

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DataFrame functions around the Rust core."""
 
 from collections.abc import Callable, Iterable, Iterator

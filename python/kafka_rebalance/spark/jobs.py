@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bulk job: groups from files, answers to Parquet, counted on the way."""
 
 import time

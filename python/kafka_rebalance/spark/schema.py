@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract as Spark's columns, and the check of a DataFrame against it."""
 
 from kafka_rebalance.errors import KafkaRebalanceError, MissingExtra

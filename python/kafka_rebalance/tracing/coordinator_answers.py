@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a trace says of responses and records, with members under their short names."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A coordinator stepped through by hand: commands of a trace, and its answers as text.
 
 Members have short names, `c0`; what the coordinator calls them stands behind the name's first

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver protocol: a command a line as JSON in, an answer a line out, in virtual time.
 
     {"op": "join", "g": "g", "protos": [["range", "meta"]], "v": 3}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the driver answers: responses, in the answer or as events, and records with their bytes."""
 
 from typing import Any

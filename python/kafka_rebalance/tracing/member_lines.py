@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a trace says of a member's effects, and how it makes the answers that it is told to give."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traces: whole runs as text, commands with what came of them.
 
     # why

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A broker in virtual time around one coordinator: its clock, its log, and what may go wrong there.
 
 Appends are taken at once, held back, or failed; the coordinator moves away and comes back. What

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a member's state travels, byte for byte as Kafka's Java classes write it.
 
     subscription   what a member sends in JoinGroup: ConsumerProtocolSubscription, versions 0 to 3

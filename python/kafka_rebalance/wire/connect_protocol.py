@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect's two messages: what a worker reports when it joins, and what its leader tells it.
 
     version      0 eager, 1 compatible, 2 sessioned: 1 and 2 differ in the number only

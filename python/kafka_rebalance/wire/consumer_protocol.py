@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ConsumerProtocol's two messages."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of `__consumer_offsets` that classic groups write: keys and values, every version.
 
     key 0, 1   offset commit     group string, topic string, partition int32

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kafka's primitive types in bytes: big endian, lengths before what they count, -1 is null.
 
 "Flexible" versions (KIP-482) write lengths as unsigned varints of length + 1, and end structs with

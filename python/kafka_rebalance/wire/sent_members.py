@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A member as the leader's assignor sees it, from what the member sent.
 
 The assignor decides which parts of a subscription count: sticky reads the user data alone,

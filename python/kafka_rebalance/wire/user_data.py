@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sticky assignors' user data."""
 
 from collections.abc import Sequence

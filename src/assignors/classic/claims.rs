@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `claims.py`, which explains the steps. Partitions of subscribed topics are numbered:
 //! those that exist by topic name and partition, claimed ones that do not exist ("ghosts") behind
 //! them. So numbers of existing ones are in the order in which partitions are sorted most often.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `constrained.py`, which explains the steps.
 
 use std::collections::VecDeque;

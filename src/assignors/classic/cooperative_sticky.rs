@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `cooperative_sticky.py`.
 
 use super::claims::{Claims, NOBODY, Sent, settle};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `general.py`, which explains the steps; `general/balance.rs` has steps 6 and 7.
 //!
 //! Shortcuts that cannot change the answer stand where they are taken. With them a pass of step 6

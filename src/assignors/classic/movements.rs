@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `movements.py`: the record of moves that keeps partitions from going in circles.
 
 use std::cmp::Ordering;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `racks.py`: racks of members and replicas, as far as the sticky assignors look.
 
 use super::claims::Claims;

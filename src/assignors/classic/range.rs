@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `range.py`, which explains the steps. Members and racks are numbers; what a topic has
 //! given to whom is an array beside its subscribers, so that members here are positions in it.
 

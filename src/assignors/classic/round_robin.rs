@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `round_robin.py`. The circle is walked by looking up the next subscriber of the topic
 //! among their sorted places, not by passing over the others one by one: the same member is found.
 //! First it is only written down who gets each partition; then every partition goes to its place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `sticky.py`.
 
 use super::claims::{Sent, settle};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `subscriptions.py`: the orders in which a leader walks members and topics.
 
 use std::borrow::Cow;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `eager.py`.
 
 use super::work::{Names, Work, WorkerId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `incremental.py`, which explains the steps. Sets are sorted lists of integers.
 
 use rustc_hash::FxHashMap;

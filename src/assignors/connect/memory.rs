@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `memory.py`: what the incremental leader remembers between rounds.
 
 use super::work::{Work, WorkerId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The door: specs, memories and answers with names, as JSON has them, to numbers and back.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `spec.py`: what the incremental leader is told in one round, and what it answers.
 
 use super::work::{Work, WorkerId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `work.py`. Connectors and workers are ranks of their names, a task is its connector's
 //! rank and its number in one integer, so that sorting by name is sorting integers.
 

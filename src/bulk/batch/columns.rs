@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Reading nested Arrow columns whatever their widths: Spark, pyarrow, pandas and polars differ in
 //! them. A column of Arrow's null type, or an optional one that is absent, is all nulls.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The columns of a plan's figures, as `plans/figures.py` names them.
 
 use std::sync::Arc;

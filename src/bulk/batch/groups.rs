@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Groups from the contract's columns, found by name; others are ignored, as is their order.
 
 use arrow_array::RecordBatch;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The answer's columns: utf8, list and int32, all nullable, which is what Spark's Arrow reader
 //! takes, by position.
 //!

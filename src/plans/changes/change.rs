@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/change.py`: what can happen to a group.
 
 use super::draft::{Draft, DraftMember};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A group between two rebalances: what changes work on, and rounds write to. The reference makes a
 //! new `GroupSpec` each time; here numbers stay what they were, and made-up names are owned.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/edits.py`: what changes of every kind need, and what follows one.
 
 use super::draft::Draft;

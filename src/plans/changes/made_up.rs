@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/made_up.py`, without draws: names and ids of members that do not exist yet.
 
 use rustc_hash::FxHashSet;

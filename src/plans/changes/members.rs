@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/members.py`: some join, some leave, a rack is lost, some restart.
 
 use std::borrow::Cow;

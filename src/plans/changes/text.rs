@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/text.py`: changes as short texts.
 
 use super::change::Change;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/topics.py`: changes of topics, and of who subscribes to them.
 
 use rustc_hash::FxHashSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/classes.py`. Owners are an array over all partitions, topic by topic.
 
 use rustc_hash::FxHashMap;

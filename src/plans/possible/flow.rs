@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/flow.py`: Dinic, and primal-dual for the cheapest among the largest flows.
 //! Arcs are listed by tail in one array once all are added (`start`, `by_tail`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/levels.py`.
 
 use super::classes::Classes;

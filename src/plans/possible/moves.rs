@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/moves.py`.
 
 use rustc_hash::FxHashMap;

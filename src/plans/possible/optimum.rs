@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/optimum.py`: what would have been possible for a group.
 
 use super::classes::{Classes, NOBODY};

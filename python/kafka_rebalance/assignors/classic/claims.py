@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the members of a sticky group claim to own, and whom to believe.
 
 What a member sent becomes its claims in one place, `Sent`, by the assignor that reads it:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sticky algorithm for members that all subscribe to the same topics.
 
 T partitions on m members: everyone gets at least q = T // m, and X = T % m members one more.

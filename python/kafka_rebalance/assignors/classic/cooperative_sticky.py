@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cooperative sticky: sticky without what is transferring.
 
 A partition that another member still has to give up is kept back: it is in nobody's list until

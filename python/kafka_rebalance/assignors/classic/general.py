@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sticky algorithm for members that subscribe to different topics.
 
 1. Partitions sorted by how few subscribers their topic has, topic, number.

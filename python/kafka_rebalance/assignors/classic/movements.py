@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of moves that keeps partitions from going round in circles.
 
 When a partition is about to go from c to d while another of the same topic went from d to c in

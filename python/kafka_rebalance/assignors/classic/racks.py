@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Racks of members and replicas, as far as the sticky assignors look at them (KIP-881).
 
 Active when some member has a rack, some replica is in one of those racks, and not every partition

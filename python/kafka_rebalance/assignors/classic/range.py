@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Range: per topic, contiguous runs of partitions to the sorted subscribers.
 
 Each topic is shared out by itself, so every topic gives its extra partitions to the same first

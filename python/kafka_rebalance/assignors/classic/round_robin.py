@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Round-robin: all partitions, sorted, dealt one by one to the sorted members.
 
 1. Members in a circle, static ones first; topics by name, each with its partitions ascending.

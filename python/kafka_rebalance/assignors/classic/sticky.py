@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sticky: everyone keeps what they owned, as far as the balance allows.
 
 1. Members and topics in hash order, claims settled (`claims.py`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an assignor is given: subscriptions as they arrive at the leader.
 
 A subscription travels as bytes, and Java's encoder orders it: topics by name, owned partitions as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kafka Connect's assignors: who runs which connectors and tasks."""
 
 from .assigning import assign_eager, handle

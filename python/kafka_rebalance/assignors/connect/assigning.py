@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both engines of Connect's assignors behind one entry each."""
 
 import json

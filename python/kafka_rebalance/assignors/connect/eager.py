@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect eager: everything stops, then all is dealt round-robin.
 
 1. Workers by id, in a circle.

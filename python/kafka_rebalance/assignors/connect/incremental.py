@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connect incremental cooperative: nothing stops but what has to move.
 
 One round of the leader: what the workers say that they run comes in, what each should start and

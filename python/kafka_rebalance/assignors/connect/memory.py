@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Connect's incremental leader remembers from one round to the next."""
 
 from collections.abc import Mapping

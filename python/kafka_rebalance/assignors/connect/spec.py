@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Connect's incremental leader is told in one round, and what it answers."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Connect's workers run: connectors and tasks, and the orders in which they are met.
 
 Source   ConnectorTaskId, ConnectProtocol.Assignment.asMap, IncrementalCooperativeConnectProtocol.

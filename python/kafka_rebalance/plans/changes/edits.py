@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events, of which every change is made: each leads from one group to the next."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names and ids of members that do not exist yet.
 
 Nobody knows what a broker will call a new member, but everybody knows the pattern: a name (the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of members: some join, some leave, a rack is lost, some restart."""
 
 from dataclasses import dataclass, replace

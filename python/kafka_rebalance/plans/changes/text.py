@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes as short texts: one grammar for the command line, Python and columns.
 
     change  = verb ("=" | " ") value          add-members=2   partitions orders=24

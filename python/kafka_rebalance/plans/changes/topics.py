@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of topics, and of who subscribes to them."""
 
 from dataclasses import dataclass, replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Connect cluster from one rebalance to the next: what each worker carries, and its leader."""
 
 from collections.abc import Collection, Mapping

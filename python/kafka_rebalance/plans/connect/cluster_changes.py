@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may happen to a Connect cluster, in a few words, and the rebalances that follow.
 
     worker w2 leaves | worker w2 returns | worker w4 joins

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs nowhere after a round, until when, and why."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster's rounds as a script: what happened, and what the assignor answers each time.
 
     {"id", "assignor": "connect/incremental", "max_delay_ms": 300000, "rounds": [

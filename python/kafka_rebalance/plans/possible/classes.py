@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a group boils down to, for the question what is possible.
 
 Topics with the same subscribers are one topic class, members with the same topics one subscription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flows on small integer networks: the largest, and among the largest the cheapest.
 
 Largest: Dinic's algorithm (shortest augmenting paths in phases). Cheapest: primal-dual; each phase

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The best balance that the subscriptions allow, with the reason.
 
 Best: the largest load as small as possible, then as few members at it as possible, then the same

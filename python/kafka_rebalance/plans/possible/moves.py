@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The least moves at the best balance, with the reason.
 
 Levels are independent: a topic of a level is never given to members of a higher one, which are

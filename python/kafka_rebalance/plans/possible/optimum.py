@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would have been possible: the best balance, the least moves there, and why no less will do.
 
 1. Topic classes, subscription classes, and who holds what (`classes.py`).

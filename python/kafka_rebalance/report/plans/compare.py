@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons as tables of at most 100 columns; settings to be pasted stand unbroken."""
 
 import shlex

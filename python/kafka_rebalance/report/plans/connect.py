@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Connect round as text of at most 100 columns."""
 
 from collections.abc import Iterable

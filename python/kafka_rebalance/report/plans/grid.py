@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a picture of a plan shows: members by partitions, before and after."""
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ class Cell(Enum):
     """One partition of one member over the whole plan."""
 
     KEPT = "kept"
-    LOST = "given up"
+    REVOKED = "given up"
     GAINED = "gained"
 
 
@@ -47,7 +48,7 @@ def grid_of(plan: RebalancePlan) -> Grid:
     cells = {
         place: Cell.KEPT
         if place in before and place in after
-        else (Cell.LOST if place in before else Cell.GAINED)
+        else (Cell.REVOKED if place in before else Cell.GAINED)
         for place in before | after
     }
     old, new = ({row_of[m]: len(held[m]) for m in held} for held in (plan.before, plan.after))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the answer is that of the group's leader: a word of warning where it may not be.
 
 Every figure is what Kafka's own assignor answers. A leader of another library has an assignor of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `endless` found, in words: whether a group's leader can hang, by what, and the ways out."""
 
 import textwrap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan as one HTML page that needs nothing else: no script, no font, no network."""
 
 from html import escape
@@ -12,7 +13,7 @@ from .grid import Cell, Grid, grid_of
 from .plan import generation_text, keep_theirs, member_names, spread_text, step_notes
 
 _MOST_CELLS = 40_000
-_LOOK = {Cell.KEPT: ("kept", ""), Cell.LOST: ("lost", "−"), Cell.GAINED: ("gained", "+")}
+_LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("lost", "−"), Cell.GAINED: ("gained", "+")}
 
 
 def plan_page(plan: RebalancePlan) -> str:

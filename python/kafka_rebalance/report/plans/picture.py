@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan as a PNG: members by partitions, before and after, legible without colours.
 
 A group that is too large for cells is drawn as bars, a member each.
@@ -17,7 +18,7 @@ _MOST_ROWS, _MOST_COLUMNS, _MOST_BARS = 40, 100, 60
 # Fill, hatch and sign: each tells the three apart by itself.
 _LOOK = {
     Cell.KEPT: ("#d0d0d0", "", ""),
-    Cell.LOST: ("#ffffff", "////", "−"),
+    Cell.REVOKED: ("#ffffff", "////", "−"),
     Cell.GAINED: ("#1f1f1f", "", "+"),
 }
 
@@ -49,7 +50,7 @@ def _cells(grid: Grid, figure_class: Any) -> Any:
         cut(grid.title, int(width * 11)), x=0.015, y=1 - 0.12 / height, ha="left", size=11
     )
     for heading, shown, which, bottom in (
-        ("before", (Cell.KEPT, Cell.LOST), 0, panel + 1.45),
+        ("before", (Cell.KEPT, Cell.REVOKED), 0, panel + 1.45),
         ("after", (Cell.KEPT, Cell.GAINED), 1, 0.75),
     ):
         place = (left / width, bottom / height, 1 - (left + 0.75) / width, panel / height)
@@ -103,7 +104,7 @@ def _bars(grid: Grid, figure_class: Any) -> Any:
         tallies[row][cell] += 1
     changed = sorted(
         range(len(grid.names)),
-        key=lambda row: (-tallies[row][Cell.LOST] - tallies[row][Cell.GAINED], row),
+        key=lambda row: (-tallies[row][Cell.REVOKED] - tallies[row][Cell.GAINED], row),
     )
     shown = sorted(changed[:_MOST_BARS])
     height = len(shown) * 0.2 + 2.2
@@ -116,8 +117,8 @@ def _bars(grid: Grid, figure_class: Any) -> Any:
         for cell, start in ((Cell.KEPT, 0), (Cell.GAINED, kept)):
             fill, hatch, _ = _LOOK[cell]
             axes.barh(y, tallies[row][cell], left=start, fc=fill, ec="black", lw=0.5, hatch=hatch)
-        fill, hatch, _ = _LOOK[Cell.LOST]
-        lost = tallies[row][Cell.LOST]
+        fill, hatch, _ = _LOOK[Cell.REVOKED]
+        lost = tallies[row][Cell.REVOKED]
         axes.barh(y, -lost, fc=fill, ec="black", lw=0.5, hatch=hatch)
     axes.axvline(0, color="black", lw=0.8)
     axes.set_yticks(range(len(shown)), [cut(grid.names[row], 36) for row in shown], size=7)

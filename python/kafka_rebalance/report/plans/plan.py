@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan as tables of at most 100 columns; long groups are folded to what changes."""
 
 import textwrap

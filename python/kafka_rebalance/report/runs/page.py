@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated runs as one HTML page that needs nothing else: no script, no font, no network."""
 
 from collections.abc import Mapping, Sequence

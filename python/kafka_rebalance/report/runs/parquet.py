@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated runs as Parquet: a row for each time that a partition or task had one holder, or none.
 
 run string, partition string, member string (null: nobody worked on it), generation_id int32,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated run as a PNG: who held what over time, and how much nobody worked on.
 
 Legible without colours: bars carry their member's name, gaps are hatched.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a simulated run was, as tables."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scenario under several seeds, as tables: every figure from its least to its most."""
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A time axis that spends its width where something happens: quiet times are cut short.
 
 Busy is when a rebalance runs or somebody is missing, with a margin; what lies between two such

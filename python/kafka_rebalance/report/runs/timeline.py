@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is drawn of a run, whatever draws it: bars of who held what, and how much nobody worked on.
 
 A row a partition; where those are too many, a row a member, with what it held at a time.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names and partitions as people can read them: short, and still telling them apart."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress bars, when a person is looking and rich is installed (extra `report`)."""
 
 import io

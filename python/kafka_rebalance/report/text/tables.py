@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables for people, of at most 100 columns."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Steps 6 and 7 of the general algorithm: partitions move until nothing moves any more.
 //!
 //! Shortcuts that cannot change the answer:

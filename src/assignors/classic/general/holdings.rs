@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Who holds what, and in which order each was given it.
 //!
 //! A member's list is never written down while partitions move: it is what the log says that it was

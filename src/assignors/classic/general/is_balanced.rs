@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Whether a group is balanced, the question that Kafka's class asks before every partition: it looks
 //! at all members, their topics and all partitions of these.
 //!

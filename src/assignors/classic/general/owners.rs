@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The order of Kafka's map from members to what they hold (`currentAssignment`), mirror of
 //! `general.Owners`.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Who of some members has the fewest partitions, the first of equals? A tournament: each place
 //! above holds the smaller one of the two below it, so that a change goes up one path to the top.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The fewest and the most partitions that anybody has, while single ones move.
 
 /// How many members have how many partitions, of those that take part.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package connectoracle;
 
 /** A line that is JSON but not a script. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package oracle;
 
 /** A line that is JSON but not a question. */

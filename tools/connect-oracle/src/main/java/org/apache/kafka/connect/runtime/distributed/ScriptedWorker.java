@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.apache.kafka.connect.runtime.distributed;
 
 import java.lang.reflect.Field;

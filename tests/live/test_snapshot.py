@@ -57,7 +57,7 @@ class Cluster(NamedTuple):
     java: dict[str, Any]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     missing = missing_tools()
     if missing:

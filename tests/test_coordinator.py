@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,6 @@ from kafka_rebalance.protocol import (
     OffsetFetch,
     OffsetToCommit,
     Request,
-    Response,
     SyncGroup,
     Tick,
     find_coordinator,
@@ -248,7 +248,7 @@ def test_the_scan_for_the_least_loaded_node_starts_at_the_offset() -> None:
 JOIN = JoinGroup(group_id="g", protocols=(JoinGroupProtocol("range", b"m"),))
 
 
-def _ask(coordinator: Coordinator, request: Request, version: int | None = None) -> Response:
+def _ask(coordinator: Coordinator, request: Request, version: int | None = None) -> Any:
     effects = coordinator.handle(Received(1, request, version, "c"), 0)
     (answer,) = [effect.response for effect in effects if isinstance(effect, Respond)]
     return answer
@@ -290,6 +290,7 @@ def test_s60_only_the_long_one_is_refused() -> None:
     broker = VirtualBroker(CoordinatorConfig(offset_metadata_max_bytes=4))
     long, fits = OffsetToCommit("t", 0, 1, "12345"), OffsetToCommit("t", 1, 2, "1234")
     broker.send(_commit(long, fits))
+    answer: Any
     (answer,) = [one.response for _, one in broker.take() if isinstance(one, Respond)]
     codes = [one.error_code for one in answer.partitions]
     assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE]

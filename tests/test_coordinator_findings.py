@@ -16,6 +16,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.protocol import (
     DeleteGroups,
+    DeleteGroupsResponse,
     ErrorCode,
     JoinGroup,
     JoinGroupProtocol,
@@ -373,4 +374,5 @@ def test_host_a_group_named_twice_is_deleted_once() -> None:
     broker.take()
     broker.send(DeleteGroups(group_ids=("x", "s", "s", "x")))
     (answer,) = [one.response for _, one in broker.take() if isinstance(one, Respond)]
+    assert isinstance(answer, DeleteGroupsResponse)
     assert answer.groups == (("x", ErrorCode.GROUP_ID_NOT_FOUND), ("s", ErrorCode.NONE))

@@ -384,7 +384,8 @@ def test_c20_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
         skip_assignment=True,
     )
     client.do(Answered(join.request_id, response))
-    assert client.requested(SyncGroup).assignments == ()
+    (sync,) = [one.request for one in client.sent if isinstance(one.request, SyncGroup)]
+    assert sync.assignments == ()
     client.synced(0, 1)
     client.do(MetadataUpdated((Topic("t", 9),)))
     client.do(Poll())

@@ -145,7 +145,7 @@ class Client:
         self.answer(Heartbeat, HeartbeatResponse(error_code=error))
 
 
-def test_c01_the_first_join() -> None:
+def test_the_first_join() -> None:
     client = Client(COOPERATIVE)
     client.find()
     client.do(Poll())
@@ -162,7 +162,7 @@ def test_c01_the_first_join() -> None:
     assert client.consumer.state is MemberState.STABLE
 
 
-def test_c02_c03_an_eager_member_revokes_everything_before_it_joins() -> None:
+def test_an_eager_member_revokes_everything_before_it_joins() -> None:
     for owned in ((0, 1), ()):
         client = Client(EAGER)
         client.stable(*owned)
@@ -176,7 +176,7 @@ def test_c02_c03_an_eager_member_revokes_everything_before_it_joins() -> None:
         assert client.callbacks == [Revoked(_partitions(*owned)), Assigned(_partitions(*owned))]
 
 
-def test_c04_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> None:
+def test_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -190,7 +190,7 @@ def test_c04_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() 
     assert decode_subscription(again).generation_id == 2
 
 
-def test_c05_what_is_added_is_assigned_and_nothing_else() -> None:
+def test_what_is_added_is_assigned_and_nothing_else() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -201,7 +201,7 @@ def test_c05_what_is_added_is_assigned_and_nothing_else() -> None:
     assert not client.has_sent(JoinGroup)
 
 
-def test_c07_a_sync_that_is_too_late_joins_again_without_callbacks() -> None:
+def test_a_sync_that_is_too_late_joins_again_without_callbacks() -> None:
     client = Client(EAGER)
     client.stable(0)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -217,7 +217,7 @@ def test_c07_a_sync_that_is_too_late_joins_again_without_callbacks() -> None:
     ("error", "member_id"),
     [(ErrorCode.ILLEGAL_GENERATION, "m"), (ErrorCode.UNKNOWN_MEMBER_ID, "")],
 )
-def test_c08_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: str) -> None:
+def test_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: str) -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -232,7 +232,7 @@ def test_c08_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: 
 
 
 @pytest.mark.parametrize("config", [EAGER, COOPERATIVE])
-def test_c09_a_member_that_is_not_known_any_more(config: ConsumerConfig) -> None:
+def test_a_member_that_is_not_known_any_more(config: ConsumerConfig) -> None:
     client = Client(config)
     client.stable(0)
     client.beat(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -242,7 +242,7 @@ def test_c09_a_member_that_is_not_known_any_more(config: ConsumerConfig) -> None
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
-def test_c10_a_poll_that_comes_too_late(instance: str | None) -> None:
+def test_a_poll_that_comes_too_late(instance: str | None) -> None:
     config = replace(COOPERATIVE, group_instance_id=instance, max_poll_interval_ms=10_000)
     client = Client(config)
     client.stable(0)
@@ -258,7 +258,7 @@ def test_c10_a_poll_that_comes_too_late(instance: str | None) -> None:
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
-def test_c11_close(instance: str | None) -> None:
+def test_closing_leaves_the_group(instance: str | None) -> None:
     client = Client(replace(COOPERATIVE, group_instance_id=instance))
     client.stable(0)
     client.do(Close())
@@ -266,7 +266,7 @@ def test_c11_close(instance: str | None) -> None:
     assert client.has_sent(LeaveGroup) == (instance is None)
 
 
-def test_c12_c14_the_leader_watches_partitions() -> None:
+def test_the_leader_watches_partition_counts() -> None:
     client = Client(EAGER)
     client.find()
     client.do(Poll())
@@ -284,7 +284,7 @@ def test_c12_c14_the_leader_watches_partitions() -> None:
     assert follower.consumer.next_poll_ms() is None
 
 
-def test_c13_g_a_topic_that_matches_a_pattern_starts_a_rebalance() -> None:
+def test_a_topic_that_matches_a_pattern_starts_a_rebalance() -> None:
     client = Client(COOPERATIVE, pattern="t.*")
     client.stable(0)
     client.do(MetadataUpdated((*client.topics, Topic("other", 1))))
@@ -295,7 +295,7 @@ def test_c13_g_a_topic_that_matches_a_pattern_starts_a_rebalance() -> None:
     assert decode_subscription(request.protocols[0].metadata).topics == ("t", "t2")
 
 
-def test_c15_an_assignment_of_a_topic_that_is_not_wanted_any_more() -> None:
+def test_an_assignment_of_a_topic_that_is_not_wanted_any_more() -> None:
     client = Client(COOPERATIVE)
     client.find()
     client.do(Poll())
@@ -306,7 +306,7 @@ def test_c15_an_assignment_of_a_topic_that_is_not_wanted_any_more() -> None:
     assert client.has_sent(JoinGroup)
 
 
-def test_c16_an_id_survives_a_disconnect() -> None:
+def test_an_id_survives_a_disconnect() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -319,7 +319,7 @@ def test_c16_an_id_survives_a_disconnect() -> None:
     assert client.requested(JoinGroup).member_id == "m"
 
 
-def test_c17_heartbeats_of_the_past_change_nothing() -> None:
+def test_heartbeats_of_the_past_change_nothing() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
     client.pass_the_next_deadline()
@@ -335,7 +335,7 @@ def test_c17_heartbeats_of_the_past_change_nothing() -> None:
     assert client.consumer.generation_id == 2
 
 
-def test_c18_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() -> None:
+def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
     while client.consumer.coordinator_node is not None:
@@ -346,7 +346,7 @@ def test_c18_without_answers_the_coordinator_is_looked_for_and_nothing_given_up(
     assert client.consumer.owned_partitions == _partitions(0, 1)
 
 
-def test_c19_a_commit_comes_before_the_join() -> None:
+def test_a_commit_comes_before_the_join() -> None:
     client = Client(replace(EAGER, enable_auto_commit=True, max_poll_interval_ms=60_000))
     client.stable(0)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -367,7 +367,7 @@ def test_c19_a_commit_comes_before_the_join() -> None:
     assert client.has_sent(JoinGroup)
 
 
-def test_c20_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
+def test_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
     client = Client(replace(EAGER, group_instance_id="i"))
     client.find()
     client.do(Poll())
@@ -396,7 +396,7 @@ def test_c20_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
     ("names", "cooperative"),
     [(("range", "cooperative-sticky"), False), (("cooperative-sticky",), True)],
 )
-def test_c21_the_highest_protocol_that_all_assignors_have(
+def test_the_highest_protocol_that_all_assignors_have(
     names: tuple[str, ...], cooperative: bool
 ) -> None:
     config = ConsumerConfig(partition_assignment_strategy=names)

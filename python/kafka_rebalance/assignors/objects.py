@@ -12,7 +12,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .assigning import assign
 from .interface import RebalanceProtocol
-from .registry import BUILT_IN
+from .registry import BUILT_IN, BuiltIn
 
 _NO_GENERATION = -1
 
@@ -29,13 +29,14 @@ class BuiltInAssignor:
     name: str
     version = 0
     supported_protocols: Sequence[RebalanceProtocol]
+    _row: BuiltIn
 
     def __init__(self) -> None:
         self._owned: tuple[TopicPartition, ...] | None = None
         self._generation_id = _NO_GENERATION
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        return BUILT_IN[self.name].user_data(self._owned, self._generation_id)
+        return self._row.user_data(self._owned, self._generation_id)
 
     def assign(self, group: GroupSpec) -> Assignment:
         return assign(group, self.name)
@@ -48,7 +49,7 @@ class BuiltInAssignor:
 def built_in(name: str) -> BuiltInAssignor:
     """The object of a row, whether it has a class of its own or not."""
     made = BuiltInAssignor()
-    made.name, made.supported_protocols = name, _protocols(name)
+    made.name, made.supported_protocols, made._row = name, _protocols(name), BUILT_IN[name]
     return made
 
 
@@ -57,6 +58,7 @@ class Range(BuiltInAssignor):
 
     name = "range"
     supported_protocols = _protocols("range")
+    _row = BUILT_IN["range"]
 
 
 class RoundRobin(BuiltInAssignor):
@@ -64,6 +66,7 @@ class RoundRobin(BuiltInAssignor):
 
     name = "roundrobin"
     supported_protocols = _protocols("roundrobin")
+    _row = BUILT_IN["roundrobin"]
 
 
 class Sticky(BuiltInAssignor):
@@ -74,6 +77,7 @@ class Sticky(BuiltInAssignor):
 
     name = "sticky"
     supported_protocols = _protocols("sticky")
+    _row = BUILT_IN["sticky"]
 
 
 class CooperativeSticky(BuiltInAssignor):
@@ -84,3 +88,4 @@ class CooperativeSticky(BuiltInAssignor):
 
     name = "cooperative-sticky"
     supported_protocols = _protocols("cooperative-sticky")
+    _row = BUILT_IN["cooperative-sticky"]

@@ -38,6 +38,12 @@ def _sticky_user_data(owned: "Sequence[TopicPartition] | None", generation_id: i
     return None if owned is None else encode_sticky_user_data(owned, generation_id)
 
 
+def _cooperative_user_data(
+    _owned: "Sequence[TopicPartition] | None", generation_id: int
+) -> bytes | None:
+    return encode_cooperative_user_data(generation_id)
+
+
 class BuiltIn(NamedTuple):
     """One of Kafka's assignors: all that other modules know of it.
 
@@ -81,7 +87,7 @@ BUILT_IN = {
         "CooperativeStickyAssignor",
         withholds=True,
         sent=sent_by_cooperative,
-        user_data=lambda _owned, generation_id: encode_cooperative_user_data(generation_id),
+        user_data=_cooperative_user_data,
         clients=("Java", "kafka-python", "librdkafka"),
     ),
 }

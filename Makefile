@@ -2,7 +2,7 @@
 # Two commands for a newcomer: `make demo` and `make test`. `make help` lists the others.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
+.PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
         differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
         bench-bulk bench-coordinator bench-simulator franz \
         browser reality prediction pictures clean need-python need-cargo need-java need-maven
@@ -28,11 +28,17 @@ test: $(VENV)/built need-java ## all tests; those against Kafka's own classes ne
 	cargo test --quiet
 	$(BIN)/python -m pytest -q
 
-lint: $(VENV)/built ## formatters, linters, type checker
+lint: lint-rust lint-python lint-types ## formatters, linters, type checker, over the whole tree
+
+lint-rust: need-cargo ## rustfmt and clippy
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
+
+lint-python: $(VENV)/installed ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: $(VENV)/built ## mypy --strict over the package, tests, tools and benches; the core's stubs
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest kafka_rebalance._core
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: our core, our borders and the peers on the same cases, in one run.
 
-Prints one table of ratios, and writes results/grid.{md,json,png}. `--quick` takes ten cells,
+Prints one table of ratios, and writes results/grid.{md,jsonl,png}. `--quick` takes ten cells,
 `--full` every cell of Kafka's parameters (hours). Ratios are of medians: how many times longer the
 peer takes.
 """
@@ -24,7 +24,7 @@ import pyarrow as pa
 import kafka_rebalance as kr
 from benches.grid import ASSIGNORS, Case, grid, overlapping, reported
 from benches.measure import Peer, timed
-from benches.table import summary, table
+from benches.table import RESULTS, rendered, saved
 from kafka_rebalance.bulk.lines import assign_lines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -179,7 +179,7 @@ def main() -> None:
 
 def report(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
     result = {"machine": machine(), "wheel": wheel(), "plug_ins": plugged, "rows": rows}
-    return result, f"{summary(result)}\n\n{table(rows)}\n"
+    return result, rendered(result)
 
 
 def write(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> str:
@@ -187,11 +187,10 @@ def write(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> str:
     from benches.picture import draw
 
     result, text = report(rows, plugged)
-    target = HERE / "results"
-    target.mkdir(exist_ok=True)
-    (target / "grid.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    (target / "grid.md").write_text(text, encoding="utf-8")
-    draw(rows, target / "grid.png")
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "grid.jsonl").write_text(saved(result), encoding="utf-8")
+    (RESULTS / "grid.md").write_text(text, encoding="utf-8")
+    draw(rows, RESULTS / "grid.png")
     return text
 
 

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,11 +44,11 @@ def write(directory: Path, groups: int, *, by_place: bool) -> None:
         pq.write_table(pa.Table.from_pylist(rows), directory / f"{first:08}.parquet")
 
 
-def jobs() -> dict[str, Callable]:
+def jobs() -> dict[str, Callable[[Any], Any]]:
     """Name -> what is done with the DataFrame."""
     from kafka_rebalance.spark import assign_groups
 
-    def identity(frame):
+    def identity(frame: Any) -> Any:
         return frame.mapInArrow(lambda batches: batches, frame.schema)
 
     return {
@@ -97,7 +98,8 @@ def main() -> None:
     parser.add_argument("--job", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.job:
-        print(json.dumps(measure(*args.job, args.groups)))
+        name, directory = args.job
+        print(json.dumps(measure(name, directory, args.groups)))
         return
     with tempfile.TemporaryDirectory() as directory:
         rich, short = Path(directory, "rich"), Path(directory, "by-place")

@@ -1,13 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says, as Markdown: how far it reaches, then every case."""
+"""A run as Markdown: how far it reaches, then every case; and a run as a file of JSON lines.
+
+    python -m benches.table        draws results/grid.md anew from results/grid.jsonl
+
+The file's first line has the machine, the wheel and the plug-ins; every other line is a case, with
+the fields that the tables and the picture need.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+RESULTS = Path(__file__).resolve().parent / "results"
+FIELDS = ("ms", "skipped", "peak_bytes", "result_bytes")
+
+
+def rendered(result: dict[str, Any]) -> str:
+    """All of results/grid.md."""
+    return f"{summary(result)}\n\n{table(result['rows'])}\n"
+
+
+def saved(result: dict[str, Any]) -> str:
+    """A result as JSON lines."""
+    about = {name: value for name, value in result.items() if name != "rows"}
+    lines = [about, *map(_short, result["rows"])]
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+def read(text: str) -> dict[str, Any]:
+    """The result that `saved` wrote."""
+    about, *rows = map(json.loads, text.splitlines())
+    return {**about, "rows": rows}
+
+
+def _short(row: Row) -> Row:
+    measured: Row = {
+        kind: {
+            name: {
+                field: float(f"{value:.9g}") if isinstance(value, float) else value
+                for field, value in answer.items()
+                if field in FIELDS
+            }
+            for name, answer in row[kind].items()
+        }
+        for kind in ("peers", "borders")
+        if kind in row
+    }
+    return {**row, **measured}
 
 
 def summary(result: dict[str, Any]) -> str:
@@ -172,3 +216,8 @@ def table(rows: Iterable[Row]) -> str:
 def _time(answer: dict[str, Any]) -> str:
     ms = answer.get("ms")
     return "" if ms is None else f"{ms:,.3f}" if ms < 10 else f"{ms:,.0f}"
+
+
+if __name__ == "__main__":
+    result = read((RESULTS / "grid.jsonl").read_text(encoding="utf-8"))
+    (RESULTS / "grid.md").write_text(rendered(result), encoding="utf-8")

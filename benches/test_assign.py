@@ -4,9 +4,12 @@
 A group of 200 members and 2,000 partitions that one member joins, as Python objects.
 """
 
+from typing import Any
+
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors.registry import Engine
 
 NAMES = ["range", "roundrobin", "sticky", "cooperative-sticky"]
 
@@ -30,7 +33,7 @@ def _group(assignor: str) -> kr.GroupSpec:
 
 @pytest.mark.parametrize("engine", ["rust", "reference"])
 @pytest.mark.parametrize("assignor", NAMES)
-def test_one_member_joins(benchmark, assignor, engine):
+def test_one_member_joins(benchmark: Any, assignor: str, engine: Engine) -> None:
     benchmark.group = assignor
     result = benchmark(kr.assign, _group(assignor), engine=engine)
     assert len(result) == 200

@@ -5,6 +5,8 @@
 Arrow columns. Planned: two more members. Ratios within one run, never figures alone.
 """
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -32,7 +34,7 @@ def _assign(batch: pa.RecordBatch, threads: int) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("work", [_assign, _plan])
-def test_groups_a_second_on_one_core(benchmark, work):
+def test_groups_a_second_on_one_core(benchmark: Any, work: Any) -> None:
     batch = _batch()
     answers = benchmark(work, batch, 1)
     assert answers.num_rows == GROUPS

@@ -6,16 +6,26 @@
 
 import gc
 import tracemalloc
+from typing import Any
 
 from kafka_rebalance.coordinator import (
     Append,
     Appended,
     Coordinator,
     CoordinatorConfig,
+    CoordinatorEvent,
     Received,
     Respond,
 )
-from kafka_rebalance.protocol import JoinGroup, JoinGroupProtocol, SyncGroup, Tick
+from kafka_rebalance.protocol import (
+    JoinGroup,
+    JoinGroupProtocol,
+    JoinGroupResponse,
+    Request,
+    Response,
+    SyncGroup,
+    Tick,
+)
 from kafka_rebalance.wire import Subscription, encode_subscription
 
 MEMBERS = 1_000
@@ -32,7 +42,7 @@ class Group:
         self.requests = 0
         self.position = 0
 
-    def handle(self, event) -> list:
+    def handle(self, event: CoordinatorEvent) -> list[Response]:
         answers = []
         waiting = [event]
         while waiting:
@@ -44,13 +54,13 @@ class Group:
                     answers.append(effect.response)
         return answers
 
-    def send(self, request, version: int) -> list:
+    def send(self, request: Request, version: int) -> list[Response]:
         self.requests += 1
         return self.handle(Received(self.requests, request, version, "c"))
 
-    def join(self, member_ids: list[str]) -> list:
+    def join(self, member_ids: list[str]) -> list[JoinGroupResponse]:
         self.now_ms += 1_000
-        answers = []
+        answers: list[Response] = []
         for member_id in member_ids:
             join = JoinGroup(
                 group_id="g",
@@ -58,9 +68,10 @@ class Group:
                 protocols=(JoinGroupProtocol("range", METADATA + self.now_ms.to_bytes(8, "big")),),
             )
             answers += self.send(join, 3)
-        return answers + self.handle(Tick())
+        answers += self.handle(Tick())
+        return [one for one in answers if isinstance(one, JoinGroupResponse)]
 
-    def sync(self, joined: list) -> None:
+    def sync(self, joined: list[JoinGroupResponse]) -> None:
         leader = joined[0].leader
         given = tuple((one.member_id, b"assignment") for one in joined)
         for one in joined:
@@ -73,13 +84,13 @@ class Group:
             self.send(sync, 4)
 
 
-def test_requests_a_second(benchmark):
+def test_requests_a_second(benchmark: Any) -> None:
     group = Group()
     joined = group.join([""] * MEMBERS)
     assert len(joined) == MEMBERS
     group.sync(joined)
 
-    def rebalance():
+    def rebalance() -> None:
         again = group.join(list(group.coordinator.groups()["g"].members))
         assert len(again) == MEMBERS
         group.sync(again)
@@ -93,7 +104,7 @@ def test_requests_a_second(benchmark):
     print(f"\n{MEMBERS:,} members rebalance: {a_second:,} requests a second")
 
 
-def test_bytes_a_member():
+def test_bytes_a_member() -> None:
     gc.collect()
     tracemalloc.start()
     group = Group()

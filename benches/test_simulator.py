@@ -10,6 +10,7 @@ each is a simulation of its own, with its own seed.
 import dataclasses
 import os
 import time
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def _scenario(members: int, assignor: str, until_ms: int) -> Scenario:
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
-def test_events_a_second(benchmark, assignor) -> None:
+def test_events_a_second(benchmark: Any, assignor: str) -> None:
     scenario = _scenario(1_000, assignor, HOUR_MS)
     run = benchmark.pedantic(simulate, args=(scenario,), rounds=3, iterations=1)
     rate = run.events / benchmark.stats["median"]
@@ -52,7 +53,7 @@ def test_events_a_second(benchmark, assignor) -> None:
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
-def test_hours_of_groups_a_second(assignor) -> None:
+def test_hours_of_groups_a_second(assignor: str) -> None:
     scenario = _scenario(50, assignor, HOUR_MS)
     events = 0
     start = time.perf_counter()

@@ -47,6 +47,8 @@ fn by_name(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Assignor>> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
     use super::arrow::{ArrowBatch, assign_batch, assign_line_batch, plan_batch};
     #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};

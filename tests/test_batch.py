@@ -45,7 +45,10 @@ SCHEMA = pa.schema(
 
 
 def in_columns(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return kr.assign_batch(pa.RecordBatch.from_pylist(cases, SCHEMA)).to_pylist()
+    rows: list[dict[str, Any]] = kr.assign_batch(
+        pa.RecordBatch.from_pylist(cases, SCHEMA)
+    ).to_pylist()
+    return rows
 
 
 def pairs(row: dict[str, Any]) -> dict[str, list[list[Any]]] | str:

@@ -9,9 +9,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
 
 ROOT = Path(__file__).parent.parent
 GOOD = {
@@ -66,7 +69,7 @@ def bad_lines() -> list[tuple[bytes, str]]:
     ]
 
 
-def test_a_thousand_good_lines_and_one_of_each_bad_case(tmp_path, engine):
+def test_a_thousand_good_lines_and_one_of_each_bad_case(tmp_path: Path, engine: Engine) -> None:
     good = [json.dumps({**GOOD, "group_id": f"g{n}"}).encode() for n in range(1000)]
     bad = bad_lines()
     lines = [*good[:700], *(line for line, _ in bad), *good[700:]]
@@ -84,7 +87,7 @@ def test_a_thousand_good_lines_and_one_of_each_bad_case(tmp_path, engine):
         assert answer["error"].startswith(problem.replace("#", str(number))), answer
 
 
-def test_standard_input_and_an_assignor_for_all(engine):
+def test_standard_input_and_an_assignor_for_all(engine: Engine) -> None:
     lines = json.dumps({**GOOD, "assignor": "somebody's own"}).encode()
     run = command("assign", "-", "--assignor", "roundrobin", "--engine", engine, given=lines)
     assert run.returncode == 0, run.stderr
@@ -106,7 +109,7 @@ def test_standard_input_and_an_assignor_for_all(engine):
         (["snapshot", "--bootstrap-server", "127.0.0.1:1"], 1, "127.0.0.1:1"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(arguments, code, said):
+def test_wrong_usage_is_told_in_one_line(arguments: list[str], code: int, said: str) -> None:
     run = command(*arguments)
     assert run.returncode == code
     assert said in run.stderr.decode()
@@ -114,7 +117,7 @@ def test_wrong_usage_is_told_in_one_line(arguments, code, said):
     assert run.stdout == b""
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     lines = (json.dumps(GOOD).encode() + b"\n") * 20_000
     run = subprocess.run(
         f"{sys.executable} -m kafka_rebalance assign - | head -n 1",
@@ -128,7 +131,7 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     assert b"Traceback" not in run.stderr
 
 
-def test_connect_answers_scripts(tmp_path, engine):
+def test_connect_answers_scripts(tmp_path: Path, engine: Engine) -> None:
     with gzip.open(ROOT / "tests/vectors/connect-incremental.jsonl.gz", "rt") as lines:
         vectors = [json.loads(line) for line in lines][:20]
     source = tmp_path / "scripts.jsonl"
@@ -158,13 +161,13 @@ def test_connect_answers_scripts(tmp_path, engine):
         ("connect", "-", "--then", "60s"),
     ],
 )
-def test_numbers_out_of_range_are_wrong_usage(arguments):
+def test_numbers_out_of_range_are_wrong_usage(arguments: tuple[str, ...]) -> None:
     run = command(*arguments)
     assert run.returncode == 2
     assert b"Traceback" not in run.stderr
 
 
-def test_the_output_is_utf8_whatever_the_locale(tmp_path):
+def test_the_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
     script = {
         "id": "☃",
         "assignor": "connect/incremental",
@@ -181,7 +184,7 @@ def test_the_output_is_utf8_whatever_the_locale(tmp_path):
     assert run.stdout.decode().startswith("☃\n")
 
 
-def test_names_that_nobody_has_cost_no_memory(tmp_path):
+def test_names_that_nobody_has_cost_no_memory(tmp_path: Path) -> None:
     """Topics that are only subscribed to are not limited in number: nothing is sized by them."""
     members = [{"member_id": f"m{n}", "topics": ["t"]} for n in range(20_000)]
     members[0]["topics"] = [f"x{n}" for n in range(200_000)]

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
 KAFKA = [ours_kafka.Range, ours_kafka.RoundRobin, ours_kafka.Sticky, ours_kafka.CooperativeSticky]
 AIOKAFKA = [ours_aiokafka.Range, ours_aiokafka.RoundRobin, ours_aiokafka.Sticky]
-PLUG_INS = [*((KafkaPython, one) for one in KAFKA), *((Aiokafka, one) for one in AIOKAFKA)]
+PLUG_INS: list[tuple[Any, Any]] = [
+    *((KafkaPython, one) for one in KAFKA),
+    *((Aiokafka, one) for one in AIOKAFKA),
+]
 RACKS = ("a", "b", "c")
 
 
@@ -90,7 +93,9 @@ def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle
         first = joined[0].member_id
 
         def lead(topics: list[Topic], joined: list[Joined], first: str = first) -> dict[str, bytes]:
-            return client(first, [plug_in], ["orders"], topics).lead(5, joined, plug_in.name)
+            leading = client(first, [plug_in], ["orders"], topics)
+            answer: dict[str, bytes] = leading.lead(5, joined, plug_in.name)
+            return answer
 
         answer = lead(topics, joined)
         try:

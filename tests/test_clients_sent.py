@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TOPICS = (Topic("orders", 7), Topic("refunds", 4), Topic("zones", 1))
 BOTH = ("orders", "refunds")
-PLUG_INS = [
+PLUG_INS: list[tuple[Any, Any]] = [
     (KafkaPython, ours_kafka.Range),
     (KafkaPython, ours_kafka.RoundRobin),
     (KafkaPython, ours_kafka.Sticky),

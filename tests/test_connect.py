@@ -10,6 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.connect import Memory, Task, Work
+from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.plans.connect import Script, play, run_script
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 from kafka_rebalance.plans.connect.idle import backing_off, idle
@@ -20,7 +21,7 @@ DELAY_MS = 300_000
 
 
 @pytest.mark.parametrize(("name", "count"), [("eager", 80), ("incremental", 220)])
-def test_every_field_of_every_round_is_kafkas(engine, name, count):
+def test_every_field_of_every_round_is_kafkas(engine: Engine, name: str, count: int) -> None:
     with gzip.open(VECTORS / f"connect-{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         vectors = [json.loads(line) for line in lines]
     assert len(vectors) == count
@@ -38,7 +39,7 @@ def workers(*ids: str) -> list[dict[str, Any]]:
     return [{"id": id_} for id_ in ids]
 
 
-def test_f1_eager_deals_everything_round_robin(engine):
+def test_f1_eager_deals_everything_round_robin(engine: Engine) -> None:
     """Worked example F1: connectors first, then tasks, one circle carried over."""
     config = {"ct1": 2, "ct2": 1}
     rounds = [
@@ -57,7 +58,7 @@ def test_f1_eager_deals_everything_round_robin(engine):
     }
 
 
-def test_f2_incremental_restarts_nothing_that_stays(engine):
+def test_f2_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
     """Worked example F2: round one only revokes, round two assigns what was revoked."""
     config = {"ct1": 2, "ct2": 1}
     start = [
@@ -87,7 +88,7 @@ def test_f2_incremental_restarts_nothing_that_stays(engine):
 
 
 @pytest.mark.parametrize("returns", [True, False])
-def test_f3_lost_tasks_wait_for_their_worker(engine, returns):
+def test_f3_lost_tasks_wait_for_their_worker(engine: Engine, returns: bool) -> None:
     """Worked example F3: for scheduled.rebalance.max.delay.ms; a returning worker gets them."""
     config = {"ct": 4}
     back = workers("w1", "w2") if returns else workers("w1")
@@ -110,7 +111,7 @@ def test_f3_lost_tasks_wait_for_their_worker(engine, returns):
     assert set(gone.tasks) <= set(over.result.assigned[taker].tasks)
 
 
-def test_memory_is_a_value_that_can_be_written_down(engine):
+def test_memory_is_a_value_that_can_be_written_down(engine: Engine) -> None:
     rounds = [
         {"time_ms": 1, "workers": workers("w1", "w2"), "config": {"c": 3}},
         {"time_ms": 2, "workers": workers("w1"), "config": {"c": 3}},
@@ -122,7 +123,7 @@ def test_memory_is_a_value_that_can_be_written_down(engine):
     assert Memory.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
 
 
-def test_a_second_revoking_round_in_a_row_backs_off(engine):
+def test_a_second_revoking_round_in_a_row_backs_off(engine: Engine) -> None:
     names = [f"w{n}" for n in range(4)]
     rounds = [
         {"time_ms": n, "workers": workers(*names[: n + 1]), "config": {"c": 12}} for n in range(4)
@@ -134,7 +135,7 @@ def test_a_second_revoking_round_in_a_row_backs_off(engine):
     assert "backs off for 40 ms" in told[2]
 
 
-def test_events_play_from_what_runs_now(engine):
+def test_events_play_from_what_runs_now(engine: Engine) -> None:
     running = {
         "w1": Work(("files",), (Task("files", 0), Task("files", 1))),
         "w2": Work((), (Task("files", 2), Task("files", 3))),
@@ -164,13 +165,14 @@ def test_events_play_from_what_runs_now(engine):
         (["dance"], 'then[0]: "dance" is none of'),
     ],
 )
-def test_events_that_cannot_happen(events, problem):
+def test_events_that_cannot_happen(events: list[str], problem: str) -> None:
     with pytest.raises(kr.GroupError) as raised:
         list(play_events({"w1": Work()}, {}, events, max_delay_ms=0))
     assert str(raised.value).startswith(problem)
 
 
-ROUND = {"time_ms": 5, "workers": [{"id": "w"}], "config": {"c": 1}}
+NO_ROUND: Any = 7
+ROUND: dict[str, Any] = {"time_ms": 5, "workers": [{"id": "w"}], "config": {"c": 1}}
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ ROUND = {"time_ms": 5, "workers": [{"id": "w"}], "config": {"c": 1}}
         (script(ROUND, assignor="range"), 'assignor: "range" is not known'),
         (script(ROUND, max_delay_ms=-1), "max_delay_ms: -1 is not a delay from 0 to 2147483647"),
         (script(), "rounds: empty"),
-        (script(7), "rounds[0]: a number is not an object"),
+        (script(NO_ROUND), "rounds[0]: a number is not an object"),
         (script({**ROUND, "config": {"c": -2}}), "rounds[0].config.c: -2 is not a task count"),
         (script({**ROUND, "config": {"c": None}}), "rounds[0].config.c: null is not a task count"),
         (
@@ -208,13 +210,13 @@ ROUND = {"time_ms": 5, "workers": [{"id": "w"}], "config": {"c": 1}}
         ),
     ],
 )
-def test_bad_scripts_are_named(value, problem):
+def test_bad_scripts_are_named(value: Any, problem: str) -> None:
     with pytest.raises(kr.GroupError) as raised:
         run_script(value)
     assert str(raised.value).startswith(problem)
 
 
-def test_a_leader_that_leaves_takes_its_memory_along(engine):
+def test_a_leader_that_leaves_takes_its_memory_along(engine: Engine) -> None:
     """Lost work waits for its worker to come back, unless nobody remembers whose it was."""
     running = {f"w{n}": Work((), tuple(Task("c", 3 * k + n) for k in range(2))) for n in range(3)}
     delays = {}

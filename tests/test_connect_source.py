@@ -180,7 +180,7 @@ S3_PAGES = {
 }
 
 
-def test_s3_the_command_tells_what_the_order_of_work_decides(
+def test_the_command_tells_what_the_order_of_work_decides(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Real workers gave up d1 and d6 where d1 and d2 were foretold: REST tells no order."""
@@ -208,7 +208,7 @@ def test_s3_the_command_tells_what_the_order_of_work_decides(
         assert f"and 2 of {listed}" in shown
 
 
-def test_s3_what_depends_on_no_order_is_said_to_be_sure(
+def test_what_depends_on_no_order_is_said_to_be_sure(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with connect(S3_PAGES) as url:

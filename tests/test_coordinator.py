@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,6 @@ from kafka_rebalance.protocol import (
     OffsetFetch,
     OffsetToCommit,
     Request,
-    Response,
     SyncGroup,
     Tick,
     find_coordinator,
@@ -83,7 +83,7 @@ LEGAL = {
 
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.product(GroupState, GroupState)))
-def test_s01_all_25_transitions(before: GroupState, after: GroupState) -> None:
+def test_only_legal_transitions_of_all_25_happen(before: GroupState, after: GroupState) -> None:
     group = Group("g", 5, state=before)
     if (before, after) in LEGAL:
         group.transition_to(after, 9)
@@ -94,7 +94,7 @@ def test_s01_all_25_transitions(before: GroupState, after: GroupState) -> None:
         assert (group.state, group.state_timestamp_ms) == (before, 5)
 
 
-def test_s03_can_rebalance() -> None:
+def test_which_states_can_begin_a_rebalance() -> None:
     able = {state for state in GroupState if Group("g", 0, state=state).can_rebalance()}
     assert able == {EMPTY, COMPLETING, STABLE} == LEGAL_PREDECESSORS[PREPARING]
 
@@ -119,12 +119,12 @@ def test_is_and_not() -> None:
         ([["range", "roundrobin"], ["roundrobin", "foo"]], "roundrobin"),
     ],
 )
-def test_s04_s05_s06_votes(lists: list[list[str]], winner: str) -> None:
+def test_the_common_protocol_with_most_votes_wins(lists: list[list[str]], winner: str) -> None:
     for order in itertools.permutations(lists):
         assert select_protocol(order) == winner
 
 
-def test_s06_nobody_selects_nothing() -> None:
+def test_a_group_without_members_selects_no_protocol() -> None:
     with pytest.raises(ValueError, match="without members"):
         Group("g", 0).select_protocol()
     with pytest.raises(ValueError, match="in common"):
@@ -134,7 +134,7 @@ def test_s06_nobody_selects_nothing() -> None:
 # Members ------------------------------------------------------------------------------------------
 
 
-def test_s07_leadership_passes_on() -> None:
+def test_leadership_passes_on_when_the_leader_leaves() -> None:
     group = _group(_member("l"), _member("a"), _member("b"))
     group.remove("b")
     assert group.leader_id == "l"
@@ -145,13 +145,13 @@ def test_s07_leadership_passes_on() -> None:
     assert group.size == 0
 
 
-def test_s08_the_longest_rebalance_timeout() -> None:
+def test_the_longest_rebalance_timeout_of_all_members_counts() -> None:
     assert _group().rebalance_timeout_ms() == 0
     members = [_member(str(ms), ms=ms) for ms in (10_000, 60_000, 30_000)]
     assert _group(*members).rebalance_timeout_ms() == 60_000
 
 
-def test_s09_what_is_taken() -> None:
+def test_an_instance_id_or_member_id_is_taken_once() -> None:
     group = _group(_member("a", instance="i"))
     with pytest.raises(ValueError, match="'i' is taken by 'a'"):
         group.add(_member("b", instance="i"))
@@ -188,7 +188,7 @@ def test_broken_metadata_is_a_subscription_that_is_not_known(metadata: bytes) ->
 # Where the coordinator is -------------------------------------------------------------------------
 
 
-def test_s79_partitions() -> None:
+def test_the_offsets_partition_of_a_group_id() -> None:
     golden = {
         "group": 47,
         "test-group": 12,
@@ -248,20 +248,20 @@ def test_the_scan_for_the_least_loaded_node_starts_at_the_offset() -> None:
 JOIN = JoinGroup(group_id="g", protocols=(JoinGroupProtocol("range", b"m"),))
 
 
-def _ask(coordinator: Coordinator, request: Request, version: int | None = None) -> Response:
+def _ask(coordinator: Coordinator, request: Request, version: int | None = None) -> Any:
     effects = coordinator.handle(Received(1, request, version, "c"), 0)
     (answer,) = [effect.response for effect in effects if isinstance(effect, Respond)]
     return answer
 
 
-def test_s47_sync_needs_type_and_name_from_version_5_on() -> None:
+def test_sync_needs_type_and_name_from_version_5_on() -> None:
     sync = SyncGroup(group_id="g", member_id="m", generation_id=1)
     coordinator = Coordinator()
     codes = [_ask(coordinator, sync, version).error_code for version in (4, 5)]
     assert codes == [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.INCONSISTENT_GROUP_PROTOCOL]
 
 
-def test_s78_while_it_loads() -> None:
+def test_requests_while_the_coordinator_loads() -> None:
     coordinator = Coordinator()
     coordinator.handle(LoadStarted(), 0)
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -286,17 +286,18 @@ def _fetched(coordinator: Coordinator, *partitions: tuple[str, int]) -> list[int
     return [one.offset for one in response.offsets]
 
 
-def test_s60_only_the_long_one_is_refused() -> None:
+def test_only_the_offset_with_too_long_metadata_is_refused() -> None:
     broker = VirtualBroker(CoordinatorConfig(offset_metadata_max_bytes=4))
     long, fits = OffsetToCommit("t", 0, 1, "12345"), OffsetToCommit("t", 1, 2, "1234")
     broker.send(_commit(long, fits))
+    answer: Any
     (answer,) = [one.response for _, one in broker.take() if isinstance(one, Respond)]
     codes = [one.error_code for one in answer.partitions]
     assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE]
     assert _fetched(broker.coordinator, ("t", 0), ("t", 1)) == [-1, 2]
 
 
-def test_s61_retention_is_an_expiry_in_a_record_of_version_1() -> None:
+def test_retention_is_an_expiry_in_a_record_of_version_1() -> None:
     broker = VirtualBroker()
     broker.advance(500)
     broker.send(replace(_commit(OffsetToCommit("t", 0, 1)), retention_ms=1000))
@@ -306,7 +307,7 @@ def test_s61_retention_is_an_expiry_in_a_record_of_version_1() -> None:
     assert entry.value[-8:] == (1500).to_bytes(8, "big")
 
 
-def test_s62_the_later_place_in_the_log_wins() -> None:
+def test_the_later_place_in_the_log_wins() -> None:
     """Two commits under way; the append of the second completes first."""
     coordinator = Coordinator()
     appends = []
@@ -320,7 +321,7 @@ def test_s62_the_later_place_in_the_log_wins() -> None:
     assert _fetched(coordinator, ("t", 0)) == [2]
 
 
-def test_s62_a_failed_append_leaves_the_newer_one_alone() -> None:
+def test_a_failed_append_leaves_the_newer_one_alone() -> None:
     coordinator = Coordinator()
     ids = []
     for offset in (1, 2):
@@ -361,7 +362,7 @@ def _busy_log() -> list[LogEntry]:
     return broker.log
 
 
-def test_s75_a_compacted_log_is_as_good_as_the_whole() -> None:
+def test_a_compacted_log_is_as_good_as_the_whole() -> None:
     log = _busy_log()
     last = {entry.key: entry for entry in log}
     compacted = [entry for entry in log if last[entry.key] is entry]
@@ -420,14 +421,14 @@ def _stable() -> VirtualBroker:
     return broker
 
 
-def test_g_a_static_member_that_returns_starts_none() -> None:
+def test_a_static_member_that_returns_starts_no_rebalance() -> None:
     broker = _stable()
     broker.send(replace(JOIN, group_instance_id="i"))
     assert broker.coordinator.groups()["g"].state is STABLE
 
 
 @pytest.mark.parametrize("change", ["joins", "subscription", "session", "leader"])
-def test_g_triggers(change: str) -> None:
+def test_what_starts_a_rebalance(change: str) -> None:
     broker = _stable()
     group = broker.coordinator.groups()["g"]
     leader, follower = group.members

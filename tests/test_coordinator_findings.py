@@ -16,6 +16,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.protocol import (
     DeleteGroups,
+    DeleteGroupsResponse,
     ErrorCode,
     JoinGroup,
     JoinGroupProtocol,
@@ -81,10 +82,10 @@ def keys(answer: Answer) -> list[tuple[str, bool]]:
     return [(one["key"], one["vb"] is None) for one in answer["events"] if one["ev"] == "record"]
 
 
-# C1: timers that arm themselves anew
+# Timers that arm themselves anew
 
 
-def test_c1_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
+def test_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
     broker = VirtualBroker(CoordinatorConfig(group_initial_rebalance_delay_ms=0))
     for instance, rebalance_ms in (("i1", 300_000), ("i2", 0)):
         join = JoinGroup(
@@ -123,7 +124,7 @@ def member_without_time(played: Played) -> str:
     return str(ids["i2"])
 
 
-def test_c1_other_requests_are_answered_between_the_ticks(played: Played) -> None:
+def test_other_requests_are_answered_between_the_ticks(played: Played) -> None:
     member_id = member_without_time(played)
     ticked, beat = played(
         {"op": "advance", "ms": 5_000}, {"op": "hb", "m": member_id, "inst": "i2", "gen": 1}
@@ -133,7 +134,7 @@ def test_c1_other_requests_are_answered_between_the_ticks(played: Played) -> Non
     assert beat["err"] == "REBALANCE_IN_PROGRESS"
 
 
-def test_c1_the_session_of_the_last_member_ends_it(played: Played) -> None:
+def test_the_session_of_the_last_member_ends_it(played: Played) -> None:
     member_id = member_without_time(played)
     _, before, _, after = played(
         {"op": "advance", "ms": 9_999},
@@ -146,7 +147,7 @@ def test_c1_the_session_of_the_last_member_ends_it(played: Played) -> None:
     assert after["state"]["timers"] == {}
 
 
-def test_c1_a_deadline_sees_what_became_of_the_append_of_the_one_before(played: Played) -> None:
+def test_a_deadline_sees_what_became_of_the_append_of_the_one_before(played: Played) -> None:
     """Two sessions end at one moment; the first one's append fails, and takes a group with it."""
     asks = {"op": "join", "v": 3, "st": 6_000, "protos": [["range", ""]]}
     *_, ended, state = played(
@@ -163,16 +164,16 @@ def test_c1_a_deadline_sees_what_became_of_the_append_of_the_one_before(played: 
     assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
 
 
-def test_c1_members_of_the_simulator_have_time() -> None:
+def test_members_of_the_simulator_have_time() -> None:
     """So a simulation's clock does not stand still."""
     with pytest.raises(GroupError, match="max_poll_interval_ms: 0 is less than 1 ms"):
         ConsumerConfig(group_id="g", max_poll_interval_ms=0)
 
 
-# C2, C3: open transactions of which nothing is left
+# Open transactions of which nothing is left
 
 
-def test_c2_an_open_transaction_without_offsets_does_not_keep_a_group(played: Played) -> None:
+def test_an_open_transaction_without_offsets_does_not_keep_a_group(played: Played) -> None:
     *_, swept = played(
         {"op": "txncommit", **T, "off": 1, "pid": 1},
         {"op": "delete_offsets", **T},
@@ -181,7 +182,7 @@ def test_c2_an_open_transaction_without_offsets_does_not_keep_a_group(played: Pl
     assert keys(swept) == [("s", True)]
 
 
-def test_c2_a_deleted_groups_transaction_does_not_keep_the_next_group_of_that_name(
+def test_a_deleted_groups_transaction_does_not_keep_the_next_group_of_that_name(
     played: Played,
 ) -> None:
     *_, swept = played(
@@ -194,7 +195,7 @@ def test_c2_a_deleted_groups_transaction_does_not_keep_the_next_group_of_that_na
     assert keys(swept) == [("s/u/0", True), ("s", True)]
 
 
-def test_c3_an_open_transaction_with_an_offset_keeps_its_group(played: Played) -> None:
+def test_an_open_transaction_with_an_offset_keeps_its_group(played: Played) -> None:
     *_, swept, _, swept_after_it = played(
         {"op": "txncommit", **T, "off": 1, "pid": 1},
         A_MINUTE_LATER,
@@ -206,10 +207,10 @@ def test_c3_an_open_transaction_with_an_offset_keeps_its_group(played: Played) -
     assert keys(swept_after_it) == [("s", True)]
 
 
-# C4: offsets that a group has left
+# Offsets that a group has left
 
 
-def test_c4_a_join_whose_first_record_fails_is_answered_although_offsets_are_left(
+def test_a_join_whose_first_record_fails_is_answered_although_offsets_are_left(
     played: Played,
 ) -> None:
     *_, joined, state = played(
@@ -225,7 +226,7 @@ def test_c4_a_join_whose_first_record_fails_is_answered_although_offsets_are_lef
     assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
 
 
-def test_c4_those_offsets_are_nobodys_until_the_group_is_in_the_log(played: Played) -> None:
+def test_those_offsets_are_nobodys_until_the_group_is_in_the_log(played: Played) -> None:
     *_, before, _, after = played(
         {"op": "commit", **T, "off": 1},
         TOMBSTONE_OF_S,
@@ -239,7 +240,7 @@ def test_c4_those_offsets_are_nobodys_until_the_group_is_in_the_log(played: Play
     assert (before["off"], after["off"]) == (-1, 1)
 
 
-def test_c4_nor_are_they_where_one_of_them_is_deleted_meanwhile(played: Played) -> None:
+def test_nor_are_they_where_one_of_them_is_deleted_meanwhile(played: Played) -> None:
     *_, fetched = played(
         {"op": "commit", **T, "off": 1},
         {"op": "commit", **U, "off": 2},
@@ -253,26 +254,26 @@ def test_c4_nor_are_they_where_one_of_them_is_deleted_meanwhile(played: Played) 
     assert fetched["off"] == -1
 
 
-# C5: empty group ids
+# Empty group ids
 
 
 @pytest.mark.parametrize("op", ["delete_offsets", "txncommit"])
-def test_c5_an_empty_group_id_is_invalid(played: Played, op: str) -> None:
+def test_an_empty_group_id_is_invalid(played: Played, op: str) -> None:
     (answer,) = played({"op": op, "g": "", "off": 1, "pid": 1})
     assert answer["err"] == "INVALID_GROUP_ID"
     assert keys(answer) == []
 
 
-def test_c5_simple_consumers_may_commit_to_the_empty_group(played: Played) -> None:
+def test_simple_consumers_may_commit_to_the_empty_group(played: Played) -> None:
     commit, fetch = played({"op": "commit", "g": "", "off": 1}, {"op": "fetch", "g": ""})
     assert (commit["err"], fetch["off"]) == ("NONE", 1)
 
 
-# C6: what a commit stores
+# What a commit stores
 
 
 @pytest.mark.parametrize("op", ["commit", "txncommit"])
-def test_c6_a_leader_epoch_is_stored_as_it_came(played: Played, op: str) -> None:
+def test_a_leader_epoch_is_stored_as_it_came(played: Played, op: str) -> None:
     commit, _, fetch = played(
         {"op": op, **T, "off": 1, "le": -2, "pid": 1},
         {"op": "endtxn", "pid": 1, "commit": True},
@@ -283,7 +284,7 @@ def test_c6_a_leader_epoch_is_stored_as_it_came(played: Played, op: str) -> None
 
 
 @pytest.mark.parametrize("nothing", [{}, {"off": 1, "md": "long" * 2_000}])
-def test_c6_a_group_without_a_record_is_listed_with_the_next_append(
+def test_a_group_without_a_record_is_listed_with_the_next_append(
     played: Played, nothing: Answer
 ) -> None:
     _, listed, described, known, _, with_a_record = played(
@@ -300,7 +301,7 @@ def test_c6_a_group_without_a_record_is_listed_with_the_next_append(
     assert [one["g"] for one in with_a_record["groups"]] == ["another", "s"]
 
 
-def test_c6_a_group_without_a_record_goes_with_an_append_that_fails(played: Played) -> None:
+def test_a_group_without_a_record_goes_with_an_append_that_fails(played: Played) -> None:
     *_, state = played(
         {"op": "commit", **T},
         {"op": "fail_next", "err": "NOT_ENOUGH_REPLICAS"},
@@ -310,10 +311,10 @@ def test_c6_a_group_without_a_record_goes_with_an_append_that_fails(played: Play
     assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
 
 
-# C7: transactions on a group that is gone
+# Transactions on a group that is gone
 
 
-def test_c7_a_stable_fetch_sees_transactions_of_a_group_that_is_gone(played: Played) -> None:
+def test_a_stable_fetch_sees_transactions_of_a_group_that_is_gone(played: Played) -> None:
     *_, plain, stable, _, ended = played(
         {"op": "txncommit", **T, "off": 1, "pid": 1},
         TOMBSTONE_OF_S,
@@ -328,20 +329,20 @@ def test_c7_a_stable_fetch_sees_transactions_of_a_group_that_is_gone(played: Pla
     assert (ended["err"], ended["off"]) == ("NONE", -1)
 
 
-# Beyond C7
+# Further findings
 
 
 @pytest.mark.parametrize(
     ("version", "code"), [(5, "ILLEGAL_GENERATION"), (6, "GROUP_ID_NOT_FOUND")]
 )
-def test_c8_a_transaction_of_an_absent_group_is_refused_by_version(
+def test_a_transaction_of_an_absent_group_is_refused_by_version(
     played: Played, version: int, code: str
 ) -> None:
     (answer,) = played({"op": "txncommit", **T, "off": 1, "pid": 1, "gen": 1, "v": version})
     assert answer["err"] == code
 
 
-def test_c9_a_broker_that_has_lost_the_groups_lists_none(played: Played) -> None:
+def test_a_broker_that_has_lost_the_groups_lists_none(played: Played) -> None:
     *_, listed = played({"op": "commit", **T, "off": 1}, {"op": "unload"}, {"op": "list"})
     assert (listed["err"], listed["groups"]) == ("NONE", [])
 
@@ -373,4 +374,5 @@ def test_host_a_group_named_twice_is_deleted_once() -> None:
     broker.take()
     broker.send(DeleteGroups(group_ids=("x", "s", "s", "x")))
     (answer,) = [one.response for _, one in broker.take() if isinstance(one, Respond)]
+    assert isinstance(answer, DeleteGroupsResponse)
     assert answer.groups == (("x", ErrorCode.GROUP_ID_NOT_FOUND), ("s", ErrorCode.NONE))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,7 @@ from kafka_rebalance.protocol import (
     MemberIdentity,
     OffsetCommit,
     OffsetFetch,
+    OffsetFetchResponse,
     OffsetToCommit,
     SyncGroup,
     SyncGroupResponse,
@@ -152,7 +154,7 @@ class Run:
                     JoinGroupProtocol(name, rng.choice((b"a", b"b"))) for name in names
                 ),
             )
-        whose = {
+        whose: dict[str, Any] = {
             "group_id": client.group_id,
             "member_id": member_id,
             "generation_id": generation,
@@ -247,6 +249,7 @@ class Run:
             for coordinator in (self.broker.coordinator, rebuilt):
                 effects = coordinator.handle(Received(0, fetch), self.broker.now_ms)
                 (answer,) = [one.response for one in effects if isinstance(one, Respond)]
+                assert isinstance(answer, OffsetFetchResponse)
                 answers.append([one.offset for one in answer.offsets])
             assert answers[0] == answers[1]
             if group_id in self.broker.coordinator.groups() and not self.removed(group_id):

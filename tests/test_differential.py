@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = 800
+MODULE = (sys.executable, "-m")
 CONNECT_JAR = ROOT / "tools/connect-oracle/target/connect-oracle.jar"
 
 pytestmark = pytest.mark.oracle
@@ -27,7 +28,15 @@ pytestmark = pytest.mark.oracle
 @pytest.mark.usefixtures("oracle")
 def test_three_engines_one_answer(tmp_path: Path) -> None:
     out = tmp_path / "differences.jsonl"
-    command = [sys.executable, "tools/differential.py", "--cases", str(CASES), "--seed", "20261120"]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.differential",
+        "--cases",
+        str(CASES),
+        "--seed",
+        "20261120",
+    ]
     ran = subprocess.run(
         [*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -40,7 +49,7 @@ def test_three_engines_one_answer(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("oracle")
 def test_three_engines_one_answer_to_bytes_of_every_version(tmp_path: Path) -> None:
     out = tmp_path / "differences.jsonl"
-    command = [sys.executable, "tools/differential.py", "--cases", "480", "--seed", "20261121"]
+    command = [*MODULE, "tools.differential", "--cases", "480", "--seed", "20261121"]
     ran = subprocess.run(
         [*command, "--by-bytes", "--out", str(out)],
         cwd=ROOT,
@@ -54,7 +63,15 @@ def test_three_engines_one_answer_to_bytes_of_every_version(tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("oracle")
 def test_java_plays_the_rounds_of_plans() -> None:
-    command = [sys.executable, "tools/differential_plans.py", "--plans", "60", "--seed", "20261121"]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.differential_plans",
+        "--plans",
+        "60",
+        "--seed",
+        "20261121",
+    ]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert "Java = reference = rust = in bulk, 0 differences" in ran.stdout
@@ -62,7 +79,7 @@ def test_java_plays_the_rounds_of_plans() -> None:
 
 @pytest.mark.usefixtures("oracle")
 def test_large_groups_of_the_grid_too() -> None:
-    command = [sys.executable, "tools/differential_grid.py", "--cases", "16", "--seed", "3"]
+    command = [*MODULE, "tools.differential_grid", "--cases", "16", "--seed", "3"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.stdout == "16 grid cases: oracle = rust, 0 differences (seed 3)\n", ran.stderr[
         -3000:
@@ -77,7 +94,15 @@ def test_three_engines_one_answer_to_connects_scripts(tmp_path: Path) -> None:
     if not re.search(r'version "1[78]\b', version.stderr):
         pytest.skip("Connect is judged on Java 17 or 18: later ones size a copied set otherwise")
     out = tmp_path / "differences.jsonl"
-    command = [sys.executable, "tools/differential_connect.py", "--scripts", "300", "--seed", "7"]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.differential_connect",
+        "--scripts",
+        "300",
+        "--seed",
+        "7",
+    ]
     ran = subprocess.run(
         [*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
     )

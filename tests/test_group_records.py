@@ -17,6 +17,7 @@ from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
+    Key,
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
@@ -32,7 +33,7 @@ def _hex(text: str) -> bytes:
     return bytes.fromhex(text.replace(" ", ""))
 
 
-KEYS = {
+KEYS: dict[str, Key] = {
     "0000 00026731 00027431 00000003": OffsetCommitKey("g1", "t1", 3, version=0),
     "0001 00026731 00027431 00000003": OffsetCommitKey("g1", "t1", 3),
     "0002 00026731": GroupMetadataKey("g1"),
@@ -154,7 +155,7 @@ CAPTURED = [
 
 
 def test_a_brokers_records_come_back_byte_for_byte() -> None:
-    kinds = Counter()
+    kinds: Counter[tuple[str, int | None]] = Counter()
     for record in CAPTURED:
         if record["control"] is not None:
             continue
@@ -187,5 +188,6 @@ def test_a_log_that_is_hurt_is_read_but_for_what_is_hurt() -> None:
     changed = sum(e != h for e, h in zip(entries, hurt, strict=True)) - len(other_kinds)
     told = Coordinator().handle(Loaded(tuple(hurt)), 0)
     assert changed > 10
-    assert [type(one) for one in told] == [Unreadable] * changed
-    assert all(re.match(r"value\.[\w\[\]. ]+: .+", one.problem) for one in told)
+    unreadable = [one for one in told if isinstance(one, Unreadable)]
+    assert len(unreadable) == len(told) == changed
+    assert all(re.match(r"value\.[\w\[\]. ]+: .+", one.problem) for one in unreadable)

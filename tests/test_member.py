@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 
@@ -19,6 +20,8 @@ from kafka_rebalance.member import (
     Failed,
     Fatal,
     Lost,
+    MemberEffect,
+    MemberEvent,
     MemberState,
     MetadataUpdated,
     Poll,
@@ -40,11 +43,15 @@ from kafka_rebalance.protocol import (
     OffsetCommit,
     OffsetCommitResponse,
     PartitionError,
+    Request,
+    Response,
     SyncGroup,
     SyncGroupResponse,
     Tick,
 )
 from kafka_rebalance.wire import AssignmentData, decode_subscription, encode_assignment
+
+Kind = TypeVar("Kind", bound=Request)
 
 COOPERATIVE = ConsumerConfig(
     partition_assignment_strategy=("cooperative-sticky",), enable_auto_commit=False
@@ -70,7 +77,7 @@ class Client:
         self.do(MetadataUpdated(self.topics))
         self.do(Subscribe(("t",)) if pattern is None else SubscribePattern(pattern))
 
-    def do(self, event: object) -> list[object]:
+    def do(self, event: MemberEvent) -> list[MemberEffect]:
         effects = self.consumer.handle(event, self.now_ms)
         self.sent += [one for one in effects if isinstance(one, Send)]
         self.callbacks += [one for one in effects if isinstance(one, CALLBACKS)]
@@ -83,10 +90,16 @@ class Client:
         self.sent.remove(found)
         return found
 
+    def requested(self, kind: type[Kind]) -> Kind:
+        """The oldest request of this kind, taken."""
+        request = self.take(kind).request
+        assert isinstance(request, kind)
+        return request
+
     def has_sent(self, kind: type) -> bool:
         return any(isinstance(one.request, kind) for one in self.sent)
 
-    def answer(self, kind: type, response: object) -> None:
+    def answer(self, kind: type, response: Response) -> None:
         self.do(Answered(self.take(kind).request_id, response))
 
     def find(self) -> None:
@@ -95,6 +108,7 @@ class Client:
 
     def joined(self, generation: int, member_id: str = "m", leader: str = "other") -> None:
         join = self.take(JoinGroup)
+        assert isinstance(join.request, JoinGroup)
         metadata = join.request.protocols[0].metadata
         members = (JoinedMember(member_id, None, metadata),) if leader == member_id else ()
         response = JoinGroupResponse(
@@ -120,13 +134,18 @@ class Client:
         self.synced(*numbers)
         self.callbacks.clear()
 
+    def pass_the_next_deadline(self) -> None:
+        deadline = self.consumer.next_deadline_ms()
+        assert deadline is not None
+        self.now_ms = deadline
+
     def beat(self, error: ErrorCode) -> None:
-        self.now_ms = self.consumer.next_deadline_ms()
+        self.pass_the_next_deadline()
         self.do(Tick())
         self.answer(Heartbeat, HeartbeatResponse(error_code=error))
 
 
-def test_c01_the_first_join() -> None:
+def test_the_first_join() -> None:
     client = Client(COOPERATIVE)
     client.find()
     client.do(Poll())
@@ -134,14 +153,16 @@ def test_c01_the_first_join() -> None:
         JoinGroup, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m")
     )
     client.do(Poll())
-    assert client.sent[0].request.member_id == "m"
+    assert [one.request.member_id for one in client.sent if isinstance(one.request, JoinGroup)] == [
+        "m"
+    ]
     client.joined(1)
     client.synced(0, 1)
     assert client.callbacks == [Assigned(_partitions(0, 1))]
     assert client.consumer.state is MemberState.STABLE
 
 
-def test_c02_c03_an_eager_member_revokes_everything_before_it_joins() -> None:
+def test_an_eager_member_revokes_everything_before_it_joins() -> None:
     for owned in ((0, 1), ()):
         client = Client(EAGER)
         client.stable(*owned)
@@ -155,7 +176,7 @@ def test_c02_c03_an_eager_member_revokes_everything_before_it_joins() -> None:
         assert client.callbacks == [Revoked(_partitions(*owned)), Assigned(_partitions(*owned))]
 
 
-def test_c04_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> None:
+def test_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -164,12 +185,12 @@ def test_c04_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() 
     client.joined(2)
     client.synced(0)
     assert client.callbacks == [Revoked(_partitions(1)), Assigned(())]
-    again = client.take(JoinGroup).request.protocols[0].metadata
+    again = client.requested(JoinGroup).protocols[0].metadata
     assert decode_subscription(again).owned_partitions == _partitions(0)
     assert decode_subscription(again).generation_id == 2
 
 
-def test_c05_what_is_added_is_assigned_and_nothing_else() -> None:
+def test_what_is_added_is_assigned_and_nothing_else() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -180,7 +201,7 @@ def test_c05_what_is_added_is_assigned_and_nothing_else() -> None:
     assert not client.has_sent(JoinGroup)
 
 
-def test_c07_a_sync_that_is_too_late_joins_again_without_callbacks() -> None:
+def test_a_sync_that_is_too_late_joins_again_without_callbacks() -> None:
     client = Client(EAGER)
     client.stable(0)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -196,7 +217,7 @@ def test_c07_a_sync_that_is_too_late_joins_again_without_callbacks() -> None:
     ("error", "member_id"),
     [(ErrorCode.ILLEGAL_GENERATION, "m"), (ErrorCode.UNKNOWN_MEMBER_ID, "")],
 )
-def test_c08_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: str) -> None:
+def test_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: str) -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -205,23 +226,23 @@ def test_c08_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: 
     client.answer(SyncGroup, SyncGroupResponse(error_code=error))
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0, 1))]
-    request = client.take(JoinGroup).request
+    request = client.requested(JoinGroup)
     assert request.member_id == member_id
     assert decode_subscription(request.protocols[0].metadata).owned_partitions == ()
 
 
 @pytest.mark.parametrize("config", [EAGER, COOPERATIVE])
-def test_c09_a_member_that_is_not_known_any_more(config: ConsumerConfig) -> None:
+def test_a_member_that_is_not_known_any_more(config: ConsumerConfig) -> None:
     client = Client(config)
     client.stable(0)
     client.beat(ErrorCode.UNKNOWN_MEMBER_ID)
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0))]
-    assert client.take(JoinGroup).request.member_id == ""
+    assert client.requested(JoinGroup).member_id == ""
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
-def test_c10_a_poll_that_comes_too_late(instance: str | None) -> None:
+def test_a_poll_that_comes_too_late(instance: str | None) -> None:
     config = replace(COOPERATIVE, group_instance_id=instance, max_poll_interval_ms=10_000)
     client = Client(config)
     client.stable(0)
@@ -233,11 +254,11 @@ def test_c10_a_poll_that_comes_too_late(instance: str | None) -> None:
     assert client.callbacks == []
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0))]
-    assert client.take(JoinGroup).request.member_id == ""
+    assert client.requested(JoinGroup).member_id == ""
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
-def test_c11_close(instance: str | None) -> None:
+def test_closing_leaves_the_group(instance: str | None) -> None:
     client = Client(replace(COOPERATIVE, group_instance_id=instance))
     client.stable(0)
     client.do(Close())
@@ -245,7 +266,7 @@ def test_c11_close(instance: str | None) -> None:
     assert client.has_sent(LeaveGroup) == (instance is None)
 
 
-def test_c12_c14_the_leader_watches_partitions() -> None:
+def test_the_leader_watches_partition_counts() -> None:
     client = Client(EAGER)
     client.find()
     client.do(Poll())
@@ -263,18 +284,18 @@ def test_c12_c14_the_leader_watches_partitions() -> None:
     assert follower.consumer.next_poll_ms() is None
 
 
-def test_c13_g_a_topic_that_matches_a_pattern_starts_a_rebalance() -> None:
+def test_a_topic_that_matches_a_pattern_starts_a_rebalance() -> None:
     client = Client(COOPERATIVE, pattern="t.*")
     client.stable(0)
     client.do(MetadataUpdated((*client.topics, Topic("other", 1))))
     assert client.consumer.next_poll_ms() is None
     client.do(MetadataUpdated((*client.topics, Topic("t2", 1))))
     client.do(Poll())
-    request = client.take(JoinGroup).request
+    request = client.requested(JoinGroup)
     assert decode_subscription(request.protocols[0].metadata).topics == ("t", "t2")
 
 
-def test_c15_an_assignment_of_a_topic_that_is_not_wanted_any_more() -> None:
+def test_an_assignment_of_a_topic_that_is_not_wanted_any_more() -> None:
     client = Client(COOPERATIVE)
     client.find()
     client.do(Poll())
@@ -285,7 +306,7 @@ def test_c15_an_assignment_of_a_topic_that_is_not_wanted_any_more() -> None:
     assert client.has_sent(JoinGroup)
 
 
-def test_c16_an_id_survives_a_disconnect() -> None:
+def test_an_id_survives_a_disconnect() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -295,13 +316,13 @@ def test_c16_an_id_survives_a_disconnect() -> None:
     client.now_ms += 1_000
     client.find()
     client.do(Poll())
-    assert client.take(JoinGroup).request.member_id == "m"
+    assert client.requested(JoinGroup).member_id == "m"
 
 
-def test_c17_heartbeats_of_the_past_change_nothing() -> None:
+def test_heartbeats_of_the_past_change_nothing() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
-    client.now_ms = client.consumer.next_deadline_ms()
+    client.pass_the_next_deadline()
     client.do(Tick())
     late = client.take(Heartbeat)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -314,18 +335,18 @@ def test_c17_heartbeats_of_the_past_change_nothing() -> None:
     assert client.consumer.generation_id == 2
 
 
-def test_c18_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() -> None:
+def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
     while client.consumer.coordinator_node is not None:
-        client.now_ms = client.consumer.next_deadline_ms()
+        client.pass_the_next_deadline()
         client.do(Tick())
     assert client.has_sent(FindCoordinator)
     assert client.callbacks == []
     assert client.consumer.owned_partitions == _partitions(0, 1)
 
 
-def test_c19_a_commit_comes_before_the_join() -> None:
+def test_a_commit_comes_before_the_join() -> None:
     client = Client(replace(EAGER, enable_auto_commit=True, max_poll_interval_ms=60_000))
     client.stable(0)
     client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -338,7 +359,7 @@ def test_c19_a_commit_comes_before_the_join() -> None:
     client.answer(OffsetCommit, retry)
     client.now_ms += 1_000
     client.do(poll)
-    assert client.take(OffsetCommit).request.offsets[0].offset == 7
+    assert client.requested(OffsetCommit).offsets[0].offset == 7
     # No answer: it joins when its time is up.
     client.now_ms += 60_000
     client.do(poll)
@@ -346,11 +367,12 @@ def test_c19_a_commit_comes_before_the_join() -> None:
     assert client.has_sent(JoinGroup)
 
 
-def test_c20_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
+def test_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
     client = Client(replace(EAGER, group_instance_id="i"))
     client.find()
     client.do(Poll())
     join = client.take(JoinGroup)
+    assert isinstance(join.request, JoinGroup)
     members = (JoinedMember("m", "i", join.request.protocols[0].metadata),)
     response = JoinGroupResponse(
         generation_id=4,
@@ -362,7 +384,8 @@ def test_c20_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
         skip_assignment=True,
     )
     client.do(Answered(join.request_id, response))
-    assert client.sent[0].request.assignments == ()
+    (sync,) = [one.request for one in client.sent if isinstance(one.request, SyncGroup)]
+    assert sync.assignments == ()
     client.synced(0, 1)
     client.do(MetadataUpdated((Topic("t", 9),)))
     client.do(Poll())
@@ -373,7 +396,7 @@ def test_c20_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
     ("names", "cooperative"),
     [(("range", "cooperative-sticky"), False), (("cooperative-sticky",), True)],
 )
-def test_c21_the_highest_protocol_that_all_assignors_have(
+def test_the_highest_protocol_that_all_assignors_have(
     names: tuple[str, ...], cooperative: bool
 ) -> None:
     config = ConsumerConfig(partition_assignment_strategy=names)

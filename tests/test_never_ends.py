@@ -304,6 +304,6 @@ def test_the_tool_counts(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_tool_looks_for_a_smaller_case() -> None:
-    command = [sys.executable, "tools/never_ends.py", "smallest", "--seconds", "2"]
+    command = [sys.executable, "-m", "tools.never_ends", "smallest", "--seconds", "2"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "members, " in ran.stdout

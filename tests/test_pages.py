@@ -75,7 +75,8 @@ def _seen(page: str, directory: Path) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
-    return json.loads(html.unescape(found[1]))
+    table: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return table
 
 
 def _is_readable(seen: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -39,10 +39,10 @@ U = Topic("u", 3)
 
 
 def member(
-    name: str, *owned: tuple[str, int], generation_id: int | None = None, **more: object
+    name: str, *owned: tuple[str, int], generation_id: int | None = None, **more: Any
 ) -> Member:
     claims = tuple(TopicPartition(*tp) for tp in owned)
-    fields = {"topics": ("t", "u"), "client_id": name[:-2], **more}
+    fields: dict[str, Any] = {"topics": ("t", "u"), "client_id": name[:-2], **more}
     return Member(name, owned_partitions=claims, generation_id=generation_id, **fields)
 
 
@@ -103,7 +103,7 @@ def observed(
         is_mixed=False,
         event="join",
         text=text,
-        before=before and before.to_dict(),
+        before=None if before is None else before.to_dict(),
         earlier=earlier,
         records=records,
         inventories=tuple(Inventory(1_000 * n, one) for n, one in enumerate(topics)),
@@ -183,7 +183,7 @@ def test_a_generation_that_is_written_again_is_one() -> None:
 # As told ------------------------------------------------------------------------------------------
 
 
-def settled(assignor: str, **more: object) -> GroupSpec:
+def settled(assignor: str, **more: Any) -> GroupSpec:
     """Two members that hold what the assignor gave them in generation 3."""
     start = group(assignor, member("a-1", **more), member("b-1", **more))
     answer = kr.assign(start)
@@ -316,7 +316,7 @@ def test_every_kind_of_group_and_of_event_is_drawn() -> None:
         kinds.add((cast.leader, cast.assignor, cast.is_mixed))
         assert cast.parts[0].library == cast.leader
         assert cast.is_mixed == (len({part.library for part in cast.parts}) > 1)
-        assert all(len({len(at) for at in cast.topics.values() for at in at}) == 1 for _ in "1")
+        assert len({len(racks) for topic in cast.topics.values() for racks in topic}) == 1
         ids = {part.number: f"id-{part.number}" for part in cast.parts}
         for event in deck(cast):
             happening = draw(event, cast, ids)

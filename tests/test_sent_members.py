@@ -163,7 +163,7 @@ def test_user_data_without_a_generation() -> None:
 @pytest.mark.oracle
 def test_mixed_versions_by_bytes(oracle: Oracle) -> None:
     """The two cases of the review, as bytes, through Java, the reference and Rust."""
-    cases = [
+    cases: list[list[tuple[str, int, tuple[TopicPartition, ...], int]]] = [
         [("a", 1, _owned(0, 1, 2, 3), 7), ("b", 1, _owned(0, 1), 3)],
         [("m0", 3, _owned(0, 2), 4), ("m1", 1, _owned(1, 2, 3), 4)],
     ]
@@ -176,18 +176,21 @@ def test_mixed_versions_by_bytes(oracle: Oracle) -> None:
                 "members": [
                     {
                         "member_id": member_id,
-                        "subscription": wire.encode_subscription(sent(*fields)).hex(),
+                        "subscription": wire.encode_subscription(
+                            sent(version, owned, generation)
+                        ).hex(),
                     }
-                    for member_id, *fields in members
+                    for member_id, version, owned, generation in members
                 ],
             }
             answers: dict[str, dict[str, Any]] = {"oracle": oracle.ask(case)}
-            for engine in ("reference", "rust"):
-                answer = kr.assign(group_of(case), assignor, engine=engine)  # type: ignore[arg-type]
+            for engine in BOTH:
+                answer = kr.assign(group_of(case), assignor, engine=engine)
                 answers[engine] = {"assignment": answer.to_dict()}
             assert difference(answers) is None
 
 
+BOTH: tuple[Engine, ...] = ("reference", "rust")
 SENT = Path(__file__).resolve().parent / "vectors" / "sent.jsonl.gz"
 
 
@@ -197,9 +200,8 @@ def test_members_as_bytes(engine: Engine) -> None:
     for vector in vectors:
         case = vector["case"]
         try:
-            got = {
-                "assignment": kr.assign(group_of(case), case["assignor"], engine=engine).to_dict()
-            }
+            answer = kr.assign(group_of(case), case["assignor"], engine=engine)
+            got: dict[str, Any] = {"assignment": answer.to_dict()}
         except kr.GroupError as error:
             got = {"error": str(error)}
         assert agrees(vector["expected"], got), case["group_id"]

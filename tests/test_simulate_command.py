@@ -131,7 +131,7 @@ def test_what_is_wrong_is_named(there: str, instead: str, problem: str) -> None:
         read(SMALL.replace(there, instead, 1))
 
 
-WRONG = (-1, 0, 10**12, 1.5, "x", "", True, [], [1], {}, {"x": 1}, float("nan"))
+WRONG: tuple[object, ...] = (-1, 0, 10**12, 1.5, "x", "", True, [], [1], {}, {"x": 1}, float("nan"))
 
 
 def _places(said: Any) -> Iterator[tuple[Any, Any]]:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     pass
 
 
-def test_s2b_a_spread_has_a_median_that_is_one_of_its_values() -> None:
+def test_a_spread_has_a_median_that_is_one_of_its_values() -> None:
     assert Spread.of([3, 1, 7, 5]) == Spread(1, 3, 7)
     assert Spread.of([3, None, 1]) == Spread(1, 1, 3, never=1)
     assert Spread.of([None, None]) == Spread(None, None, None, never=2)
     assert Spread.of([4, 4]).is_one
 
 
-def test_s2b_ranges_hold_every_run_and_begin_with_the_scenarios_own() -> None:
+def test_ranges_hold_every_run_and_begin_with_the_scenarios_own() -> None:
     scenario = load("rolling-bounce")
     runs = simulate_seeds(scenario, range(1, 9))
     assert runs.totals[0] == totals(simulate(scenario))
@@ -37,7 +37,7 @@ def test_s2b_ranges_hold_every_run_and_begin_with_the_scenarios_own() -> None:
     assert runs.spreads()["rebalances"].is_one
 
 
-def test_s2b_what_belongs_together_is_moved_together() -> None:
+def test_what_belongs_together_is_moved_together() -> None:
     scenario = load("zone-lost")
     kills = {one.at_ms for one in shifted(scenario).happenings}
     assert len(kills) == 1
@@ -51,7 +51,7 @@ def test_s2b_what_belongs_together_is_moved_together() -> None:
     assert len({by for _, by in moved}) > 1
 
 
-def test_s2b_the_command_prints_ranges(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_ranges(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "scale-out", "--seeds", "4"]) == 0
     shown = capsys.readouterr().out
     assert "seeds 1 to 4: least–most (median)" in shown
@@ -67,7 +67,7 @@ def test_s2b_the_command_prints_ranges(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("option", [["--trace"], ["--output", "run.png"]])
-def test_s2b_one_run_is_shown_for_one_seed(
+def test_one_run_is_shown_for_one_seed(
     option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

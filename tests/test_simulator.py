@@ -62,7 +62,7 @@ def _held_at_the_end(run: Run) -> dict[str, set[str]]:
     return held
 
 
-def test_e01_eager_end_to_end() -> None:
+def test_eager_end_to_end() -> None:
     run = simulate(_scenario((0, 10_000), topics={"t1": 3, "t2": 3}))
     assert _held_at_the_end(run) == {
         "c0": {"t1-0", "t1-1", "t2-0", "t2-1"},
@@ -73,7 +73,7 @@ def test_e01_eager_end_to_end() -> None:
     assert sum(gap.from_ms > 5_000 for gap in run.gaps) == 6
 
 
-def test_e02_cooperative_end_to_end() -> None:
+def test_cooperative_end_to_end() -> None:
     starts = (0, 5_000, 60_000)
     run = simulate(_scenario(starts, assignors=("cooperative-sticky",), topics={"t": 3}))
     assert {name: len(held) for name, held in _held_at_the_end(run).items()} == {
@@ -160,7 +160,7 @@ def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
     )
 
 
-def test_s1_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> None:
+def test_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> None:
     """Real groups with 3 s between polls took 265 to 2,629 ms; here it was 3,039 to 5,953."""
     runs = [_busy("range", 3_000, seed) for seed in range(1, 21)]
     took = [run.rebalances[-1].duration_ms or 0 for run in runs]
@@ -168,7 +168,7 @@ def test_s1_an_eager_member_that_commits_automatically_takes_no_further_cycle() 
     assert max(took) < 3_000
 
 
-def test_s1_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
+def test_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
     """As a real one with records to work on: commit, join, read the answer, take; twice."""
     (rebalance,) = [one for one in _busy("cooperative-sticky", 3_000).rebalances if one.number > 1]
     assert rebalance.rounds == 2
@@ -176,7 +176,7 @@ def test_s1_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None
     assert 15_000 < rebalance.duration_ms < 18_500
 
 
-def test_s1_who_works_longer_than_its_session_is_out_when_it_reads_that_it_was_in() -> None:
+def test_who_works_longer_than_its_session_is_out_when_it_reads_that_it_was_in() -> None:
     """A member that joins sends no heartbeats before it has read the answer, in a poll."""
     causes = [
         cause for one in _busy("cooperative-sticky", 14_000).rebalances for cause in one.causes

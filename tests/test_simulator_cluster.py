@@ -38,14 +38,14 @@ ALL = {*(f"t-{n}" for n in range(6)), *(f"late-{n}" for n in range(3))}
 CREATE = 'at = "1m"\ndo = "create-topic"\ntopic = "late"\n'
 
 
-def test_s2_who_knows_a_new_topic_by_name_sees_it_within_the_longest_back_off() -> None:
+def test_who_knows_a_new_topic_by_name_sees_it_within_the_longest_back_off() -> None:
     run = _run(CREATE)
     assert _held(run) == ALL
     (rebalance,) = [one for one in run.rebalances if one.from_ms > 10_000]
     assert 60_000 < rebalance.from_ms <= 61_100
 
 
-def test_s2_who_has_a_pattern_sees_a_new_topic_when_its_metadata_are_old() -> None:
+def test_who_has_a_pattern_sees_a_new_topic_when_its_metadata_are_old() -> None:
     later = [
         [one for one in run.rebalances if one.from_ms > 10_000]
         for run in (_run(CREATE, members='pattern = "t|l.*"', seed=seed) for seed in range(1, 9))
@@ -58,14 +58,14 @@ def test_s2_who_has_a_pattern_sees_a_new_topic_when_its_metadata_are_old() -> No
     assert _held(_run(CREATE, members='pattern = "t|l.*"')) == ALL
 
 
-def test_s2_a_pattern_matches_whole_names() -> None:
+def test_a_pattern_matches_whole_names() -> None:
     assert _held(_run(CREATE, members='pattern = "t"')) == {f"t-{n}" for n in range(6)}
 
 
 AWAY = 'at = "2m"\ndo = "away"\nfor = "20s"\n'
 
 
-def test_s2_a_broker_that_is_away_disturbs_nobody_but_readers() -> None:
+def test_a_broker_that_is_away_disturbs_nobody_but_readers() -> None:
     run = _run(AWAY, topics="t = 6")
     assert len(run.rebalances) == len([one for one in run.rebalances if one.from_ms < 10_000])
     unread = [(one.partition, one.from_ms, one.to_ms) for one in run.gaps if one.from_ms > 10_000]
@@ -73,13 +73,13 @@ def test_s2_a_broker_that_is_away_disturbs_nobody_but_readers() -> None:
     assert [one for one in stops(run) if one.from_ms > 10_000] == []
 
 
-def test_s2_a_broker_leads_some_topics_only() -> None:
+def test_a_broker_leads_some_topics_only() -> None:
     run = _run(AWAY + 'topics = "u"\ncoordinates = false\n', topics="t = 6\nu = 2")
     unread = {one.partition for one in run.gaps if one.from_ms > 10_000}
     assert unread == {"u-0", "u-1"}
 
 
-def test_s2_a_leader_that_sees_no_topic_while_a_broker_starts_rebalances_once_more() -> None:
+def test_a_leader_that_sees_no_topic_while_a_broker_starts_rebalances_once_more() -> None:
     """The topics go, and come again: twice what an assignment was made by has changed."""
     seen = {
         len([one for one in run.rebalances if one.from_ms > 10_000])
@@ -99,7 +99,7 @@ def test_s2_a_leader_that_sees_no_topic_while_a_broker_starts_rebalances_once_mo
 RACKS = 't = { partitions = 6, racks = [["a", "b"], ["b", "b"]] }'
 
 
-def test_s2_a_leader_with_a_rack_rebalances_when_replicas_lose_theirs_and_have_it_again() -> None:
+def test_a_leader_with_a_rack_rebalances_when_replicas_lose_theirs_and_have_it_again() -> None:
     away = AWAY + 'rack = "b"\ncoordinates = false\n'
     run = _run(away, topics=RACKS, members='client_rack = "a"')
     later = [one.from_ms for one in run.rebalances if one.from_ms > 10_000]
@@ -113,7 +113,7 @@ def test_s2_a_leader_with_a_rack_rebalances_when_replicas_lose_theirs_and_have_i
     assert [one for one in without.rebalances if one.from_ms > 10_000] == []
 
 
-def test_s2_absences_that_overlap_end_with_the_last() -> None:
+def test_absences_that_overlap_end_with_the_last() -> None:
     more = '[[happening]]\nat = "130s"\ndo = "move"\nfor = "1s"\n'
     run = _run(AWAY + more, topics="t = 6")
     assert [one for one in run.rebalances if one.from_ms > 10_000] == []
@@ -135,6 +135,6 @@ def test_s2_absences_that_overlap_end_with_the_last() -> None:
         (AWAY + "unseen = 2\n", r'happening\[0\]\.unseen: 2 has no unit; write "2ms", "2s", "2m"'),
     ],
 )
-def test_s2_what_cannot_happen_is_named(happening: str, problem: str) -> None:
+def test_what_cannot_happen_is_named(happening: str, problem: str) -> None:
     with pytest.raises(GroupError, match=problem):
         _run(happening)

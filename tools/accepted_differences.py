@@ -106,7 +106,9 @@ def counts_what_never_is(ours: list[Command], theirs: list[Command], answer: Com
 
 def leaders(answer: Command, states: list[Command]) -> dict[Any, str]:
     """Where a leader is named, and which: of groups, of joins, of records."""
-    found = {("group", number): state.get("leader") for number, state in enumerate(states)}
+    found: dict[Any, Any] = {
+        ("group", number): state.get("leader") for number, state in enumerate(states)
+    }
     for number, event in enumerate(answer.get("events", ())):
         if event["ev"] == "join":
             found["join", event["id"]] = event["leader"]

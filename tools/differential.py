@@ -9,104 +9,68 @@ decodes them, ours goes through `wire.sent_member`, and through the contract as 
 
 The answers must be equal member by member, partition by partition, in order. Where Java throws,
 ours must fail too, in their own words. Anomalies are ours alone: the reference and Rust must agree
-on them. The cases depend on the seed, the number and the assignors, not on `--jobs`. Exit codes:
-0 equal, 1 different, 2 not run.
+on them. The cases depend on the assignors too.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import json
 import random
 import sys
-import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.support.generate import Case, generate
 from tests.support.generate_sent import by_bytes, group_of
-from tests.support.oracle import Oracle, OracleError, ask_once
+from tests.support.oracle import Oracle, ask_once
+from tools import judge
+from tools.judge import ENGINES, Answer, Block, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kafka_rebalance.assignors.registry import Engine
 
-ROOT = Path(__file__).resolve().parent.parent
-
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
-ENGINES: tuple[Engine, ...] = ("reference", "rust")
 # Divides by 1 to 4 assignors, so that every block holds as many cases of each.
 BLOCK = 240
 
 # A case is answered in milliseconds.
 PATIENCE_S = 10
 
-Answer = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class Block:
-    """A run of cases with a seed of its own, so that any process may take it."""
-
-    seed: int
-    cases: int
-    assignors: tuple[str, ...]
-    by_bytes: bool = False
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a block."""
-
-    cases: Counter[str]
-    errors: int
-    differences: list[dict[str, Any]]
-
-
-def compare(block: Block) -> Outcome:
+def compare(block: Block, *, assignors: tuple[str, ...], bytes_too: bool) -> Outcome:
     """Generates a block's cases and asks all engines."""
-    cases: Counter[str] = Counter()
-    errors = 0
-    differences = []
+    outcome = Outcome()
     rng = random.Random(f"{block.seed}/bytes")
-    for written in generate(block.seed, block.cases, block.assignors, _kafkas):
-        case = by_bytes(written, rng) if block.by_bytes else written
+    for written in generate(block.seed, block.cases, assignors, _kafkas):
+        case = by_bytes(written, rng) if bytes_too else written
         answers = {"oracle": _kafkas(case)} | {name: _ours(case, name) for name in ENGINES}
-        cases[case["assignor"]] += 1
-        errors += "error" in answers["oracle"]
+        outcome.cases += 1
+        outcome.met[case["assignor"]] += 1
+        outcome.met["errors"] += "error" in answers["oracle"]
         what = difference(answers)
         if what is not None:
-            differences.append({"difference": what, "case": case} | answers)
-    return Outcome(cases, errors, differences)
+            found = {"name": case["group_id"], "difference": what, "case": case}
+            outcome.differences.append(found | answers)
+    return outcome
 
 
 def difference(answers: dict[str, Answer]) -> str | None:
     """The first thing that the engines disagree on, in words."""
-    expected = answers["oracle"]
-    for engine in ENGINES:
-        got = answers[engine]
-        if "crash" in got:
-            return f"{engine} crashed: {got['crash']}"
-        if "error" in expected or "error" in got:
-            if "error" not in got:
-                return f"{engine} has an answer, Kafka throws {expected['error']}"
-            if "error" not in expected:
-                return f"{engine} has no answer, Kafka has: {got['error']}"
-            continue
-        ours, kafkas = got["assignment"], expected["assignment"]
-        if ours.keys() != kafkas.keys():
-            return f"{engine} has other members"
-        for member, partitions in kafkas.items():
-            if ours[member] != partitions:
-                how = "order" if sorted(ours[member]) == sorted(partitions) else "partitions"
-                return f"{engine} gives {member} other {how}"
     first, second = (answers[engine].get("anomalies") for engine in ENGINES)
-    return None if first == second else "the anomalies differ"
+    what = judge.difference(answers, _differs)
+    return "the anomalies differ" if what is None and first != second else what
+
+
+def _differs(expected: Answer, got: Answer) -> str | None:
+    ours, kafkas = got["assignment"], expected["assignment"]
+    if ours.keys() != kafkas.keys():
+        return "has other members"
+    for member, partitions in kafkas.items():
+        if ours[member] != partitions:
+            how = "order" if sorted(ours[member]) == sorted(partitions) else "partitions"
+            return f"gives {member} other {how}"
+    return None
 
 
 @functools.cache
@@ -127,7 +91,7 @@ def _kafkas(case: Case) -> Answer:
 def _ours(case: Case, engine: Engine) -> Answer:
     import kafka_rebalance as kr
 
-    try:
+    def ask() -> Answer:
         group = group_of(case)
         if engine == "rust" and "subscription" in case["members"][0]:
             # The contract has to say all of what was sent.
@@ -139,82 +103,26 @@ def _ours(case: Case, engine: Engine) -> Answer:
             for member, partitions in result.items()
         }
         return {"assignment": assignment, "anomalies": [str(each) for each in result.anomalies]}
-    except kr.KafkaRebalanceError as error:
-        return {"error": str(error)}
-    except BaseException as error:  # a panic in Rust is not an Exception
-        if isinstance(error, KeyboardInterrupt | SystemExit):
-            raise
-        return {"crash": f"{type(error).__name__}: {error}"}
 
-
-def blocks(
-    cases: int, assignors: tuple[str, ...], seed: int, *, by_bytes: bool = False
-) -> Iterator[Block]:
-    """`cases` cut into blocks; no two seeds share a block's seed below 100,000 blocks."""
-    for n, start in enumerate(range(0, cases, BLOCK)):
-        yield Block(seed * 100_000 + n, min(BLOCK, cases - start), assignors, by_bytes)
+    return judge.ours(ask)
 
 
 def main() -> int:
     """Parses the command line, compares, reports."""
-    options = _options()
-    try:
-        Oracle().close()
-        import kafka_rebalance  # noqa: F401
-    except (OracleError, ImportError) as error:
-        print(f"differential: {error}", file=sys.stderr)
-        return 2
-
-    cases: Counter[str] = Counter()
-    errors = 0
-    differences: list[dict[str, Any]] = []
-    begun = time.monotonic()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        options.out.open("w", encoding="utf-8") as out,
-        ProcessPoolExecutor(options.jobs) as pool,
-    ):
-        try:
-            work = blocks(options.cases, options.assignors, options.seed, by_bytes=options.by_bytes)
-            for outcome in pool.map(compare, work):
-                cases += outcome.cases
-                errors += outcome.errors
-                differences += outcome.differences
-                for each in outcome.differences:
-                    out.write(json.dumps(each, ensure_ascii=False) + "\n")
-                out.flush()
-                _progress(cases.total(), options.cases, len(differences), begun)
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            return 130
-    for each in differences:
-        print(f"{options.out}: {each['case']['group_id']}: {each['difference']}")
-    verdict = "oracle = reference = rust, " if not differences else ""
-    parts = ", ".join(f"{assignor} {cases[assignor]}" for assignor in options.assignors)
-    what = "mixed-version cases by bytes" if options.by_bytes else "cases"
-    print(
-        f"{cases.total()} {what}: {verdict}{len(differences)} differences "
-        f"({parts}; {errors} answers were errors; seed {options.seed})"
-    )
-    return 1 if differences else 0
-
-
-def _progress(done: int, of: int, differences: int, begun: float) -> None:
-    rate = done / (time.monotonic() - begun)
-    end = "\r" if sys.stderr.isatty() and done < of else "\n"
-    text = f"{done} of {of} cases, {differences} differences, {rate:.0f} cases/s"
-    print(text, end=end, file=sys.stderr, flush=True)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=20_000)
+    parser = judge.options(__doc__, "cases", 20_000, "differences.jsonl")
     parser.add_argument("--assignors", type=_assignors, default=ASSIGNORS, metavar="NAME,NAME")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--by-bytes", action="store_true", help="members as bytes of any version")
-    parser.add_argument("--jobs", type=int, default=2, help="processes, each with its oracle")
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "differences.jsonl")
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    if chosen.by_bytes:
+        chosen.noun = "mixed-version cases by bytes"
+
+    def details(met: Counter[str]) -> str:
+        parts = ", ".join(f"{assignor} {met[assignor]}" for assignor in chosen.assignors)
+        return f"{parts}; {met['errors']} answers were errors"
+
+    question = functools.partial(compare, assignors=chosen.assignors, bytes_too=chosen.by_bytes)
+    equal = "oracle = reference = rust"
+    return judge.run(question, chosen, block=BLOCK, equal=equal, details=details)
 
 
 def _assignors(text: str) -> tuple[str, ...]:

@@ -8,21 +8,18 @@ and their bytes. Kafka draws the ids of members and ours are the same, so that b
 compared; a run names an id by the command that brought it, and can be played again. What is
 arbitrary in Kafka, or wrong there and better here, is accepted in `accepted_differences` only, and
 counted. A difference is shrunk to the commands that it takes.
-Exit codes: 0 equal, 1 different, 2 not run.
 """
 
 from __future__ import annotations
 
-import argparse
+import functools
 import json
 import random
 import re
 import sys
-import time
 from collections import Counter, deque
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -35,13 +32,12 @@ from kafka_rebalance.wire.group_records import (
 )
 from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import GROUPS, Command, Commands, settings
-from tests.support.oracle import OracleError
+from tools import judge
 from tools.accepted_differences import Accepted, counts_what_never_is, leaders, refused
+from tools.judge import Block, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-ROOT = Path(__file__).resolve().parent.parent
 
 BLOCK = 500
 REPLAYS = 20
@@ -243,19 +239,23 @@ def shrink(pair: Pair, commands: list[Command]) -> list[Command]:
     return kept
 
 
-def report(pair: Pair, seed: int, commands: list[Command]) -> None:
-    """A difference, so that it can be read."""
+def described(pair: Pair, seed: int, commands: list[Command]) -> dict[str, Any]:
+    """A difference with its commands, so that it can be read and played again."""
+    lines = [
+        f"  {number:2} {json.dumps(command)}"
+        for number, command in enumerate(commands, 1)
+        if command != {"op": "advance", "ms": 0}
+    ]
     found = pair.differ(commands)
-    print(f"seed {seed}:")
-    for number, command in enumerate(commands, 1):
-        if command != {"op": "advance", "ms": 0}:
-            print(f"  {number:2} {json.dumps(command)}")
     if found is None:
-        print("  does not happen again")
-        return
-    number, ours, theirs = found
-    for path, one, other in _differences("", *pair.ids.shown([ours, theirs])):
-        print(f"  at {number}{path}: ours {json.dumps(one)}, Kafka's {json.dumps(other)}")
+        lines.append("  does not happen again")
+    else:
+        number, ours, theirs = found
+        lines += [
+            f"  at {number}{path}: ours {json.dumps(one)}, Kafka's {json.dumps(other)}"
+            for path, one, other in _differences("", *pair.ids.shown([ours, theirs]))
+        ]
+    return {"name": f"run {seed}", "difference": "\n".join(["", *lines]), "case": commands}
 
 
 def _differences(path: str, one: Any, other: Any) -> list[tuple[str, Any, Any]]:
@@ -269,35 +269,36 @@ def _differences(path: str, one: Any, other: Any) -> list[tuple[str, Any, Any]]:
     return [found for each in pairs for found in _differences(*each)]
 
 
+def compare(block: Block, *, show: int) -> Outcome:
+    """Plays a block's runs; `show` differences of a block are shrunk, the others stay long."""
+    outcome = Outcome(block.cases)
+    number, seed = block.seed % 100_000, block.seed // 100_000
+    first = seed * 1_000_000 + number * BLOCK
+    # A new process a block: Kafka keeps something of every coordinator that it made.
+    with CoordinatorOracle() as oracle:
+        pair = Pair(oracle)
+        for drawn in range(first, first + block.cases):
+            commands = pair.run(drawn)
+            if commands is not None:
+                few = len(outcome.differences) < show
+                commands = shrink(pair, commands) if few else commands
+                outcome.differences.append(described(pair, drawn, commands))
+    outcome.met.update(pair.met)
+    return outcome
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sequences", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--show", type=int, default=5, help="differences to show")
-    args = parser.parse_args()
-    started = time.monotonic()
-    differences = 0
-    met: Counter[str] = Counter()
-    try:
-        for first in range(0, args.sequences, BLOCK):
-            # A new process now and then: Kafka keeps something of every coordinator that it made.
-            with CoordinatorOracle() as oracle:
-                pair = Pair(oracle)
-                for number in range(first, min(first + BLOCK, args.sequences)):
-                    seed = args.seed * 1_000_000 + number
-                    commands = pair.run(seed)
-                    if commands is not None:
-                        differences += 1
-                        if differences <= args.show:
-                            report(pair, seed, shrink(pair, commands))
-                met += pair.met
-    except OracleError as error:
-        print(f"not run: {error}", file=sys.stderr)
-        return 2
-    took = time.monotonic() - started
-    print("met: " + ", ".join(f"{name} {count:,}" for name, count in sorted(met.items())))
-    print(f"{args.sequences:,} sequences: ours = Kafka's, {differences} differences ({took:.0f} s)")
-    return 1 if differences else 0
+    """Parses the command line, plays, reports."""
+    parser = judge.options(__doc__, "sequences", 20_000, "coordinator-differences.jsonl")
+    parser.set_defaults(show=5)
+    chosen = parser.parse_args()
+    return judge.run(
+        functools.partial(compare, show=chosen.show),
+        chosen,
+        block=BLOCK,
+        equal="ours = Kafka's",
+        details=lambda met: ", ".join(f"{name} {n:,}" for name, n in sorted(met.items())),
+    )
 
 
 if __name__ == "__main__":

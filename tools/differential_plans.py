@@ -5,28 +5,28 @@
 
 A plan is drawn (a group in the midst of its life, with clients of several libraries, and one to
 three changes), made by both engines and as figures in bulk (`plan_batch`, which is what
-`plan_groups` runs), and then each of its rounds is asked of Java. Exit codes: 0 equal, 1
-different, 2 not run.
+`plan_groups` runs), and then each of its rounds is asked of Java.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-from pathlib import Path
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from tests.support import java_clients
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
-from tests.support.oracle import Oracle, OracleError
+from tests.support.oracle import Oracle
+from tools import judge
+from tools.judge import Block, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parent.parent
+BLOCK = 100
 
 PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
@@ -66,21 +66,31 @@ def _answer(case: dict[str, Any]) -> dict[str, Any]:
         return {"error": str(error)}
 
 
-def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[str]:
-    """What differs, a line a plan."""
+def compare(block: Block) -> Outcome:
+    """Draws a block's plans and asks all engines."""
+    plans = list(drawn(block.cases, block.seed))
+    outcome = Outcome(len(plans), Counter(rounds=sum(len(plan.rounds) for _, _, plan in plans)))
+    with Oracle() as oracle:
+        outcome.differences += differences(oracle, plans)
+    return outcome
+
+
+def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[dict[str, Any]]:
+    """What differs, one a plan."""
     for group, texts, plan in plans:
-        where = f"{group.group_id} {texts}"
+        where: dict[str, Any] = {"name": group.group_id, "changes": texts, "case": group.to_dict()}
         if kr.plan(group, None, texts, engine="reference").to_dict() != plan.to_dict():
-            yield f"{where}: the engines differ"
+            yield where | {"difference": f"{texts}: the engines differ"}
         for step in plan.steps:
             what = java_clients.difference(oracle, step)
             if what is not None:
-                yield f"{where}: {step.cause}: {what}"
+                yield where | {"difference": f"{texts}: {step.cause}: {what}"}
                 break
     for (group, texts, plan), row in zip(plans, _in_bulk(plans), strict=True):
         figures = {name: row[name] for name in kr.Figures.__slots__}
         if row["error"] is not None or figures != plan.figures().to_dict():
-            yield f"{group.group_id} {texts}: the figures in bulk differ: {row}"
+            problem = f"{texts}: the figures in bulk differ: {row}"
+            yield {"name": group.group_id, "difference": problem, "case": group.to_dict()}
 
 
 def _in_bulk(plans: list[PLANS]) -> list[dict[str, Any]]:
@@ -93,27 +103,14 @@ def _in_bulk(plans: list[PLANS]) -> list[dict[str, Any]]:
 
 def main() -> int:
     """Parses the command line, plays, reports."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--plans", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    try:
-        oracle = Oracle()
-    except OracleError as error:
-        print(f"differential_plans: {error}", file=sys.stderr)
-        return 2
-    plans = list(drawn(options.plans, options.seed))
-    with oracle:
-        found = list(differences(oracle, plans))
-    for line in found:
-        print(line)
-    rounds = sum(len(plan.rounds) for _, _, plan in plans)
-    verdict = "Java = reference = rust = in bulk, " if not found else ""
-    print(
-        f"{len(plans)} plans, {rounds} rounds: {verdict}{len(found)} differences "
-        f"(seed {options.seed})"
+    chosen = judge.options(__doc__, "plans", 500, "plan-differences.jsonl").parse_args()
+    return judge.run(
+        compare,
+        chosen,
+        block=BLOCK,
+        equal="Java = reference = rust = in bulk",
+        details=lambda met: f"{met['rounds']} rounds",
     )
-    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def aiokafka(group: dict[str, Any], *, ours: bool = False) -> Callable[[], Any]:
     return lambda: chosen.assign(cluster, members)
 
 
-CLIENTS = {
+CLIENTS: dict[str, Callable[[dict[str, Any]], Callable[[], Any]]] = {
     "kafka-python": kafka_python,
     "kafka-python+ours": partial(kafka_python, ours=True),
     "aiokafka": aiokafka,

@@ -8,6 +8,7 @@ result = assign(group, "cooperative-sticky")
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kafka_rebalance import _core
 from kafka_rebalance.assignors import (
     Assignor,
     CooperativeSticky,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.plans.rounds import Round
     from kafka_rebalance.plans.samples import Samples, sample
 
-__version__ = "0.1.0"
+__version__: str = _core.VERSION
 
 _LATER = {
     "AddMembers": "plans.changes",

@@ -8,6 +8,7 @@ from kafka_rebalance.group.ownership import AnomalyKind
 from kafka_rebalance.group.spec import GroupSpec
 
 __all__ = [
+    "VERSION",
     "ArrowBatch",
     "Interned",
     "assign",
@@ -28,6 +29,8 @@ __all__ = [
     "intern",
     "plan_batch",
 ]
+
+VERSION: str
 
 @final
 class ArrowBatch:

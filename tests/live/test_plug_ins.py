@@ -17,14 +17,14 @@ from kafka_rebalance import Topic, TopicPartition, wire
 from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
 from kafka_rebalance.clients import leader
-from kafka_rebalance.clients.legal import legal
+from kafka_rebalance.clients.legal import LegalAnswer, legal
 from tests.support.live_members import JavaMembers, await_stable
 from tests.support.plug_in_members import PlugInMembers, asked, generations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kafka_rebalance import Assignment, Member
+    from kafka_rebalance import Member
     from kafka_rebalance.wire.group_records import GroupMetadataValue
     from tests.support.oracle import Oracle
 
@@ -91,7 +91,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
 
     def recording(
         group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
-    ) -> Assignment:
+    ) -> LegalAnswer:
         questions.append(Asked(group_id, topics, members))
         return legal(group_id, topics, members, assignor)
 

@@ -40,7 +40,8 @@ def tools() -> None:
 def test_javas_settings_construct_javas_consumers() -> None:
     """Every line that may be printed, from every assignor to every other (friction 2)."""
     names = kr.assignor_names()
-    wanted, texts = [], []
+    wanted: list[list[str]] = []
+    texts: list[str] = []
     for old in names:
         for new in {*names} - {old}:
             made = recipe(JAVA, old, new)

@@ -122,7 +122,10 @@ MENDS: dict[str, Mend] = {
 
 def _answer(group: GroupSpec) -> dict[str, set[tuple[str, int]]] | None:
     try:
-        return {id_: set(map(tuple, owned)) for id_, owned in kr.assign(group).items()}
+        return {
+            id_: {(tp.topic, tp.partition) for tp in owned}
+            for id_, owned in kr.assign(group).items()
+        }
     except kr.KafkaRebalanceError:
         return None
 

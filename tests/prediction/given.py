@@ -12,10 +12,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Topic, wire
@@ -24,10 +23,12 @@ from .cast import JAVA
 from .log import generations, subscription_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from .log import Written
     from .observed import Inventory, Observed
+
+    Owners = Mapping[str, Iterable[tuple[str, int]]]
 
 Answer = dict[str, tuple[tuple[str, int], ...]]
 
@@ -145,7 +146,7 @@ def _explanations(group: GroupSpec) -> Iterator[tuple[str, GroupSpec]]:
             yield f"the leader ignored {' and '.join(names)}", changed
 
 
-def _without(**fields: object) -> Callable[[GroupSpec], GroupSpec]:
+def _without(**fields: Any) -> Callable[[GroupSpec], GroupSpec]:
     return lambda group: group.edited(
         members=tuple(replace(member, **fields) for member in group.members)
     )
@@ -165,10 +166,13 @@ _IGNORED = {
 
 
 def _answer(group: GroupSpec) -> Answer:
-    return {member: tuple(map(tuple, owned)) for member, owned in kr.assign(group).items()}
+    return {
+        member: tuple((tp.topic, tp.partition) for tp in owned)
+        for member, owned in kr.assign(group).items()
+    }
 
 
-def _same(ours: Mapping[str, Iterable], theirs: Mapping[str, Iterable], in_order: bool) -> bool:
+def _same(ours: Owners, theirs: Owners, in_order: bool) -> bool:
     shape = _in_order if in_order else frozenset
     return {m: shape(owned) for m, owned in ours.items()} == {
         m: shape(owned) for m, owned in theirs.items()

@@ -188,7 +188,7 @@ class Stage:
     def _ids(self, cast: Cast) -> dict[int, str]:
         """The members' ids by number, as the newest record has them."""
         parts: dict[int, Part] = {part.session_timeout_ms: part for part in cast.parts}
-        ids = {}
+        ids: dict[int, str] = {}
         for record in self._log.of(cast.group_id):
             ids = {}
             for member in record.value.members:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +13,9 @@ from kafka_rebalance.spark import INPUT_SCHEMA, PLAN_SCHEMA, SchemaError, plan_g
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
 from tests.support.generate_changes import with_client_ids
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def cases(count: int) -> list[tuple[dict[str, Any], list[str]]]:
@@ -44,7 +47,7 @@ def got(row: Any) -> Any:
     return {name: row.asDict(recursive=True)[name] for name in kr.Figures.__slots__}
 
 
-def test_two_thousand_groups_with_their_own_changes(spark):
+def test_two_thousand_groups_with_their_own_changes(spark: SparkSession) -> None:
     drawn = cases(2000)
     rows = [{**case, "changes": changes} for case, changes in drawn]
     groups = spark.createDataFrame(rows, f"{INPUT_SCHEMA}, changes array<string>")
@@ -56,7 +59,7 @@ def test_two_thousand_groups_with_their_own_changes(spark):
     assert sum(isinstance(one, dict) for one in wanted.values()) > 1000
 
 
-def test_one_list_of_changes_for_all_and_another_assignor(spark):
+def test_one_list_of_changes_for_all_and_another_assignor(spark: SparkSession) -> None:
     drawn = [case for case, _ in cases(100)]
     groups = spark.createDataFrame(drawn, INPUT_SCHEMA)
     planned = plan_groups(
@@ -68,7 +71,7 @@ def test_one_list_of_changes_for_all_and_another_assignor(spark):
     }
 
 
-def test_what_does_not_concern_a_group_is_no_error(spark):
+def test_what_does_not_concern_a_group_is_no_error(spark: SparkSession) -> None:
     """Friction 9: one list for a fleet names topics that only some groups have."""
     drawn = [case for case, _ in cases(60)]
     names = [topic["name"] for case in drawn for topic in case["topics"]]
@@ -83,7 +86,7 @@ def test_what_does_not_concern_a_group_is_no_error(spark):
     assert all(row["rounds"] is None and row["error"] is None for row in left_out)
 
 
-def test_what_is_wrong_is_told_before_anything_runs(spark):
+def test_what_is_wrong_is_told_before_anything_runs(spark: SparkSession) -> None:
     groups = spark.createDataFrame([], INPUT_SCHEMA)
     with pytest.raises(SchemaError, match="changes: missing; expected array<string>"):
         plan_groups(groups)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as f
@@ -26,6 +26,9 @@ from kafka_rebalance.spark import (
     assign_lines,
     assign_udf,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 NAMES = ["range", "roundrobin", "sticky", "cooperative-sticky"]
@@ -72,7 +75,7 @@ def frame(spark: Any, cases: list[dict[str, Any]]) -> Any:
 
 
 @pytest.mark.parametrize("assignor", NAMES)
-def test_the_sample_is_assigned_as_by_the_core(spark, assignor):
+def test_the_sample_is_assigned_as_by_the_core(spark: SparkSession, assignor: str) -> None:
     cases = captured()
     answers = assign_groups(frame(spark, cases), assignor=assignor)
     assert {row["group_id"]: got(row) for row in answers.collect()} == {
@@ -81,20 +84,20 @@ def test_the_sample_is_assigned_as_by_the_core(spark, assignor):
 
 
 @pytest.mark.parametrize("name", [*NAMES, "sticky-treeified"])
-def test_vectors_are_assigned_as_by_the_core(spark, name):
+def test_vectors_are_assigned_as_by_the_core(spark: SparkSession, name: str) -> None:
     cases = frozen(name)
     rows = assign_groups(frame(spark, cases)).collect()
     assert [got(row) for row in rows] == [expected(case) for case in cases]
 
 
-def test_lines_are_answered_as_columns_are(spark):
+def test_lines_are_answered_as_columns_are(spark: SparkSession) -> None:
     cases = frozen("cooperative-sticky")[:300]
     lines = spark.createDataFrame([(json.dumps(case).encode(),) for case in cases], "line binary")
     rows = assign_lines(lines).collect()
     assert [got(row) for row in rows] == [expected(case) for case in cases]
 
 
-def test_anomalies_are_a_column(spark):
+def test_anomalies_are_a_column(spark: SparkSession) -> None:
     member = {"member_id": "B", "topics": ["t"]}
     # "Aa" hashes before it, subscribes to nothing, and is given partitions all the same.
     case = {
@@ -112,14 +115,14 @@ def test_anomalies_are_a_column(spark):
     assert sound["anomalies"] is None
 
 
-def test_the_answer_has_the_published_schema(spark):
+def test_the_answer_has_the_published_schema(spark: SparkSession) -> None:
     answers = assign_groups(frame(spark, captured()))
     assert answers.schema == spark.createDataFrame([], OUTPUT_SCHEMA).schema
     # Spark takes Arrow's columns by position, without looking at names or types.
     assert answers.collect()[0]["assignor"] in NAMES
 
 
-def test_columns_may_be_wider_missing_or_more(spark):
+def test_columns_may_be_wider_missing_or_more(spark: SparkSession) -> None:
     case = {
         "more": 1,
         "members": [{"member_id": "a", "topics": ["t"], "client_id": "c"}],
@@ -127,7 +130,10 @@ def test_columns_may_be_wider_missing_or_more(spark):
         "group_id": "g",
     }
     read = spark.read.json(spark.sparkContext.parallelize([json.dumps(case)]))
-    assert isinstance(read.schema["topics"].dataType.elementType["partitions"].dataType, t.LongType)
+    topics = read.schema["topics"].dataType
+    assert isinstance(topics, t.ArrayType)
+    assert isinstance(topics.elementType, t.StructType)
+    assert isinstance(topics.elementType["partitions"].dataType, t.LongType)
     for assignor in NAMES:
         (row,) = assign_groups(read, assignor=assignor).collect()
         assert got(row) == {"a": [("t", [0, 1, 2])]}
@@ -146,19 +152,21 @@ def test_columns_may_be_wider_missing_or_more(spark):
         ),
     ],
 )
-def test_wrong_columns_are_named_before_anything_runs(spark, schema, problem):
+def test_wrong_columns_are_named_before_anything_runs(
+    spark: SparkSession, schema: str, problem: str
+) -> None:
     with pytest.raises(SchemaError) as raised:
         assign_groups(spark.createDataFrame([], schema), assignor="range")
     assert str(raised.value).startswith(problem)
 
 
-def test_unknown_assignors_are_refused_before_anything_runs(spark):
+def test_unknown_assignors_are_refused_before_anything_runs(spark: SparkSession) -> None:
     with pytest.raises(kr.GroupError, match='"nope" is not built in'):
         assign_groups(frame(spark, captured()), assignor="nope")
 
 
 @pytest.mark.parametrize("assignor", [None, "sticky"])
-def test_as_a_column_function(spark, assignor):
+def test_as_a_column_function(spark: SparkSession, assignor: str) -> None:
     cases = captured()
     columns = ["group_id", "topics", "members"] + ([] if assignor else ["assignor"])
     result = assign_udf(assignor)(*columns)
@@ -168,7 +176,7 @@ def test_as_a_column_function(spark, assignor):
         assign_udf(assignor)("group_id")
 
 
-def test_a_bad_group_harms_no_other(spark):
+def test_a_bad_group_harms_no_other(spark: SparkSession) -> None:
     good = captured()[0]
     bad = [
         {**good, "members": []},
@@ -186,14 +194,14 @@ def test_a_bad_group_harms_no_other(spark):
     assert [got(row) for row in rows[1:-1]] == [expected(case) for case in bad]
 
 
-def test_text_that_is_not_utf8_is_an_error_of_its_row(spark):
+def test_text_that_is_not_utf8_is_an_error_of_its_row(spark: SparkSession) -> None:
     case = {"group_id": "g", "topics": [], "members": [{"member_id": "a", "topics": []}]}
     broken = frame(spark, [case]).withColumn("group_id", f.unhex(f.lit("ff")).cast("string"))
     rows = assign_groups(broken.union(frame(spark, [case])), assignor="range").collect()
     assert [row["error"] for row in rows] == ["group_id: not UTF-8", None]
 
 
-def test_a_giant_group_beside_many_small_ones(spark):
+def test_a_giant_group_beside_many_small_ones(spark: SparkSession) -> None:
     small = spark.range(2_000).select(
         f.format_string("g%d", "id").alias("group_id"),
         f.expr("array(named_struct('name', 't', 'partitions', 4))").alias("topics"),
@@ -237,7 +245,7 @@ spark.stop()
 """
 
 
-def test_spark_connect():
+def test_spark_connect() -> None:
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     run = subprocess.run(
         [sys.executable, "-c", CONNECT],
@@ -277,7 +285,7 @@ def placed(case: dict[str, Any]) -> dict[str, Any]:
     return {**case, "topics": topics, "members": members}
 
 
-def test_topics_by_their_place_give_the_same_answers(spark):
+def test_topics_by_their_place_give_the_same_answers(spark: SparkSession) -> None:
     cases = [case for name in NAMES for case in frozen(name)[:150]]
     rows = [{**placed(case), "group_id": str(n)} for n, case in enumerate(cases)]
     groups = spark.createDataFrame(rows, PLACES)
@@ -285,7 +293,7 @@ def test_topics_by_their_place_give_the_same_answers(spark):
     assert answers == {str(n): expected(case) for n, case in enumerate(cases)}
 
 
-def test_a_place_that_is_not_there_is_an_error_of_its_row(spark):
+def test_a_place_that_is_not_there_is_an_error_of_its_row(spark: SparkSession) -> None:
     member = {"member_id": "a", "topics": [0, 1]}
     owning = {**member, "topics": [0], "owned_partitions": [{"topic": -1, "partitions": [0]}]}
     topics = [{"name": "t", "partitions": 1}]

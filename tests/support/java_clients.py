@@ -17,12 +17,13 @@ import kafka_rebalance as kr
 from tests.support.generate_sent import sticky_bytes, subscription_bytes
 
 if TYPE_CHECKING:
+    from kafka_rebalance.group.model import UserData
     from tests.support.oracle import Oracle
 
 Held = list[tuple[str, int]]
 
 # Java of today twice; Java of 3.2, 2.4 and 2.3; the Python clients' own sticky assignors.
-KINDS: tuple[tuple[int | None, kr.UserData | None], ...] = (
+KINDS: tuple[tuple[int | None, UserData | None], ...] = (
     *((None, None), (None, None), (2, None), (1, None), (0, None)),
     *((0, "partitions"), (0, "none"), (1, "none")),
 )

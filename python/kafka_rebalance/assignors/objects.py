@@ -1,72 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors as objects: one instance for each member, as in a real consumer.
 
-Only the sticky ones remember anything: what they were last given, and when.
+Only what the sticky ones remember, the last assignment and its generation, is ever sent.
 """
 
 from collections.abc import Iterable, Sequence
 
-from kafka_rebalance import wire
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .assigning import assign
 from .interface import RebalanceProtocol
+from .registry import BUILT_IN, BuiltIn
 
 _NO_GENERATION = -1
 
 
-class Range:
-    """`org.apache.kafka.clients.consumer.RangeAssignor`."""
+def _protocols(name: str) -> Sequence[RebalanceProtocol]:
+    if BUILT_IN[name].withholds:
+        return (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+    return (RebalanceProtocol.EAGER,)
 
-    name = "range"
+
+class BuiltInAssignor:
+    """The behaviour of all objects; `built_in` makes one for any row of the registry."""
+
+    name: str
     version = 0
-    supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
-
-    def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        return None
-
-    def assign(self, group: GroupSpec) -> Assignment:
-        return assign(group, self.name)
-
-    def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        """Range remembers nothing."""
-
-
-class RoundRobin:
-    """`org.apache.kafka.clients.consumer.RoundRobinAssignor`."""
-
-    name = "roundrobin"
-    version = 0
-    supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
-
-    def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        return None
-
-    def assign(self, group: GroupSpec) -> Assignment:
-        return assign(group, self.name)
-
-    def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        """Round-robin remembers nothing."""
-
-
-class Sticky:
-    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
-
-    name = "sticky"
-    version = 0
-    supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
+    supported_protocols: Sequence[RebalanceProtocol]
+    _row: BuiltIn
 
     def __init__(self) -> None:
         self._owned: tuple[TopicPartition, ...] | None = None
         self._generation_id = _NO_GENERATION
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """None before the first assignment, then sticky user data v1."""
-        if self._owned is None:
-            return None
-        return wire.encode_sticky_user_data(self._owned, self._generation_id)
+        return self._row.user_data(self._owned, self._generation_id)
 
     def assign(self, group: GroupSpec) -> Assignment:
         return assign(group, self.name)
@@ -76,25 +46,46 @@ class Sticky:
         self._generation_id = generation_id
 
 
-class CooperativeSticky:
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: the generation travels."""
+def built_in(name: str) -> BuiltInAssignor:
+    """The object of a row, whether it has a class of its own or not."""
+    made = BuiltInAssignor()
+    made.name, made.supported_protocols, made._row = name, _protocols(name), BUILT_IN[name]
+    return made
+
+
+class Range(BuiltInAssignor):
+    """`org.apache.kafka.clients.consumer.RangeAssignor`: sends no user data."""
+
+    name = "range"
+    supported_protocols = _protocols("range")
+    _row = BUILT_IN["range"]
+
+
+class RoundRobin(BuiltInAssignor):
+    """`org.apache.kafka.clients.consumer.RoundRobinAssignor`: sends no user data."""
+
+    name = "roundrobin"
+    supported_protocols = _protocols("roundrobin")
+    _row = BUILT_IN["roundrobin"]
+
+
+class Sticky(BuiltInAssignor):
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data, version 1.
+
+    The user data are None before the first assignment.
+    """
+
+    name = "sticky"
+    supported_protocols = _protocols("sticky")
+    _row = BUILT_IN["sticky"]
+
+
+class CooperativeSticky(BuiltInAssignor):
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: the generation travels.
+
+    The user data are four bytes: the last generation, -1 before the first.
+    """
 
     name = "cooperative-sticky"
-    version = 0
-    supported_protocols: Sequence[RebalanceProtocol] = (
-        RebalanceProtocol.COOPERATIVE,
-        RebalanceProtocol.EAGER,
-    )
-
-    def __init__(self) -> None:
-        self._generation_id = _NO_GENERATION
-
-    def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """Four bytes: the last generation, -1 before the first."""
-        return wire.encode_cooperative_user_data(self._generation_id)
-
-    def assign(self, group: GroupSpec) -> Assignment:
-        return assign(group, self.name)
-
-    def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        self._generation_id = generation_id
+    supported_protocols = _protocols("cooperative-sticky")
+    _row = BUILT_IN["cooperative-sticky"]

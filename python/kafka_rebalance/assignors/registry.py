@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
 from .classic import cooperative_sticky, range, round_robin, sticky
+from .classic.claims import sent_by_cooperative, sent_by_sticky
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from kafka_rebalance.group.model import Member
+
+    from .classic.claims import Sent
     from .interface import Assignor
 
 Engine = Literal["rust", "reference"]
@@ -24,18 +29,67 @@ def check_engine(engine: str) -> str:
     return engine
 
 
+def _no_user_data(_owned: "Sequence[TopicPartition] | None", _generation_id: int) -> bytes | None:
+    return None
+
+
+def _sticky_user_data(owned: "Sequence[TopicPartition] | None", generation_id: int) -> bytes | None:
+    """Sticky sends nothing before its first assignment."""
+    return None if owned is None else encode_sticky_user_data(owned, generation_id)
+
+
+def _cooperative_user_data(
+    _owned: "Sequence[TopicPartition] | None", generation_id: int
+) -> bytes | None:
+    return encode_cooperative_user_data(generation_id)
+
+
 class BuiltIn(NamedTuple):
-    """`withholds`: keeps back what another member must first give up."""
+    """One of Kafka's assignors: all that other modules know of it.
+
+    `withholds`: it keeps back what another member must first give up, so it is cooperative.
+    `sent`: the claims that it reads from a member; None where it remembers nothing.
+    `user_data`: the bytes that a consumer sends of its last assignment and of its generation.
+    `clients`: the libraries that can be configured with it.
+    """
 
     assign: "Callable[[GroupSpec], dict[str, list[TopicPartition]]]"
-    withholds: bool
+    java_class: str
+    withholds: bool = False
+    ignores_racks: bool = False
+    sent: "Callable[[Member], Sent] | None" = None
+    user_data: "Callable[[Sequence[TopicPartition] | None, int], bytes | None]" = _no_user_data
+    clients: tuple[str, ...] = ("Java", "kafka-python", "aiokafka", "librdkafka")
+
+    @property
+    def remembers(self) -> bool:
+        """Whether members claim partitions that they had."""
+        return self.sent is not None
+
+    @property
+    def plug_in(self) -> str:
+        """The name of its class in `kafka_rebalance` and in `kafka_rebalance.clients`."""
+        return self.java_class.removesuffix("Assignor")
 
 
 BUILT_IN = {
-    "range": BuiltIn(range.assign, withholds=False),
-    "roundrobin": BuiltIn(round_robin.assign, withholds=False),
-    "sticky": BuiltIn(sticky.assign, withholds=False),
-    "cooperative-sticky": BuiltIn(cooperative_sticky.assign, withholds=True),
+    "range": BuiltIn(range.assign, "RangeAssignor"),
+    "roundrobin": BuiltIn(round_robin.assign, "RoundRobinAssignor", ignores_racks=True),
+    "sticky": BuiltIn(
+        sticky.assign,
+        "StickyAssignor",
+        sent=sent_by_sticky,
+        user_data=_sticky_user_data,
+        clients=("Java", "kafka-python", "aiokafka"),
+    ),
+    "cooperative-sticky": BuiltIn(
+        cooperative_sticky.assign,
+        "CooperativeStickyAssignor",
+        withholds=True,
+        sent=sent_by_cooperative,
+        user_data=_cooperative_user_data,
+        clients=("Java", "kafka-python", "librdkafka"),
+    ),
 }
 
 FOREIGN = {

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MethodType
 from typing import Any, ClassVar
 
+from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import MissingExtra, WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire import (
     Subscription,
     decode_subscription,
-    encode_sticky_user_data,
     sent_member,
 )
 
@@ -106,7 +106,8 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @classmethod
     def _user_data(cls, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        return None
+        owned = None if known.owned is None else known.still(subscribed)
+        return BUILT_IN[cls.name].user_data(owned, known.generation_id)
 
 
 def _consumer(called: Mapping[str, Any]) -> Any:
@@ -151,9 +152,3 @@ class Sticky(_Assignor):
     """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
 
     name = "sticky"
-
-    @classmethod
-    def _user_data(cls, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        if known.owned is None:
-            return None
-        return encode_sticky_user_data(known.still(subscribed), known.generation_id)

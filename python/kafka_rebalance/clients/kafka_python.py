@@ -13,14 +13,10 @@ Differs  from kafka-python's own in what its range loses among static members, i
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.model import Member, TopicPartition
-from kafka_rebalance.wire import (
-    Subscription,
-    encode_cooperative_user_data,
-    encode_sticky_user_data,
-    sent_member,
-)
+from kafka_rebalance.wire import Subscription, sent_member
 
 from .caller import ClientNames, ConsumerMemory, calling, memory
 from .leader import ClusterMetadata, answer
@@ -49,6 +45,8 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._rack_id = rack_id
 
     def supported_protocols(self) -> list[Any]:
+        if BUILT_IN[self.name].withholds:
+            return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
         return [RebalanceProtocol.EAGER]
 
     def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
@@ -100,7 +98,8 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         )
 
     def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        return None
+        owned = None if known.owned is None else known.still(subscribed)
+        return BUILT_IN[self.name].user_data(owned, known.generation_id)
 
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
@@ -134,11 +133,6 @@ class Sticky(_Assignor):
 
     name = "sticky"
 
-    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        if known.owned is None:
-            return None
-        return encode_sticky_user_data(known.still(subscribed), known.generation_id)
-
 
 class CooperativeSticky(_Assignor):
     """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`.
@@ -148,12 +142,6 @@ class CooperativeSticky(_Assignor):
     """
 
     name = "cooperative-sticky"
-
-    def supported_protocols(self) -> list[Any]:
-        return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
-
-    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        return encode_cooperative_user_data(known.generation_id)
 
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]

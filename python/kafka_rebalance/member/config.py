@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
-from kafka_rebalance.assignors.objects import CooperativeSticky, Range, RoundRobin, Sticky
-from kafka_rebalance.assignors.registry import custom
+from kafka_rebalance.assignors.objects import built_in
+from kafka_rebalance.assignors.registry import BUILT_IN, custom
 from kafka_rebalance.errors import GroupError
-
-_BUILT_IN = {each.name: each for each in (Range, RoundRobin, Sticky, CooperativeSticky)}
 
 
 class GroupConfig(Protocol):
@@ -75,9 +73,7 @@ class ConsumerConfig:
         """One object for each name, with a memory of its own, in order of preference."""
         names = self.partition_assignment_strategy
         try:
-            return {
-                name: _BUILT_IN[name]() if name in _BUILT_IN else custom(name) for name in names
-            }
+            return {name: built_in(name) if name in BUILT_IN else custom(name) for name in names}
         except GroupError as error:
             raise GroupError("partition_assignment_strategy", error.problem) from None
 

@@ -24,63 +24,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
 from .rounds import protocol_of
 
-_JAVA = {
-    "range": "RangeAssignor",
-    "roundrobin": "RoundRobinAssignor",
-    "sticky": "StickyAssignor",
-    "cooperative-sticky": "CooperativeStickyAssignor",
-}
-_PLUG_INS = {
-    "range": "Range",
-    "roundrobin": "RoundRobin",
-    "sticky": "Sticky",
-    "cooperative-sticky": "CooperativeSticky",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class ClientLibrary:
-    """A library: the assignors that it can have, and whether lists may mix eager and cooperative.
+    """A library; the registry has its assignors. `mixes`: its lists may mix eager and cooperative.
 
     `joins_once` False: it joins once for each assignor of its list, so that a list of two is no way
     to go from one to the other.
     """
 
     name: str
-    assignors: frozenset[str]
     mixes: bool = False
     joins_once: bool = True
+
+    @property
+    def assignors(self) -> frozenset[str]:
+        return frozenset(name for name, row in BUILT_IN.items() if self.name in row.clients)
 
     def setting(self, assignors: Sequence[str]) -> str:
         """What its configuration says, to be pasted."""
         if self is JAVA:
             package = "org.apache.kafka.clients.consumer"
             return "partition.assignment.strategy=" + ",".join(
-                f"{package}.{_JAVA[name]}" for name in assignors
+                f"{package}.{BUILT_IN[name].java_class}" for name in assignors
             )
         if self is LIBRDKAFKA:
             return f"partition.assignment.strategy={','.join(assignors)}"
-        return f"partition_assignment_strategy=[{', '.join(_PLUG_INS[one] for one in assignors)}]"
+        names = ", ".join(BUILT_IN[one].plug_in for one in assignors)
+        return f"partition_assignment_strategy=[{names}]"
 
     def needs(self, assignors: Sequence[str]) -> str | None:
         """The import line that the setting needs, in Python."""
         if self in (JAVA, LIBRDKAFKA):
             return None
         module = self.name.replace("-", "_")
-        names = ", ".join(sorted(_PLUG_INS[one] for one in assignors))
+        names = ", ".join(sorted(BUILT_IN[one].plug_in for one in assignors))
         return f"from kafka_rebalance.clients.{module} import {names}"
 
 
-_ALL = frozenset(_JAVA)
-JAVA = ClientLibrary("Java", _ALL, mixes=True)
-KAFKA_PYTHON = ClientLibrary("kafka-python", _ALL, mixes=True)
-AIOKAFKA = ClientLibrary("aiokafka", _ALL - {"cooperative-sticky"}, joins_once=False)
-LIBRDKAFKA = ClientLibrary("librdkafka", _ALL - {"sticky"})
+JAVA = ClientLibrary("Java", mixes=True)
+KAFKA_PYTHON = ClientLibrary("kafka-python", mixes=True)
+AIOKAFKA = ClientLibrary("aiokafka", joins_once=False)
+LIBRDKAFKA = ClientLibrary("librdkafka")
 CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
 
 

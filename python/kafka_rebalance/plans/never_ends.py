@@ -39,7 +39,7 @@ MOST_PLAYS = 200
 MOST_WORK = 1_000_000
 """Partitions and subscriptions of all groups that are played, in sum: some seconds."""
 
-_MAY_NEVER_END = ("sticky", "cooperative-sticky")
+_MAY_NEVER_END = tuple(name for name, row in BUILT_IN.items() if row.remembers)
 _ALWAYS_END = tuple(name for name in BUILT_IN if name not in _MAY_NEVER_END)
 _MOST_SIMPLE_WAYS = 3
 

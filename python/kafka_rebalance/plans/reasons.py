@@ -5,21 +5,14 @@ The reference algorithm is run step by step and looked at in between: who holds 
 and what the step went by. What is found are `facts`, which know their text.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
-from kafka_rebalance.assignors.classic import (
-    constrained,
-    cooperative_sticky,
-    general,
-    round_robin,
-    sticky,
-)
+from kafka_rebalance.assignors.classic import constrained, general, round_robin, sticky
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.claims import (
     Claims,
     Sent,
-    sent_by_cooperative,
-    sent_by_sticky,
     settle,
 )
 from kafka_rebalance.assignors.classic.racks import Racks
@@ -37,13 +30,8 @@ Holdings = Mapping[str, Sequence[TopicPartition]]
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     """A fact a step, for an existing partition of a topic that somebody subscribes to."""
-    if assignor not in BUILT_IN:
-        return [facts.Unknown(assignor)]
-    if assignor == "range":
-        return list(_range(group, tp))
-    if assignor == "roundrobin":
-        return list(_round_robin(group, tp))
-    return list(_sticky(group, assignor, tp))
+    steps = _STEPS.get(assignor)
+    return [facts.Unknown(assignor)] if steps is None else list(steps(group, tp))
 
 
 def _range(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
@@ -86,10 +74,10 @@ def _round_robin(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
     yield facts.NextInCircle(owner[tp], before, following.index(owner[tp]), tp.topic)
 
 
-def _sticky(group: GroupSpec, name: str, tp: TopicPartition) -> Iterator[Fact]:
-    cooperative = name == "cooperative-sticky"
-    send = sent_by_cooperative if cooperative else sent_by_sticky
-    sent = {member.member_id: send(member) for member in group.members}
+def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
+    row = BUILT_IN[name]
+    assert row.sent is not None
+    sent = {member.member_id: row.sent(member) for member in group.members}
     claims = settle(group, sent)
     yield facts.ClaimFacts(tuple(_claims(claims, tp)))
     found_equal = claims.equal_subscriptions
@@ -100,13 +88,22 @@ def _sticky(group: GroupSpec, name: str, tp: TopicPartition) -> Iterator[Fact]:
         yield from _constrained(_WatchedConstrained(name, claims, racks, tp), tp)
     else:
         yield from _general(_WatchedGeneral(name, claims, racks, tp), tp)
-    if cooperative:
-        answer = cooperative_sticky.assign(group)
+    if row.withholds:
+        answer = row.assign(group)
         claimants = tuple(member_id for member_id, own in sent.items() if tp in own.partitions)
         for member_id in _holders(sticky_target(group, sent), tp):
             if tp not in answer[member_id]:
                 others = tuple(other for other in claimants if other != member_id)
                 yield facts.Withheld(member_id, others or claimants)
+
+
+_STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
+    "range": _range,
+    "roundrobin": _round_robin,
+    "sticky": partial(_sticky, name="sticky"),
+    "cooperative-sticky": partial(_sticky, name="cooperative-sticky"),
+}
+"""The steps of an assignor, by its name; the other assignors are not explained."""
 
 
 def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:

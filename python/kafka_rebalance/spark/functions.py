@@ -20,9 +20,6 @@ from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA, check, check_changes, contract
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_IGNORES_RACKS = frozenset({"roundrobin"})
-_REMEMBERS_NOTHING = frozenset({"range", "roundrobin"})
-
 
 def assign_groups(
     groups: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
@@ -158,9 +155,10 @@ def _needed(found: t.StructType, assignor: str | None) -> list[Column]:
     drop = {"members[].client_id", "members[].client_host"}
     if assignor is not None:
         drop.add("assignor")
-    if assignor in _IGNORES_RACKS:
+    row = BUILT_IN.get(assignor or "")
+    if row is not None and row.ignores_racks:
         drop |= {"topics[].racks", "members[].rack_id"}
-    if assignor in _REMEMBERS_NOTHING:
+    if row is not None and not row.remembers:
         drop |= {"members[].owned_partitions", "members[].generation_id"}
     return _selected(found, drop)
 

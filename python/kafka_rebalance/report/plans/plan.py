@@ -83,7 +83,7 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     if figures.owns_nothing:
         print_wrapped(
             "No member owns a partition at the beginning, so every assigned partition counts as a "
-            "move. Set owned_partitions to change that (in Python: GroupSpec.owning)."
+            "move; give the present owners in owned_partitions (in Python: GroupSpec.owning)."
         )
     if figures.balance_after.stddev > figures.balance_possible.stddev:
         print("A more even assignment is possible. The limits of the best one:")

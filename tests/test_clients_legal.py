@@ -233,4 +233,4 @@ def test_a_member_of_another_library_cannot_end_consumers(
     given = {m: wire.decode_assignment(one).partitions for m, one in answer.items()}
     assert {tp.topic for tp in given["m1"]} <= {"b"}
     assert sum(map(len, given.values())) == 3
-    assert "group g: Kafka's sticky assignor gives members topics" in caplog.text
+    assert "group g: Kafka's sticky assignor assigns members topics" in caplog.text

@@ -72,7 +72,7 @@ def test_no_member_is_given_what_it_does_not_subscribe_to(
     for member in members:
         assert {tp.topic for tp in answer[member.member_id]} <= set(member.topics)
     assert "unsubscribed" in caplog.text
-    assert "that answer is not sent" in caplog.text
+    assert "this answer is not sent" in caplog.text
     assert "range assigns" not in caplog.text  # Kafka's own assignor could, asked again
 
 

@@ -245,11 +245,11 @@ def _answer(
             (played(args.changes), []) if alone else as_far_as_affected(played, args.changes)
         )
     except GroupError as error:
-        return BadGroup(group.group_id, told(error, args.changes))
+        return BadGroup(group.group_id, error_text(error, args.changes))
     return answer if isinstance(answer, BadGroup) else (answer, left_out)
 
 
-def told(error: GroupError, changes: Sequence[object]) -> str:
+def error_text(error: GroupError, changes: Sequence[object]) -> str:
     """Returns the text of an error, with the change itself in place of its number."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":

@@ -28,7 +28,7 @@ from kafka_rebalance.tracing.text import milliseconds
 
 from .argument_types import whole
 from .exit_codes import DONE
-from .groups import BadGroup, add_changes, read_groups, told
+from .groups import BadGroup, add_changes, error_text, read_groups
 
 _VARIANTS = ("eager", "cooperative", "static")
 _FORMATS = (".html", ".png", ".parquet")
@@ -146,16 +146,16 @@ def _from_group(args: argparse.Namespace) -> Scenario:
     try:
         return scenario_from_group(group, args.changes, config=config, work=work)
     except GroupError as error:
-        raise GroupError("--from", f"{group.group_id}: {told(error, args.changes)}") from None
+        raise GroupError("--from", f"{group.group_id}: {error_text(error, args.changes)}") from None
 
 
 def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
     """Returns settings such as `process=500ms` in the form of a scenario file."""
     found: dict[str, str | bool] = {}
-    for said in args.member:
-        key, separator, value = said.partition("=")
+    for text in args.member:
+        key, separator, value = text.partition("=")
         if not separator:
-            args.parser.error(f"--member: {said!r} is not SETTING=VALUE, like session_timeout=10s")
+            args.parser.error(f"--member: {text!r} is not SETTING=VALUE, like session_timeout=10s")
         found[key] = {"true": True, "false": False}.get(value, value)
     return found
 
@@ -218,9 +218,9 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
     return found
 
 
-def _listed(said: str | None) -> list[str]:
+def _listed(text: str | None) -> list[str]:
     """Returns the names in `a, b`, each once; one empty name if the option is absent."""
-    return [""] if said is None else list(dict.fromkeys(one.strip() for one in said.split(",")))
+    return [""] if text is None else list(dict.fromkeys(one.strip() for one in text.split(",")))
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:

@@ -31,7 +31,7 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     print(f"{plan.group.group_id}, {plan.assignor}: {changes}")
     print_figures(plan, figures)
     names = member_names(plan)
-    told = quiet = 0
+    shown = quiet = 0
     for step in plan.steps:
         cause = shortened(step.cause, names)
         quiet = 0 if step.rounds else quiet + 1
@@ -41,13 +41,13 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
             if step.rounds and (step.waiting or step.leaderless):
                 print()
         for number, one in enumerate(step.rounds, 1):
-            told += 1
-            if told <= _MOST_ROUNDS or everything:
+            shown += 1
+            if shown <= _MOST_ROUNDS or everything:
                 heading = f"{cause}, round {number} ({one.protocol.name.lower()})"
                 heading += f", generation {generation_text(plan, one)}"
                 _print_round(heading, one, names, everything=everything)
-    if told > _MOST_ROUNDS and not everything:
-        print(f"… and {counted(told - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
+    if shown > _MOST_ROUNDS and not everything:
+        print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
     if quiet > _MOST_ROWS and not everything:
         print(f"… and {quiet - _MOST_ROWS} more (--all shows them)")
     if quiet:

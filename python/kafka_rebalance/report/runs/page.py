@@ -26,9 +26,9 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
     axis = TimeAxis.over(busy, first.until_ms)
-    said = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
+    assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
     parts = [
-        f"<p class='note'>{escape(said)}</p>",
+        f"<p class='note'>{escape(assumed)}</p>",
         _totals(runs, first.held),
         _settlings(runs),
         _key(),

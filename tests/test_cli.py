@@ -6,12 +6,15 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from kafka_rebalance.cli import COMMANDS
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -115,6 +118,15 @@ def test_wrong_usage_is_told_in_one_line(arguments: list[str], code: int, said: 
     assert said in run.stderr.decode()
     assert b"Traceback" not in run.stderr
     assert run.stdout == b""
+
+
+def test_help_lists_every_command_and_each_has_its_own_help() -> None:
+    listed = command("--help").stdout.decode()
+    for name, line in COMMANDS.items():
+        assert re.search(rf"^    {name}\s+{re.escape(line)}$", listed, re.MULTILINE), name
+        own = command(name, "--help").stdout.decode()
+        assert own.startswith(f"usage: kafka-rebalance {name} "), own
+        assert "options:" in own
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:

@@ -189,7 +189,7 @@ def test_the_command_tells_what_the_order_of_work_decides(
         assert main(joins) == 0
         shown = capsys.readouterr().out
         assert main([*joins, "--json"]) == 0
-    assert "REST does not tell in which order a worker took up its work" in shown
+    assert "REST does not show the workers' ids" in shown
     told = json.loads(capsys.readouterr().out)
     assert told["varies"]["draws"] == 64
     stops = {

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
-from tests.test_shape import python_modules
+from tests.support.imports import MODULES
+from tools import api_page, rooms
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "kafka_rebalance"
-
-MODULES = python_modules()
 
 # Examples run -------------------------------------------------------------------------------------
 
@@ -113,3 +113,23 @@ def test_the_readmes_commands(name: str, tmp_path: Path) -> None:
             else:
                 said += [one.rstrip() for one in ran.stdout.splitlines()]
     assert said == EXAMPLES[name].splitlines()
+
+
+# Generated pages are current ----------------------------------------------------------------------
+
+
+def test_the_page_of_the_api_is_current() -> None:
+    """Else run `python -m tools.api_page`."""
+    found = api_page.PAGE.read_text(encoding="utf-8")
+    assert found == api_page.page()
+    assert sorted(re.findall(r"^\| `(\w+)", found, re.MULTILINE)) == kr.__all__
+
+
+def test_the_rooms_of_the_design_are_current() -> None:
+    """Else run `python -m tools.rooms`."""
+    found = rooms.PAGE.read_text(encoding="utf-8")
+    assert found == rooms.page(found)
+    assert "No circle" in rooms.block()
+    described = re.findall(r"^\| `(\w+)` \|", found, re.MULTILINE)
+    there = {name.split(".")[0] for name in MODULES} - {"__init__", "__main__"}
+    assert sorted(described) == sorted(there)

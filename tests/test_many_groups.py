@@ -77,7 +77,7 @@ def test_seconds_or_why_there_are_none(run: Any) -> None:
     group = _group("g", "a", "c")
     code, out, _ = run("compare", [group], "--resubscribe", "m0:a")
     assert code == 0
-    assert "Not in seconds: " in out
+    assert "No figures in seconds: " in out
     code, out, _ = run("compare", [group], "--json", "--add-members", "1")
     assert json.loads(out)["times"]
     code, out, _ = run("compare", [group], "--json", "--resubscribe", "m0:a")

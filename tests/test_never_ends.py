@@ -228,7 +228,7 @@ def test_the_budget_cuts_it_short_and_says_so() -> None:
     assert found is not None
     assert found.now
     assert (found.tried, found.untried) == (2, 10)
-    assert "10 more were not: the budget was spent" in " ".join(endless_lines(found))
+    assert "10 more were not played: the budget was spent" in " ".join(endless_lines(found))
     small = kr.endless(GROUP, most_work=60)
     assert small is not None
     assert small.untried > 0
@@ -255,7 +255,7 @@ def test_plan_tells_of_a_hang_and_a_way_out(
     told = capsys.readouterr().err
     assert "sticky assignor never ends here" in told
     assert "NEVER ENDS: sticky computes for ever at this group's next rebalance." in told
-    assert "Ends for good, as played: switch-assignor=range" in told
+    assert "The assignor always ends (played) after: switch-assignor=range" in told
 
 
 def test_plan_tells_programs(hanging_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

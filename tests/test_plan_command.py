@@ -204,7 +204,7 @@ def test_the_page_stands_alone_and_shows_the_plan() -> None:
     assert page.open == []
     assert page.links == []
     kinds = [cell.split()[0] for cell in page.cells if cell and cell != " first"]
-    assert (kinds.count("kept"), kinds.count("lost"), kinds.count("gained")) == (7, 2, 2)
+    assert (kinds.count("kept"), kinds.count("revoked"), kinds.count("gained")) == (7, 2, 2)
     assert "a &lt;b&gt; &amp; c" in plan_page(plan)
 
 

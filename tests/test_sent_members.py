@@ -270,4 +270,4 @@ def test_l8_plans_say_whose_answer_they_are(
         file = tmp_path / "group.jsonl"
         file.write_text(group.to_json() + "\n", encoding="utf-8")
         assert main([command, str(file)]) == 0
-        assert ("led by the assignor of librdkafka" in capsys.readouterr().out) is told
+        assert ("used the assignor of librdkafka" in capsys.readouterr().out) is told

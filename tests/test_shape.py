@@ -9,163 +9,26 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import kafka_rebalance as kr
-
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "python" / "kafka_rebalance"
-RUST = ROOT / "src"
-
-# A module imports from rooms of rows above its own, and from its own room.
-ROWS = [
-    ("_core", "errors"),
-    ("java",),
-    ("group",),
-    ("wire",),
-    ("assignors", "protocol"),
-    ("plans", "coordinator"),
-    ("member",),
-    ("tracing",),
-    ("simulator", "bulk", "live"),
-    ("report", "spark", "clients", "data"),
-    ("__init__",),
-    ("cli",),
-    ("__main__",),
-]
-RUST_ROWS = [
-    ("error", "interrupt"),
-    ("java",),
-    ("group",),
-    ("wire",),
-    ("assignors",),
-    ("plans",),
-    ("bulk",),
-    ("python",),
-]
-RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}
-RUST_RANK = {room: rank for rank, row in enumerate(RUST_ROWS) for room in row}
-
-Imports = dict[str, set[str]]
-
-
-def python_modules() -> dict[str, Path]:
-    """Dotted names below the package; `__init__` is the package itself."""
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)] = path
-    return found
-
-
-MODULES = python_modules()
-
-
-def python_imports(
-    name: str, source: str, modules: dict[str, Path], *, at_run_time: bool = False
-) -> set[str]:
-    """The modules that a file imports, wherever in it; `at_run_time` leaves type-only ones out."""
-    package = ["kafka_rebalance", *(name.split(".") if name != "__init__" else [])]
-    if name not in modules or modules[name].name != "__init__.py":
-        package = package[:-1]
-    found = set()
-    tree = _without_types_alone(ast.parse(source)) if at_run_time else ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            targets = [(alias.name.split("."), "") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            base = [*base, *(node.module or "").split(".")] if node.module else base
-            targets = [(base, alias.name) for alias in node.names]
-        else:
-            continue
-        for base, imported in targets:
-            if base[:1] != ["kafka_rebalance"]:
-                continue
-            below = ".".join(base[1:])
-            full = f"{below}.{imported}".strip(".")
-            found.add(full if full in modules or full == "_core" else below or "__init__")
-    return found
-
-
-def _without_types_alone(tree: ast.Module) -> ast.Module:
-    kept = [
-        node
-        for node in tree.body
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    ]
-    return ast.Module(kept, tree.type_ignores)
-
-
-def rust_modules() -> dict[str, Path]:
-    """Paths below src with `::`, `lib` left out."""
-    files = (path for path in sorted(RUST.rglob("*.rs")) if path.name != "lib.rs")
-    return {"::".join(path.relative_to(RUST).with_suffix("").parts): path for path in files}
-
-
-RUST_MODULES = rust_modules()
-
-
-def rust_imports(name: str, source: str, modules: dict[str, Path]) -> set[str]:
-    """The modules that a file names behind `crate::` and `super::`; its own tests are left out."""
-    source = source.partition("#[cfg(test)]")[0]
-    found = set()
-    for path in re.findall(r"\b(?:crate|super)(?:::\w+|::\{[^}]*\})+", source):
-        head, _, rest = path.partition("::")
-        above = name.split("::")[:-1] if head == "super" else []
-        ends = [rest]
-        if (braces := re.search(r"\{(.*)\}", rest, re.DOTALL)) is not None:
-            ends = [rest[: braces.start()] + one.strip() for one in braces.group(1).split(",")]
-        for end in ends:
-            parts = [*above, *end.split("::")]
-            while parts and "::".join(parts) not in modules:
-                parts.pop()
-            if parts:
-                found.add("::".join(parts))
-    return found - {name}
-
-
-PYTHON_GRAPH: Imports = {
-    name: python_imports(name, path.read_text("utf-8"), MODULES) - {name}
-    for name, path in MODULES.items()
-}
-RUN_TIME_GRAPH: Imports = {
-    name: python_imports(name, path.read_text("utf-8"), MODULES, at_run_time=True) - {name}
-    for name, path in MODULES.items()
-}
-RUST_GRAPH: Imports = {
-    name: rust_imports(name, path.read_text("utf-8"), RUST_MODULES)
-    for name, path in RUST_MODULES.items()
-}
-
-
-def upwards(name: str, imports: set[str], rank: dict[str, int], separator: str) -> set[str]:
-    room = name.split(separator)[0]
-    return {
-        other
-        for other in imports
-        if (there := other.split(separator)[0]) != room and rank[there] >= rank[room]
-    }
-
-
-def circles(graph: Imports) -> list[list[str]]:
-    """Every way along imports that comes back to where it began, each once."""
-    found, done = [], set()
-
-    def walk(name: str, way: list[str]) -> None:
-        if name in way:
-            found.append([*way[way.index(name) :], name])
-        elif name not in done:
-            for other in sorted(graph.get(name, ())):
-                walk(other, [*way, name])
-            done.add(name)
-
-    for name in sorted(graph):
-        walk(name, [])
-    return found
+from tests.support.imports import (
+    MODULES,
+    PACKAGE,
+    PYTHON_GRAPH,
+    RANK,
+    ROOT,
+    RUN_TIME_GRAPH,
+    RUST,
+    RUST_GRAPH,
+    RUST_MODULES,
+    RUST_RANK,
+    circles,
+    rust_imports,
+    upwards,
+)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -312,14 +175,59 @@ def test_no_optional_part_is_imported_by_the_core(module: str) -> None:
 
 
 def test_public_names_are_there_and_listed() -> None:
-    assert len(set(kr.__all__)) == len(kr.__all__)
     assert all(hasattr(kr, name) for name in kr.__all__)
     public = {name for name in dir(kr) if not name.startswith("_")}
     rooms = {name.split(".")[0] for name in MODULES}
     assert set(kr.__all__) == public - rooms - {"TYPE_CHECKING", "import_module"}
 
 
-def test_assigning_does_not_import_what_only_plans_need() -> None:
-    code = "import sys, kafka_rebalance; print([n for n in sys.modules if 'plans' in n])"
+def test_type_checkers_see_the_public_names_where_they_are_loaded_from() -> None:
+    tree = ast.parse(MODULES["__init__"].read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = [
+        (alias.asname, f"{node.module}.{alias.name}")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    table = {name: f"kafka_rebalance.{module}.{name}" for name, module in kr._MODULE_OF.items()}
+    assert len(seen) == len(table)
+    assert dict(seen) == table
+    assert sum(len(names.split()) for names in kr._NAMES.values()) == len(table)
+
+
+def test_every_public_exception_is_a_public_name() -> None:
+    raised = set()
+    for path in MODULES.values():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                bases = {ast.unparse(base) for base in node.bases}
+                if bases & {"Exception", "KafkaRebalanceError", "GroupError", "AssignorThrows"}:
+                    raised.add(node.name)
+    named = {name for name in kr.__all__ if isinstance(getattr(kr, name), type)}
+    assert raised == {name for name in named if issubclass(getattr(kr, name), Exception)}
+
+
+@pytest.mark.parametrize(
+    ("command", "absent"),
+    [
+        ("import kafka_rebalance", ("assignors", "bulk", "plans", "simulator", "_core")),
+        (
+            "from kafka_rebalance.cli import main; main(['--version'])",
+            ("assignors", "bulk", "plans", "simulator", "coordinator", "member", "_core"),
+        ),
+        (
+            "from kafka_rebalance.cli import main; main(['--help'])",
+            ("assignors", "bulk", "plans", "simulator", "coordinator", "member", "_core"),
+        ),
+        ("from kafka_rebalance import assign", ("plans", "simulator", "coordinator")),
+    ],
+)
+def test_only_what_is_used_is_imported(command: str, absent: tuple[str, ...]) -> None:
+    code = (
+        f"import atexit, sys\natexit.register(lambda: print('imported:', *sys.modules))\n{command}"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"
+    imported = set(ran.stdout.rpartition("imported:")[2].split())
+    assert "kafka_rebalance" in imported
+    assert imported.isdisjoint(f"kafka_rebalance.{room}" for room in absent)

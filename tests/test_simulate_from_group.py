@@ -127,7 +127,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ([], "--from: name one of the groups with --group"),
+        ([], "--from: needs exactly one group"),
         (["--group", "nobody"], "--group: there is no group nobody"),
         (
             ["--group", "audit", "--change", "resubscribe=audit"],

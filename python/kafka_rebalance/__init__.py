@@ -1,167 +1,128 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict, plan and run Kafka rebalances: what Apache Kafka computes, partition for partition.
+"""Predict, plan and run Kafka rebalances: Kafka's own answers, partition for partition.
 
 group = GroupSpec.from_json(line)
 result = assign(group, "cooperative-sticky")
+
+`_NAMES` is the list of public names. `import kafka_rebalance` imports none of the modules in it: a
+module is imported when one of its names is first used. docs/api.md describes every name.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kafka_rebalance import _core
-from kafka_rebalance.assignors import (
-    Assignor,
-    CooperativeSticky,
-    Range,
-    RebalanceProtocol,
-    RoundRobin,
-    Sticky,
-    assign,
-    assignor_names,
-    register,
-    unregister,
-    validate_cooperative,
-)
-from kafka_rebalance.bulk.batch import assign_batch, plan_batch
-from kafka_rebalance.errors import (
-    AssignorThrows,
-    GroupError,
-    KafkaRebalanceError,
-    MissingExtra,
-    NeverEnds,
-    NotAffected,
-    WireError,
-)
-from kafka_rebalance.group.model import MAX_PARTITIONS, Member, Topic, TopicPartition
-from kafka_rebalance.group.ownership import Anomaly, Assignment, Balance, Delta
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance._core import VERSION as __version__
 
-if TYPE_CHECKING:
-    from kafka_rebalance.plans.changes import (
-        AddMembers,
-        AddPartitions,
-        AddTopics,
-        BounceMembers,
-        Change,
-        RemoveMembers,
-        RemoveTopics,
-        Resubscribe,
-        SwitchAssignor,
-        apply,
-        change_from_text,
-    )
-    from kafka_rebalance.plans.comparison import Candidate, Comparison, compare
-    from kafka_rebalance.plans.explanation import explain
-    from kafka_rebalance.plans.figures import Figures
-    from kafka_rebalance.plans.never_ends import Endless, WayOut, endless
-    from kafka_rebalance.plans.possible import Level, Possible, best_possible
-    from kafka_rebalance.plans.rebalance_plan import RebalancePlan, Step, plan
-    from kafka_rebalance.plans.rounds import Round
-    from kafka_rebalance.plans.samples import Samples, sample
-
-__version__: str = _core.VERSION
-
-_LATER = {
-    "AddMembers": "plans.changes",
-    "AddPartitions": "plans.changes",
-    "AddTopics": "plans.changes",
-    "BounceMembers": "plans.changes",
-    "Change": "plans.changes",
-    "RemoveMembers": "plans.changes",
-    "RemoveTopics": "plans.changes",
-    "Resubscribe": "plans.changes",
-    "SwitchAssignor": "plans.changes",
-    "apply": "plans.changes",
-    "change_from_text": "plans.changes",
-    "Candidate": "plans",
-    "Comparison": "plans",
-    "Endless": "plans",
-    "Figures": "plans",
-    "RebalancePlan": "plans",
-    "Round": "plans",
-    "Samples": "plans",
-    "Step": "plans",
-    "WayOut": "plans",
-    "compare": "plans",
-    "endless": "plans",
-    "explain": "plans",
-    "plan": "plans",
-    "sample": "plans",
-    "Level": "plans.possible",
-    "Possible": "plans.possible",
-    "best_possible": "plans.possible",
+_NAMES = {
+    "assignors": """
+        Assignor CooperativeSticky Range RebalanceProtocol RoundRobin Sticky assign assignor_names
+        register unregister validate_cooperative
+    """,
+    "assignors.registry": "Engine",
+    "bulk.batch": "assign_batch plan_batch",
+    "bulk.lines": "assign_lines",
+    "coordinator.states": "IllegalTransition",
+    "errors": """
+        AssignorThrows GroupError KafkaRebalanceError MissingExtra NeverEnds NotAffected
+        SchemaError SparkFailedError WireError
+    """,
+    "group.model": "MAX_PARTITIONS Member Topic TopicPartition",
+    "group.ownership": "Anomaly AnomalyKind Assignment Balance Delta",
+    "group.spec": "GroupSpec",
+    "live": "ClusterError snapshot",
+    "plans": """
+        Candidate Comparison Endless Figures RebalancePlan Round Samples Step WayOut compare
+        endless explain partition_from_text plan sample
+    """,
+    "plans.changes": """
+        AddMembers AddPartitions AddTopics BounceMembers Change RemoveMembers RemoveTopics
+        Resubscribe SwitchAssignor apply change_from_text
+    """,
+    "plans.possible": "Level Possible best_possible",
+    "simulator": "Scenario simulate",
 }
-"""What only plans need is imported when it is first asked for: assigning starts without."""
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)
+
+if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
+    from kafka_rebalance.assignors import Assignor as Assignor
+    from kafka_rebalance.assignors import CooperativeSticky as CooperativeSticky
+    from kafka_rebalance.assignors import Range as Range
+    from kafka_rebalance.assignors import RebalanceProtocol as RebalanceProtocol
+    from kafka_rebalance.assignors import RoundRobin as RoundRobin
+    from kafka_rebalance.assignors import Sticky as Sticky
+    from kafka_rebalance.assignors import assign as assign
+    from kafka_rebalance.assignors import assignor_names as assignor_names
+    from kafka_rebalance.assignors import register as register
+    from kafka_rebalance.assignors import unregister as unregister
+    from kafka_rebalance.assignors import validate_cooperative as validate_cooperative
+    from kafka_rebalance.assignors.registry import Engine as Engine
+    from kafka_rebalance.bulk.batch import assign_batch as assign_batch
+    from kafka_rebalance.bulk.batch import plan_batch as plan_batch
+    from kafka_rebalance.bulk.lines import assign_lines as assign_lines
+    from kafka_rebalance.coordinator.states import IllegalTransition as IllegalTransition
+    from kafka_rebalance.errors import AssignorThrows as AssignorThrows
+    from kafka_rebalance.errors import GroupError as GroupError
+    from kafka_rebalance.errors import KafkaRebalanceError as KafkaRebalanceError
+    from kafka_rebalance.errors import MissingExtra as MissingExtra
+    from kafka_rebalance.errors import NeverEnds as NeverEnds
+    from kafka_rebalance.errors import NotAffected as NotAffected
+    from kafka_rebalance.errors import SchemaError as SchemaError
+    from kafka_rebalance.errors import SparkFailedError as SparkFailedError
+    from kafka_rebalance.errors import WireError as WireError
+    from kafka_rebalance.group.model import MAX_PARTITIONS as MAX_PARTITIONS
+    from kafka_rebalance.group.model import Member as Member
+    from kafka_rebalance.group.model import Topic as Topic
+    from kafka_rebalance.group.model import TopicPartition as TopicPartition
+    from kafka_rebalance.group.ownership import Anomaly as Anomaly
+    from kafka_rebalance.group.ownership import AnomalyKind as AnomalyKind
+    from kafka_rebalance.group.ownership import Assignment as Assignment
+    from kafka_rebalance.group.ownership import Balance as Balance
+    from kafka_rebalance.group.ownership import Delta as Delta
+    from kafka_rebalance.group.spec import GroupSpec as GroupSpec
+    from kafka_rebalance.live import ClusterError as ClusterError
+    from kafka_rebalance.live import snapshot as snapshot
+    from kafka_rebalance.plans import Candidate as Candidate
+    from kafka_rebalance.plans import Comparison as Comparison
+    from kafka_rebalance.plans import Endless as Endless
+    from kafka_rebalance.plans import Figures as Figures
+    from kafka_rebalance.plans import RebalancePlan as RebalancePlan
+    from kafka_rebalance.plans import Round as Round
+    from kafka_rebalance.plans import Samples as Samples
+    from kafka_rebalance.plans import Step as Step
+    from kafka_rebalance.plans import WayOut as WayOut
+    from kafka_rebalance.plans import compare as compare
+    from kafka_rebalance.plans import endless as endless
+    from kafka_rebalance.plans import explain as explain
+    from kafka_rebalance.plans import partition_from_text as partition_from_text
+    from kafka_rebalance.plans import plan as plan
+    from kafka_rebalance.plans import sample as sample
+    from kafka_rebalance.plans.changes import AddMembers as AddMembers
+    from kafka_rebalance.plans.changes import AddPartitions as AddPartitions
+    from kafka_rebalance.plans.changes import AddTopics as AddTopics
+    from kafka_rebalance.plans.changes import BounceMembers as BounceMembers
+    from kafka_rebalance.plans.changes import Change as Change
+    from kafka_rebalance.plans.changes import RemoveMembers as RemoveMembers
+    from kafka_rebalance.plans.changes import RemoveTopics as RemoveTopics
+    from kafka_rebalance.plans.changes import Resubscribe as Resubscribe
+    from kafka_rebalance.plans.changes import SwitchAssignor as SwitchAssignor
+    from kafka_rebalance.plans.changes import apply as apply
+    from kafka_rebalance.plans.changes import change_from_text as change_from_text
+    from kafka_rebalance.plans.possible import Level as Level
+    from kafka_rebalance.plans.possible import Possible as Possible
+    from kafka_rebalance.plans.possible import best_possible as best_possible
+    from kafka_rebalance.simulator import Scenario as Scenario
+    from kafka_rebalance.simulator import simulate as simulate
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-__all__ = [
-    "MAX_PARTITIONS",
-    "AddMembers",
-    "AddPartitions",
-    "AddTopics",
-    "Anomaly",
-    "Assignment",
-    "Assignor",
-    "AssignorThrows",
-    "Balance",
-    "BounceMembers",
-    "Candidate",
-    "Change",
-    "Comparison",
-    "CooperativeSticky",
-    "Delta",
-    "Endless",
-    "Figures",
-    "GroupError",
-    "GroupSpec",
-    "KafkaRebalanceError",
-    "Level",
-    "Member",
-    "MissingExtra",
-    "NeverEnds",
-    "NotAffected",
-    "Possible",
-    "Range",
-    "RebalancePlan",
-    "RebalanceProtocol",
-    "RemoveMembers",
-    "RemoveTopics",
-    "Resubscribe",
-    "Round",
-    "RoundRobin",
-    "Samples",
-    "Step",
-    "Sticky",
-    "SwitchAssignor",
-    "Topic",
-    "TopicPartition",
-    "WayOut",
-    "WireError",
-    "apply",
-    "assign",
-    "assign_batch",
-    "assignor_names",
-    "best_possible",
-    "change_from_text",
-    "compare",
-    "endless",
-    "explain",
-    "plan",
-    "plan_batch",
-    "register",
-    "sample",
-    "unregister",
-    "validate_cooperative",
-]

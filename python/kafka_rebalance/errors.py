@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, as exceptions.
+"""The exceptions of this package, with one base class.
 
-One base class. A bad group raises `GroupError` with the path of the field; where Kafka's own class
-would throw, that is `AssignorThrows`. In bulk (files, batches, Spark) the same text is a value in
-the `error` field, and nothing is raised.
+A bad group raises `GroupError` with the path of the bad field. A group on which Kafka's own class
+throws raises `AssignorThrows`. In bulk (files, batches, Spark) nothing is raised: the text of the
+exception is the value of the `error` field.
 """
 
 
 class KafkaRebalanceError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of all exceptions that this package raises on purpose."""
 
 
 class GroupError(KafkaRebalanceError, ValueError):
-    """A group that cannot be assigned: `path` names the field, `problem` what is wrong with it."""
+    """The group cannot be assigned: `path` names the field, `problem` describes the problem."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
@@ -24,7 +24,7 @@ class GroupError(KafkaRebalanceError, ValueError):
 
 
 class AssignorThrows(GroupError):
-    """Kafka's class has no answer for this group: a live leader would fail its rebalance here."""
+    """Kafka's class throws on this group: a live leader would fail its rebalance."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path, problem)
@@ -35,7 +35,7 @@ class AssignorThrows(GroupError):
 
 
 class NeverEnds(AssignorThrows):
-    """Kafka's class computes for ever: a live leader hangs, and its group with it.
+    """Kafka's class computes for ever on this group: a live leader and its group would hang.
 
     See docs/never-ends.md; `plans/never_ends.py` looks for a way out.
     """
@@ -52,8 +52,7 @@ class NeverEnds(AssignorThrows):
 class NotAffected(GroupError):
     """A change names a topic, member, client or rack that this group does not have.
 
-    Where many groups are asked what one change would do to them, the change does not apply to such
-    a group; where one group is asked, the name is wrong.
+    With one group, the name is wrong. With many groups, the change does not apply to this one.
     """
 
 
@@ -62,7 +61,15 @@ class WireError(KafkaRebalanceError, ValueError):
 
 
 class MissingExtra(KafkaRebalanceError, ImportError):
-    """An optional part is not installed; the message says how to get it."""
+    """An optional part is not installed; the message contains the command that installs it."""
 
     def __init__(self, part: str, extra: str) -> None:
         super().__init__(f"{part} needs an optional part: pip install 'kafka-rebalance[{extra}]'")
+
+
+class SchemaError(KafkaRebalanceError, TypeError):
+    """The columns of a DataFrame are not those of the contract; the message has the path."""
+
+
+class SparkFailedError(KafkaRebalanceError):
+    """Spark failed; the message is the first line of Spark's own message."""

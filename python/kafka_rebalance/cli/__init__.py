@@ -1,37 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command. Data goes to standard output, everything else to standard error.
 
-Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 1 anything else, 130 interrupted.
+A command's module is imported only when its word is given: `--help` and `--version` load none.
 """
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 
 from kafka_rebalance import __version__
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 
-from . import assign, compare, connect, coordinator, demo, fleet, plan, simulate, snapshot
+from .exit_codes import FAILED, INTERRUPTED, USAGE
 
-DONE, FAILED, USAGE, SOME_ERRORS, INTERRUPTED = 0, 1, 2, 3, 130
+COMMANDS = {
+    "assign": "compute which member owns which partitions",
+    "plan": "play changes: moves, pauses and balance, round by round",
+    "compare": "play changes with every assignor, and recommend one",
+    "simulate": "play a rebalance in virtual time: who stops, and for how long",
+    "snapshot": "read the groups of a live cluster",
+    "connect": "play the rebalances of a Kafka Connect cluster",
+    "coordinator": "step through a group coordinator in virtual time",
+    "fleet": "assign many groups on Spark",
+    "demo": "assign 20,000 sample groups on Spark",
+}
+"""Each command with its line of help; `add_options` of the module of that name has the rest."""
+
 _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; gives its exit code."""
-    args = _parser().parse_args(arguments)
+    """Runs one command and returns its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    args = _parser(given).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # Data is UTF-8 whatever the locale; what cannot be said is escaped.
+            # Data is UTF-8 in every locale; characters that UTF-8 cannot encode are escaped.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         return int(args.run(args))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough; nothing more can be said to it, also not while closing.
+        # The reader of the pipe has ended; flushing at exit must not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:
@@ -39,15 +53,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kafka-rebalance",
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
         epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 130 interrupted, "
-        "1 anything else.",
+        "1 any other failure.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (assign, plan, compare, simulate, snapshot, connect, coordinator, fleet, demo):
-        command.add_parser(commands)
+    word = next((one for one in given if not one.startswith("-")), None)
+    for name, line in COMMANDS.items():
+        command = commands.add_parser(name, help=line)
+        if name == word:
+            import_module(f".{name}", __name__).add_options(command)
     return parser

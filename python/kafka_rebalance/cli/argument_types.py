@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as options: what is out of range is wrong usage."""
+"""Types of option values; a value out of range is wrong usage."""
 
 import argparse
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from kafka_rebalance.group.field_paths import MAX_INT32
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """A type for argparse: a whole number from `least` to the largest that Kafka has."""
+    """Returns a type for argparse: a whole number from `least` to Kafka's largest integer."""
 
     def read(text: str) -> int:
         value = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else -1

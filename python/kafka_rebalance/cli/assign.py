@@ -4,7 +4,7 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from kafka_rebalance.assignors.registry import assignor_names, custom
 from kafka_rebalance.bulk.lines import LineAnswer, assign_lines, error_line
@@ -13,51 +13,52 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.report.text.progress import byte_progress
 
 from .argument_types import whole
+from .exit_codes import of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
 
 _CHUNK_BYTES = 1024 * 1024
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "assign",
-        help="compute who gets which partitions",
-        description="Reads groups as JSON lines and writes one result line for each, in order. "
-        'A group that cannot be assigned gives {"group_id": …, "error": "<field>: <problem>"}.',
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Reads groups as JSON lines and writes one result line for each, in order. For a group "
+        'that cannot be assigned it writes {"group_id": …, "error": "<field>: <problem>"}.'
     )
     parser.add_argument("file", metavar="FILE", help="contract lines; - for standard input")
     parser.add_argument(
         "--assignor",
         metavar="NAME",
-        help=f"in place of each group's own: {', '.join(assignor_names())}",
+        help=f"use this one for all groups, not their own: {', '.join(assignor_names())}",
     )
     parser.add_argument(
         "--engine",
         choices=("rust", "reference"),
         default="rust",
-        help="the compiled core, or the readable pure-Python twin (default: rust)",
+        help="the compiled core, or the readable Python implementation (default: rust)",
     )
     parser.add_argument(
         "--max-partitions",
         type=whole(0),
         default=MAX_PARTITIONS,
         metavar="N",
-        help="refuse groups with more partitions in all (default: %(default)s)",
+        help="refuse groups with more than N partitions (default: %(default)s)",
     )
     parser.add_argument(
         "--max-line-bytes",
         type=whole(1),
         default=MAX_LINE_BYTES,
         metavar="N",
-        help="refuse longer lines unread (default: %(default)s)",
+        help="refuse lines of more than N bytes without reading them (default: %(default)s)",
     )
-    parser.add_argument("--threads", type=whole(1), metavar="N", help="default: all cores")
+    parser.add_argument(
+        "--threads", type=whole(1), metavar="N", help="threads to use (default: one per core)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and args.assignor not in assignor_names():
-        custom(args.assignor)  # raises, naming those that are known
+        custom(args.assignor)  # raises GroupError with the known names
     groups = bad = 0
     with open_input(args.file) as source, byte_progress(source) as advance:
         for answer in _answers(source, args):
@@ -68,14 +69,14 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.buffer.flush()
     if bad:
         print(f"kafka-rebalance: {bad} of {groups} groups had errors", file=sys.stderr)
-    return 3 if bad else 0
+    return of_errors(bad)
 
 
 def _answers(source: BinaryIO, args: argparse.Namespace) -> Iterator[LineAnswer]:
     lines: list[bytes] = []
     first, size = 1, 0
     for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):
-        # Blank lines are no groups; a line that is too long has been passed over, unread.
+        # A blank line is no group; read_lines has skipped a line that is too long.
         if line is not None and line.strip():
             lines.append(line)
             size += len(line)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance compare`: every assignor side by side."""
+"""`kafka-rebalance compare`: the same changes under every assignor, side by side."""
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
@@ -16,14 +15,12 @@ from kafka_rebalance.simulator.timing import Timed, assumed, timed
 from .groups import Tally, add_arguments, answers
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "compare",
-        help="every assignor side by side, and which one to take",
-        description="Plans the same changes (or the next rebalance as things are) by every "
-        "assignor. Recommended is the most even one; of those the one that leaves the fewest "
-        "partitions without a reader, then moves least, then reads most in its own rack; if all "
-        "are equal the one that the group runs.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Plans the given changes (without changes: the next rebalance) with every assignor, and "
+        "recommends the one with the most even result. Ties are broken by the fewest partitions "
+        "without a reader, then the fewest moves, then the most reading in a member's own rack, "
+        "then by the assignor that the group runs already."
     )
     add_arguments(parser)
     parser.set_defaults(run=run, parser=parser)
@@ -57,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
-    """Whether what the group runs, and what is recommended, can hang its leader."""
+    """Returns how the group's own and the recommended assignor can hang a leader, if they can."""
     names = dict.fromkeys([compared.group.assignor, compared.recommended])
     each = (endless(compared.group, n, compared.changes, engine=args.engine) for n in names if n)
     return [found for found in each if found is not None]
@@ -81,12 +78,12 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         print_comparisons(compared)
         if note := leaders_note(one.group.leader_library for one in compared):
             print_wrapped(note)
-        print("In the last two columns: by the group's own assignor -> by the recommended one.")
-        print("--group G shows one of them in detail.")
+        print("The last two columns: with the group's own assignor -> with the recommended one.")
+        print("--group G shows one group in detail.")
 
 
 def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
-    """Each assignor in seconds, and what they go by; none where it cannot be played, and why."""
+    """Returns each assignor's seconds and the assumptions; or no times, and the reason."""
     changes = parse_changes(one.changes)
     times: dict[str, Timed] = {}
     names = [each.assignor for each in one.candidates if each.figures is not None]

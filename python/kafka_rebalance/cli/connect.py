@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance connect`: a Connect cluster's rebalances, round by round."""
+"""`kafka-rebalance connect`: the rebalances of a Kafka Connect cluster, round by round."""
 
 import argparse
 import sys
@@ -18,24 +18,31 @@ from kafka_rebalance.plans.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
 from kafka_rebalance.report.plans.connect import round_text, variation_text
 
 from .argument_types import whole
+from .exit_codes import DONE, of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "connect",
-        help="play a Connect cluster's rebalances",
-        description="Plays scripts of rounds, or a live cluster and what happens to it next: what "
-        "each worker starts and stops, what runs nowhere, until when, and why.",
-        epilog='Events: "worker W leaves|returns|joins", "leader W leaves" (REST does not tell who '
-        'leads), "connector C tasks=N|deleted", "60s". Scripts: plans/connect/script.py.',
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Plays scripts of rounds, or events on a live cluster. Shows for each round which "
+        "connectors and tasks each worker starts and stops, and which run nowhere, until when, "
+        "and why."
+    )
+    parser.epilog = (
+        'Events: "worker W leaves|returns|joins"; "leader W leaves" (you name the leader, because '
+        'REST does not show it); "connector C tasks=N|deleted"; "60s" (time passes). '
+        "Scripts: see docs/contract.md."
     )
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", help="scripts, one a line; - for standard input"
+        "file", metavar="FILE", nargs="?", help="scripts, one per line; - for standard input"
     )
-    parser.add_argument("--url", help="a live cluster's REST interface, in place of FILE")
+    parser.add_argument("--url", help="read a live cluster's REST interface, not FILE")
     parser.add_argument(
-        "--then", action="append", default=[], metavar="EVENT", help="with --url; repeatable"
+        "--then",
+        action="append",
+        default=[],
+        metavar="EVENT",
+        help="with --url: the next event (repeatable, in order)",
     )
     parser.add_argument(
         "--max-delay-ms",
@@ -43,7 +50,7 @@ def add_parser(commands: Any) -> None:
         metavar="N",
         help=f"with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})",
     )
-    parser.add_argument("--json", action="store_true", help="one answer a line, for programs")
+    parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
     parser.set_defaults(run=run, parser=parser)
 
@@ -52,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if (args.file is None) == (args.url is None):
         args.parser.error("give either FILE or --url")
     if args.url is None and (args.then or args.max_delay_ms is not None):
-        args.parser.error("--then and --max-delay-ms go with --url; a script has its own")
+        args.parser.error("--then and --max-delay-ms need --url; a script contains its own")
     return _run_file(args) if args.url is None else _run_url(args)
 
 
@@ -75,7 +82,7 @@ def _run_file(args: argparse.Namespace) -> int:
                 print(answer.line.decode(), file=sys.stdout if args.json else sys.stderr)
     if bad:
         print(f"kafka-rebalance: {bad} of {scripts} scripts had errors", file=sys.stderr)
-    return 3 if bad else 0
+    return of_errors(bad)
 
 
 def _show(value: Any, args: argparse.Namespace) -> None:
@@ -108,11 +115,11 @@ def _run_url(args: argparse.Namespace) -> int:
     else:
         print()
         print(variation_text(found))
-    return 0
+    return DONE
 
 
 def _variation_json(found: Variation) -> dict[str, Any]:
-    """What of the rounds depends on orders and ids that REST does not tell."""
+    """Returns which parts of the rounds depend on orders and ids that REST does not show."""
     return {
         "draws": found.draws,
         "rounds": list(found.rounds),

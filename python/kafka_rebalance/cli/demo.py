@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance demo`: the main job on a captured sample, and how to go on."""
+"""`kafka-rebalance demo`: assigns a captured sample on Spark, and prints next steps."""
 
 import argparse
 import json
@@ -18,39 +18,41 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .argument_types import whole
+from .exit_codes import DONE
 
 ASSIGNOR = "cooperative-sticky"
 _SHOWN = 5
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "demo",
-        help="assign 20,000 groups on Spark",
-        description="Runs the main job on groups that were captured from a real cluster, "
-        "multiplied, and says how to go on.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Copies groups that were captured from a real cluster, assigns all copies on Spark, and "
+        "prints next steps."
     )
     parser.add_argument(
         "--groups",
         type=whole(1),
         default=20_000,
         metavar="N",
-        help="how many, after copying (default: %(default)s)",
+        help="the number of groups after copying (default: %(default)s)",
     )
     parser.add_argument(
         "--sample",
         action="store_true",
-        help="only write the captured groups as JSON lines, to try the other commands on",
+        help="only print the captured groups as JSON lines, as input for the other commands",
     )
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="default: a new directory among temporary files"
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="where to write the answers (default: a new temporary directory)",
     )
     parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """A captured group before and after."""
+    """A captured group with its assignment before and after."""
 
     group: GroupSpec
     before: Assignment
@@ -63,13 +65,13 @@ class _Outcome:
 def run(args: argparse.Namespace) -> int:
     if args.sample:
         print("\n".join(captured_lines()))
-        return 0
+        return DONE
     captured_groups, refused = _captured()
     groups = captured_groups[: args.groups]
     from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, jobs
     from kafka_rebalance.spark.session import session
 
-    from pyspark.sql import functions as f  # isort: skip (after what tells that it is missing)
+    from pyspark.sql import functions as f  # isort: skip (after the import that reports a missing pyspark)
 
     output = args.output or Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "assigned"
     if output.exists():
@@ -93,11 +95,11 @@ def run(args: argparse.Namespace) -> int:
         spark.stop()
     outcomes = [_outcome(group, answers[group.group_id]["assignment"]) for group in groups]
     _print(outcomes, refused, args.groups, done, output)
-    return 0
+    return DONE
 
 
 def _captured() -> tuple[list[GroupSpec], list[dict[str, Any]]]:
-    """The groups of the sample, and the lines that say why a group could not be read."""
+    """Returns the groups of the sample, and the error lines of groups that could not be read."""
     lines = [json.loads(line) for line in captured_lines()]
     good = [GroupSpec.from_dict(line) for line in lines if "error" not in line]
     return good, [line for line in lines if "error" in line]
@@ -134,7 +136,7 @@ def _print(
     partitions = sum(
         len(one.before.partitions) * n for one, n in zip(outcomes, copies, strict=True)
     )
-    print(f"{len(outcomes)} groups of a real cluster, {groups:,} after copying, as {ASSIGNOR}:")
+    print(f"{len(outcomes)} groups of a real cluster, {groups:,} after copying, with {ASSIGNOR}:")
     print(f"  {members:,} members, {partitions:,} partitions")
     print(f"  {done.seconds:.1f} s, {groups / done.seconds:,.0f} groups a second, Spark included")
     print(f"  {done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
@@ -142,9 +144,9 @@ def _print(
         print(f"  left out: {line['group_id']} ({line['error']})")
     print()
     worst = sorted(outcomes, key=lambda one: (-one.spread(one.before), one.group.group_id))
-    print("Most uneven groups: partitions a member, least to most")
+    print("The most uneven groups (partitions per member, least-most):")
     print_table(
-        ["group", "members", "now, by", "now", f"{ASSIGNOR}", "moves"],
+        ["group", "members", "assignor now", "now", ASSIGNOR, "moves"],
         [
             [
                 one.group.group_id,
@@ -158,15 +160,15 @@ def _print(
         ],
     )
     print()
-    print(f"The answers are in {output} (Parquet). How to go on:")
+    print(f"The answers are in {output} (Parquet). Next steps:")
     if (command := Path(sys.executable).with_name("activate")).exists():
         print(f"  . {os.path.relpath(command)}  # puts kafka-rebalance on the path")
-    print("  kafka-rebalance demo --sample > groups.jsonl   # these groups, to try things on")
+    print("  kafka-rebalance demo --sample > groups.jsonl   # these groups, as input")
     print("  kafka-rebalance plan groups.jsonl --group orders --add-members 1")
     print(
         "  kafka-rebalance snapshot --bootstrap-server HOST:PORT > groups.jsonl  # your own groups"
     )
-    print("  kafka-rebalance assign groups.jsonl --assignor cooperative-sticky     # who gets what")
+    print("  kafka-rebalance assign groups.jsonl --assignor cooperative-sticky     # who owns what")
     print(
         "  kafka-rebalance fleet groups.jsonl OUT --assignor cooperative-sticky  # many, on Spark"
     )

@@ -1,52 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet`: every group of a file or directory, on Spark."""
+"""`kafka-rebalance fleet`: assigns every group of a file or directory on Spark."""
 
 import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from kafka_rebalance.assignors.registry import BUILT_IN, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import MAX_PARTITIONS
 
 from .argument_types import whole
+from .exit_codes import of_errors
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "fleet",
-        help="assign many groups on Spark",
-        description="Assigns every group of INPUT (JSON lines or Parquet, a file or a directory) "
-        "and writes OUTPUT as Parquet: group_id, assignor, assignment, anomalies, error. A bad "
-        "group has its error set; the job goes on.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Assigns every group of INPUT (JSON lines or Parquet, a file or a directory) and writes "
+        "OUTPUT as Parquet: group_id, assignor, assignment, anomalies, error. For a bad group "
+        "only the column error is set; the job continues with the others."
     )
     parser.add_argument(
         "input", metavar="INPUT", type=Path, help="JSON lines or Parquet, a file or a directory"
     )
-    parser.add_argument("output", metavar="OUTPUT", type=Path, help="a directory that is made")
+    parser.add_argument("output", metavar="OUTPUT", type=Path, help="the directory to create")
     parser.add_argument(
-        "--assignor", metavar="NAME", help=f"in place of each group's own: {', '.join(BUILT_IN)}"
+        "--assignor",
+        metavar="NAME",
+        help=f"use this one for all groups, not their own: {', '.join(BUILT_IN)}",
     )
     parser.add_argument(
         "--max-partitions",
         type=whole(0),
         default=MAX_PARTITIONS,
         metavar="N",
-        help="refuse groups with more partitions in all (default: %(default)s)",
+        help="refuse groups with more than N partitions (default: %(default)s)",
     )
     parser.add_argument(
         "--partitions",
         type=whole(1),
         metavar="N",
-        help="spread groups over so many tasks",
+        help="spread the groups over N Spark tasks",
     )
     parser.add_argument(
         "--master", default="local[*]", help="Spark's master (default: %(default)s)"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an OUTPUT that exists")
-    parser.add_argument("--json", action="store_true", help="the summary as JSON")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.set_defaults(run=run)
 
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.input.exists():
         raise GroupError("INPUT", f"there is no {args.input}")
     if _overlap(args.input.resolve(), args.output.resolve()):
-        raise GroupError("OUTPUT", f"{args.output} and INPUT overlap, and would be lost")
+        raise GroupError("OUTPUT", f"{args.output} overlaps INPUT, which would be overwritten")
     if args.output.exists() and not args.overwrite:
         raise GroupError("OUTPUT", f"{args.output} exists; --overwrite replaces it")
     from kafka_rebalance.spark import jobs
@@ -93,11 +93,11 @@ def run(args: argparse.Namespace) -> int:
         print(f"{done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
         if done.never_end:
             print(
-                f"{done.never_end:,} of the errors: the assignor never ends, and the leader hangs "
+                f"{done.never_end:,} of the errors: the assignor never ends, so the leader hangs "
                 "(kafka-rebalance plan INPUT --group G shows a way out)"
             )
         print(f"written to {args.output}")
-    return 3 if done.errors else 0
+    return of_errors(done.errors)
 
 
 def _overlap(a: Path, b: Path) -> bool:

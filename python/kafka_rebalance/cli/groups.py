@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where `plan` and `compare` get groups and changes from: the same options for both."""
+"""Options for groups and changes, shared by `plan` and `compare` (changes also by `simulate`)."""
 
 import argparse
 import json
@@ -18,13 +18,14 @@ from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.changes.text import VERBS, change_from_text
 from kafka_rebalance.report.text.names import counted
 
+from .exit_codes import SOME_ERRORS, of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
 
 GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
-    """A group that could not be read, as an error line says it."""
+    """A group that could not be answered, with the contents of its error line."""
 
     group_id: str | None
     error: str
@@ -40,20 +41,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE", nargs="?", help="contract lines; - for standard input"
     )
     parser.add_argument(
-        "--bootstrap-server", metavar="H:P", help="read a live cluster's groups, in place of FILE"
+        "--bootstrap-server", metavar="H:P", help="read the groups of a live cluster, not FILE"
     )
     parser.add_argument("--group", metavar="G", help="only this group, in detail")
     add_changes(parser, VERBS)
-    parser.add_argument("--json", action="store_true", help="one answer a line, for programs")
-    parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
+    parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
+    parser.add_argument(
+        "--engine",
+        choices=("rust", "reference"),
+        default="rust",
+        help="the compiled core, or the readable Python implementation (default: rust)",
+    )
 
 
 def add_changes(parser: argparse.ArgumentParser, verbs: Iterable[str]) -> None:
-    """Options for changes, kept in their order at `changes`."""
+    """Adds an option for each kind of change; `changes` holds the given ones in order."""
     changes = parser.add_argument_group(
         "changes",
-        "What happens, in the order given; each settles before the next. MEMBER is a member_id or "
-        'a group_instance_id. The same as a text: --change "partitions orders=24".',
+        "Played in the order given; each one settles before the next. MEMBER is a member_id or a "
+        'group_instance_id. --change takes any of them as text: --change "partitions orders=24".',
     )
     for name in verbs:
         verb = VERBS[name]
@@ -62,12 +68,14 @@ def add_changes(parser: argparse.ArgumentParser, verbs: Iterable[str]) -> None:
         )
         if name == "bounce-members":
             option.nargs, option.const = "?", "*"
-    changes.add_argument("--change", action=_Append, dest="changes", metavar="TEXT", help="any")
+    changes.add_argument(
+        "--change", action=_Append, dest="changes", metavar="TEXT", help="any change, as text"
+    )
     parser.set_defaults(changes=[])
 
 
 class _Append(argparse.Action):
-    """Keeps the order of all changes, whatever their options."""
+    """Appends a change, so that changes of different options keep their order."""
 
     def __call__(
         self,
@@ -86,7 +94,7 @@ class _Append(argparse.Action):
 
 
 def read_groups(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
-    """Every group of the input, or the one that is asked for."""
+    """Yields every group of the input, or only the one that `--group` names."""
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
     found = False
@@ -127,11 +135,11 @@ def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
 
 @dataclass(slots=True)
 class Tally:
-    """How many groups there were, how many of them had errors, and what did not concern them.
+    """Counts of groups: all, with errors, and without the names that changes mention.
 
-    `unreadable` are those among the bad ones that no change was asked of. `not_affected` counts the
-    groups that lack what a change names, by change, with the problem of the first; `unaffected` are
-    groups that none of the changes concerns.
+    `unreadable` counts the bad groups that could not even be read. `not_affected` maps a change to
+    the number of groups that lack what the change names, and to the problem of the first of them.
+    `unaffected` counts the groups that no change concerns.
     """
 
     groups: int = 0
@@ -141,7 +149,7 @@ class Tally:
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
-        """Counts what does not concern a group, one line a change: `CHANGE: problem`."""
+        """Counts the changes that do not concern a group; a line is `CHANGE: problem`."""
         self.unaffected += all_of_them
         for line in lines:
             change = line.partition(": ")[0]
@@ -149,28 +157,28 @@ class Tally:
             self.not_affected[change] = (count + 1, first)
 
     def lines(self) -> list[str]:
-        """For people: `Not affected by partitions orders=24: 19 groups.`"""
+        """Returns lines such as `Not affected by partitions orders=24: 19 groups.`"""
         return [
             f"Not affected by {change}: {counted(count, 'group')}."
             for change, (count, _) in self.not_affected.items()
         ]
 
     def exit_code(self) -> int:
-        """Reports on standard error how many groups were bad, or that none was concerned."""
+        """Reports bad groups, or that no group is affected, on standard error."""
         if self.bad:
             problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
         if self.unaffected and self.unaffected + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
             print(f"kafka-rebalance: no group is affected: {problem}", file=sys.stderr)
-            return 3
-        return 3 if self.bad else 0
+            return SOME_ERRORS
+        return of_errors(self.bad)
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer, and the changes that do not concern the group, with the reason.
+    """An answer, and the changes that do not concern its group, with the reasons.
 
-    `alone` where no other group is asked: then there is more to say of it.
+    `alone`: the input has no other group, so the report shows more details.
     """
 
     answer: GroupAnswer
@@ -183,10 +191,10 @@ def answers(
     tally: Tally,
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
 ) -> Iterator[AnsweredGroup[GroupAnswer]]:
-    """What `work` makes of each group and the changes; the errors of bad ones are told at once.
+    """Yields the result of `work` for each group; reports the error of a bad group at once.
 
-    Where more than one group is asked, a change that names what a group does not have is left out
-    for that group; where one is asked, that is an error.
+    With more than one group, a change that names something a group lacks is left out for that
+    group. With one group, such a change is an error.
     """
     groups = read_groups(args)
     first = list(islice(groups, 2))
@@ -237,12 +245,12 @@ def _answer(
             (played(args.changes), []) if alone else as_far_as_affected(played, args.changes)
         )
     except GroupError as error:
-        return BadGroup(group.group_id, told(error, args.changes))
+        return BadGroup(group.group_id, error_text(error, args.changes))
     return answer if isinstance(answer, BadGroup) else (answer, left_out)
 
 
-def told(error: GroupError, changes: Sequence[object]) -> str:
-    """An error of a change, with the change in place of its number."""
+def error_text(error: GroupError, changes: Sequence[object]) -> str:
+    """Returns the text of an error, with the change itself in place of its number."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":
             return f"{change}: {error.problem}"

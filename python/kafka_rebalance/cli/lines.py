@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of input, in bounded memory."""
+"""Reads lines of input in bounded memory."""
 
 import sys
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ _PIECE_BYTES = 1024 * 1024
 
 
 def open_input(file: str) -> BinaryIO:
-    """A file, or standard input for "-"."""
+    """Opens a file, or standard input for "-"."""
     return sys.stdin.buffer if file == "-" else Path(file).open("rb")
 
 
 def read_lines(source: BinaryIO, most: int) -> Iterator[bytes | None]:
-    """Lines without their ends; None for one of more than `most` bytes, which is passed over."""
+    """Yields lines without their line ends; None for a line of more than `most` bytes."""
     while line := source.readline(most + 1):
         if len(line) > most and not line.endswith(b"\n"):
             while rest := source.readline(_PIECE_BYTES):

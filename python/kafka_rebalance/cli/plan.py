@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance plan`: what would happen if."""
+"""`kafka-rebalance plan`: the rebalances that changes of a group cause."""
 
 import argparse
 import sys
@@ -27,13 +27,11 @@ from .argument_types import whole
 from .groups import Tally, add_arguments, answers
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "plan",
-        help="what moves, what stops, how even it is after a change",
-        description="Plays changes of a group, round by round, as Kafka would: what each member "
-        "keeps, gives up and gets, what has no reader meanwhile, how even it is afterwards, and "
-        "what would have been possible. Without changes: the next rebalance as things are.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Plays changes of a group, round by round, as Kafka would. Shows the kept, revoked and "
+        "gained partitions of each member, the partitions without a reader, the balance "
+        "afterwards, and the best possible balance. Without changes: the next rebalance."
     )
     add_arguments(parser)
     parser.add_argument(
@@ -48,10 +46,14 @@ def add_parser(commands: Any) -> None:
         help="play again with N draws of ids for new members "
         "(default: 8 to 32 in the table of one group, else 0)",
     )
-    parser.add_argument("--explain", metavar="PARTITION", help="why it goes where: payments-3")
-    parser.add_argument("--all", action="store_true", help="every member and round, unfolded")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="a picture: FILE.html or FILE.png"
+        "--explain",
+        metavar="PARTITION",
+        help="explain the owners of one partition, for example payments-3",
+    )
+    parser.add_argument("--all", action="store_true", help="show every member and round")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="draw the plan: FILE.html or FILE.png"
     )
     parser.set_defaults(run=run, parser=parser)
 
@@ -90,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         print_plans(rows)
         if note := leaders_note(leaders):
             print_wrapped(note)
-        print("--group G shows one of them in detail.")
+        print("--group G shows one group in detail.")
     if not args.json:
         print("".join(f"{line}\n" for line in tally.lines()), end="")
     return tally.exit_code()

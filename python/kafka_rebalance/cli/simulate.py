@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance simulate`: a rebalance in virtual time, before it happens."""
+"""`kafka-rebalance simulate`: plays rebalances in virtual time, before they happen."""
 
 import argparse
 import dataclasses
@@ -27,29 +27,28 @@ from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 from kafka_rebalance.tracing.text import milliseconds
 
 from .argument_types import whole
-from .groups import BadGroup, add_changes, read_groups, told
+from .exit_codes import DONE
+from .groups import BadGroup, add_changes, error_text, read_groups
 
 _VARIANTS = ("eager", "cooperative", "static")
 _FORMATS = (".html", ".png", ".parquet")
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "simulate",
-        help="who stops, and for how long: a rebalance in virtual time",
-        description="Plays a scenario, a TOML file or a ready one by name, and prints every "
-        "rebalance with what was without a reader meanwhile.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Plays a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
+        "with the time that partitions had no reader."
     )
     parser.add_argument(
-        "scenario", nargs="?", help="a file, a ready one's name, or - for standard input"
+        "scenario", nargs="?", help="a file, the name of a ready scenario, or - for standard input"
     )
-    parser.add_argument("--list", action="store_true", help="the ready scenarios")
+    parser.add_argument("--list", action="store_true", help="list the ready scenarios")
     parser.add_argument(
         "--from",
         dest="source",
         metavar="FILE",
-        help="a scenario from a group of FILE (contract lines, as `snapshot` writes them; - for "
-        "standard input): its topics, members, assignor and racks, with the changes below",
+        help="make a scenario from a group of FILE (contract lines, as `snapshot` writes them; - "
+        "for standard input): its topics, members, assignor and racks, with the changes below",
     )
     parser.add_argument("--group", metavar="G", help="with --from: which group")
     parser.add_argument(
@@ -57,38 +56,39 @@ def add_parser(commands: Any) -> None:
         action="append",
         default=[],
         metavar="SETTING=VALUE",
-        help="with --from: what a group does not tell of its members, as session_timeout=10s or "
-        "process=500ms; repeatable",
+        help="with --from: a setting that contract lines do not contain, for example "
+        "session_timeout=10s or process=500ms (repeatable)",
     )
     add_changes(parser, PLAYABLE)
-    parser.add_argument("--json", action="store_true", help="everything, as one JSON object a run")
+    parser.add_argument("--json", action="store_true", help="print each run as one JSON object")
     parser.add_argument(
-        "--trace", action="store_true", help="every message, callback and change of state"
+        "--trace", action="store_true", help="print every message, callback and change of state"
     )
-    parser.add_argument("--seed", type=int, help="in place of the scenario's own")
+    parser.add_argument("--seed", type=int, help="use this seed, not the scenario's own")
     parser.add_argument(
         "--seeds",
         type=whole(1),
         metavar="N",
-        help="play N seeds, from the scenario's own on: every figure as a range",
+        help="play N seeds, beginning with the scenario's own, and print every figure as a range",
     )
     parser.add_argument(
         "--compare",
         metavar="A,B,…",
-        help=f"the same with other members, side by side: {', '.join(_VARIANTS)}; the first two "
-        "are dynamic, also where the scenario's are static, and static ones are cooperative",
+        help=f"play the scenario with other kinds of members, side by side: {', '.join(_VARIANTS)}"
+        " (eager and cooperative members are dynamic; static members are cooperative)",
     )
     parser.add_argument(
         "--costs",
         metavar="START/STOP,…",
-        help="the same with other costs of starting and stopping a partition or task, side by "
-        "side: 50ms/20ms,200ms/100ms",
+        help="play the scenario with other times for starting and stopping a partition or task, "
+        "side by side: 50ms/20ms,200ms/100ms",
     )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
-        help="FILE.html or FILE.png: who held what over time; FILE.parquet: the same as rows",
+        help="FILE.html or FILE.png: draw the holder of each partition over time; FILE.parquet: "
+        "write the holders as rows",
     )
     parser.set_defaults(run=run, parser=parser)
 
@@ -97,11 +97,11 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         for name in ready():
             print(f"{name:24}{load(name).title}")
-        return 0
+        return DONE
     if (args.scenario is None) == (args.source is None):
         args.parser.error("give either a scenario (--list has the ready ones) or --from FILE")
     if args.source is None and (args.group or args.member or args.changes):
-        args.parser.error("--group, --member and changes go with --from; a scenario has its own")
+        args.parser.error("--group, --member and changes need --from; a scenario has its own")
     _check(args)
     scenario = load(args.scenario) if args.source is None else _from_group(args)
     if args.seed is not None:
@@ -110,12 +110,12 @@ def run(args: argparse.Namespace) -> int:
         journal: list[Entry] = []
         simulate(scenario, journal=journal)
         print("\n".join(lines(journal)))
-        return 0
-    # Plain events and states, hardly a cycle among them: looking for any takes a third of the time
+        return DONE
+    # The objects of a run form hardly any cycles, and the search for cycles takes a third of it.
     gc.set_threshold(200_000)
     if args.seeds is not None:
         _run_seeds(args, _scenarios(args, scenario))
-        return 0
+        return DONE
     runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
     if args.json:
         for name, one in runs.items():
@@ -130,15 +130,15 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.flush()
     if args.output is not None:
         _write(runs, args.output)
-    return 0
+    return DONE
 
 
 def _from_group(args: argparse.Namespace) -> Scenario:
-    """The scenario of one group of a file."""
+    """Returns the scenario of one group of a file."""
     args.file, args.bootstrap_server = args.source, None
     groups = list(islice(read_groups(args), 2))
     if len(groups) != 1:
-        args.parser.error("--from: name one of the groups with --group")
+        args.parser.error("--from: needs exactly one group; name it with --group")
     group = groups[0]
     if isinstance(group, BadGroup):
         raise GroupError("--from", group.error)
@@ -146,22 +146,22 @@ def _from_group(args: argparse.Namespace) -> Scenario:
     try:
         return scenario_from_group(group, args.changes, config=config, work=work)
     except GroupError as error:
-        raise GroupError("--from", f"{group.group_id}: {told(error, args.changes)}") from None
+        raise GroupError("--from", f"{group.group_id}: {error_text(error, args.changes)}") from None
 
 
 def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
-    """`process=500ms` as a scenario's file has it."""
+    """Returns settings such as `process=500ms` in the form of a scenario file."""
     found: dict[str, str | bool] = {}
-    for said in args.member:
-        key, separator, value = said.partition("=")
+    for text in args.member:
+        key, separator, value = text.partition("=")
         if not separator:
-            args.parser.error(f"--member: {said!r} is not SETTING=VALUE, as session_timeout=10s is")
+            args.parser.error(f"--member: {text!r} is not SETTING=VALUE, like session_timeout=10s")
         found[key] = {"true": True, "false": False}.get(value, value)
     return found
 
 
 def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None:
-    """Every variant under the same seeds."""
+    """Plays every variant with one set of seeds."""
     runs = {name: _play_seeds(name, one, args.seeds) for name, one in scenarios.items()}
     if args.json:
         for name, each in runs.items():
@@ -184,32 +184,32 @@ def _play_seeds(name: str, scenario: Scenario, count: int) -> SeedRuns:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Wrong usage is told before anything is played."""
+    """Reports wrong usage before anything is played."""
     if args.seeds is not None and (args.trace or args.output):
-        args.parser.error("--seeds: goes with tables and --json; --trace and --output show one run")
+        args.parser.error("--seeds: not with --trace or --output, which show one run")
     if args.trace and (args.json or args.output or args.compare or args.costs):
-        args.parser.error("--trace: stands alone; leave out the other options")
+        args.parser.error("--trace: not with --json, --output, --compare or --costs")
     if args.output is None:
         return
     if args.output.suffix not in _FORMATS:
         args.parser.error(f"--output: name a file that ends in {', '.join(_FORMATS)}")
     if args.output.is_dir() or not args.output.parent.is_dir():
-        args.parser.error(f"--output: {args.output} cannot be written; is its directory there?")
+        args.parser.error(f"--output: {args.output} cannot be written; does its directory exist?")
 
 
 def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenario]:
-    """Every variant with every pair of costs, by name."""
+    """Returns every variant with every pair of costs, by name."""
     variants = _listed(args.compare)
     for name in variants:
         if args.compare is not None and name not in _VARIANTS:
-            args.parser.error(f"--compare: {name!r} is none of {', '.join(_VARIANTS)}")
+            args.parser.error(f"--compare: {name!r} is not one of {', '.join(_VARIANTS)}")
     found = {}
     for cost in _listed(args.costs):
         start, _, stop = cost.partition("/")
         costs = (milliseconds(start), milliseconds(stop))
         no_unit = any(each.strip(".0123456789") == "" for each in (start, stop))
         if args.costs is not None and (None in costs or no_unit):
-            args.parser.error(f"--costs: {cost!r} is not two durations, as 50ms/20ms is")
+            args.parser.error(f"--costs: {cost!r} is not two durations, like 50ms/20ms")
         for name in variants:
             changed = _variant(scenario, name)
             if cost:
@@ -218,13 +218,13 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
     return found
 
 
-def _listed(said: str | None) -> list[str]:
-    """`a, b` as a list, each once; one empty name where nothing is said."""
-    return [""] if said is None else list(dict.fromkeys(one.strip() for one in said.split(",")))
+def _listed(text: str | None) -> list[str]:
+    """Returns the names in `a, b`, each once; one empty name if the option is absent."""
+    return [""] if text is None else list(dict.fromkeys(one.strip() for one in text.split(",")))
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Eager or cooperative without instance ids, cooperative with; no name leaves it as it is."""
+    """Returns the scenario with eager, cooperative or static members; unchanged without a name."""
     if not name:
         return scenario
     scenario = scenario.with_protocol(eager=name == "eager")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance snapshot`: a live cluster's groups as contract lines."""
+"""`kafka-rebalance snapshot`: the groups of a live cluster as contract lines."""
 
 import argparse
 import json
@@ -11,22 +11,25 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.live import snapshot
 from kafka_rebalance.report.text.names import counted
 
+from .exit_codes import of_errors
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "snapshot",
-        help="read a live cluster's groups",
-        description="Reads the classic consumer groups of a live cluster and writes one contract "
-        "line for each: the input of the other commands. Reads only; nothing joins or changes.",
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Reads the classic consumer groups of a live cluster and writes one contract line for "
+        "each: the input of the other commands. Changes nothing on the cluster and joins no group."
     )
     parser.add_argument(
-        "--bootstrap-server", required=True, metavar="H:P", help="one broker, or several by commas"
+        "--bootstrap-server",
+        required=True,
+        metavar="H:P",
+        help="one broker, or several separated by commas",
     )
     parser.add_argument(
         "--group",
         action="append",
         metavar="G",
-        help="only this group (may be repeated); default: every group that has members",
+        help="only this group (repeatable); default: every group that has members",
     )
     parser.add_argument(
         "--config",
@@ -34,7 +37,8 @@ def add_parser(commands: Any) -> None:
         type=_setting,
         default=[],
         metavar="KEY=VALUE",
-        help="setting of kafka-python's admin client, as security_protocol=SASL_SSL (repeatable)",
+        help="a setting of kafka-python's admin client, for example security_protocol=SASL_SSL "
+        "(repeatable)",
     )
     parser.set_defaults(run=run)
 
@@ -68,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         f"kafka-rebalance: {counted(groups, 'group')}, {bad} with errors, {left_out} left out",
         file=sys.stderr,
     )
-    return 3 if bad else 0
+    return of_errors(bad)
 
 
 def _setting(text: str) -> tuple[str, Any]:

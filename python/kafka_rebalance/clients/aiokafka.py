@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's eager assignors for aiokafka: for `partition_assignment_strategy`.
 
-aiokafka's assignors are classes; these can be instances as well, which is how a rack is given
-(KIP-881): `partition_assignment_strategy=[Range(rack_id="b")]`. aiokafka keeps its own
-`client_rack` from assignors. Each consumer has a memory of its own, whether consumers share a class
-or an instance. aiokafka has no cooperative rebalancing.
+aiokafka's assignors are classes. These assignors can also be instances, which have a rack
+(KIP-881): `partition_assignment_strategy=[Range(rack_id="b")]`. aiokafka does not pass its own
+`client_rack` to assignors. Each consumer has its own memory, even if consumers share a class or an
+instance. aiokafka has no cooperative rebalancing.
 
-Differs  from aiokafka's own sticky assignor in the generation, which that one never sends.
+Differs  from aiokafka's own sticky assignor, which never sends its generation.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -41,7 +41,7 @@ _VERSION = 3
 
 
 class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
-    """Version 3 of what aiokafka knows in version 0."""
+    """A subscription of version 3; aiokafka's own class has version 0."""
 
     _BASE = ConsumerProtocolMemberMetadata.SCHEMA
     SCHEMA = Schema(
@@ -53,7 +53,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method of the class and of its instances: aiokafka's interface has only class methods."""
+    """A method of a class and of its instances; aiokafka's interface has class methods only."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -64,7 +64,7 @@ class _OfBoth:
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """What a consumer sends, what it was given, and the answer when it leads."""
+    """One consumer's assignor: its subscription, its memory, and the assignment when it leads."""
 
     name: ClassVar[str]
     rack_id: str | None = None
@@ -74,7 +74,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def assign(self, cluster: ClusterMetadata, members: Mapping[str, Any]) -> dict[str, Any]:
-        """`members` by id, in join order; gives each a ConsumerProtocolMemberAssignment."""
+        """Returns a ConsumerProtocolMemberAssignment for each of `members` (by id, join order)."""
         called = calling(CLIENT)
         group_id = getattr(_consumer(called), "group_id", "")
         group = [
@@ -88,7 +88,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def metadata(self, topics: Iterable[str]) -> Any:
-        """What the consumer sends when it joins; eager members own nothing then."""
+        """Returns the subscription that the consumer sends; eager members own nothing then."""
         subscribed = frozenset(topics)
         consumer = _consumer(calling(CLIENT))
         known = memory(consumer or self, self.name)
@@ -111,7 +111,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
 
 def _consumer(called: Mapping[str, Any]) -> Any:
-    """The consumer's coordinator: the caller itself, or the owner of the rebalance that calls."""
+    """Returns the consumer's coordinator: the caller, or the owner of the calling rebalance."""
     caller = called.get("self")
     return getattr(caller, "_coordinator", caller)
 
@@ -119,9 +119,10 @@ def _consumer(called: Mapping[str, Any]) -> Any:
 def _joined(
     called: Mapping[str, Any], members: Mapping[str, Any]
 ) -> Iterable[tuple[str, str | None, Subscription]]:
-    """Member id, instance id and subscription: aiokafka decodes version 0 only, and no instances.
+    """Yields member id, instance id and subscription, decoded from the members' own bytes.
 
-    The members' own bytes stand in the response that aiokafka's coordinator is working on.
+    aiokafka itself decodes only version 0 and no instance ids. The bytes are in the response that
+    aiokafka's coordinator holds while it calls.
     """
     response = called.get("response")
     sent = {one[0]: one for one in response.members} if response else {}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads from the call itself what a client's coordinator does not hand to its assignors.
+"""Reads variables of the calling coordinator that it does not pass to its assignors.
 
 Neither client passes its consumer to an assignor, and aiokafka passes neither the generation nor
-the members' own bytes. The coordinator calls every method of an assignor directly, so that all of
-it stands in the calling function: `calling` reads it there, and changes nothing. A client that
-calls from elsewhere (a newer one, a test) is answered from what its assignors are told.
+the members' own bytes. The coordinator calls every method of an assignor directly, so the calling
+function has all of these as variables: `calling` reads them there, and changes nothing. If another
+function calls (in a newer client, or in a test), an assignor works from its arguments.
 """
 
 import inspect
@@ -22,25 +22,25 @@ log = logging.getLogger("kafka_rebalance.clients")
 
 
 class ClientNames(NamedTuple):
-    """One library's names for what both libraries have."""
+    """The names of one client library for attributes that both libraries have."""
 
     module: str
-    """Where the coordinator's class is."""
+    """The module of the coordinator's class."""
     node: str
-    """A broker's id."""
+    """The attribute with a broker's id."""
     replicas: str
-    """The broker ids of a partition's replicas."""
+    """The attribute with the broker ids of a partition's replicas."""
 
 
 @dataclass(slots=True)
 class ConsumerMemory:
-    """What one consumer's assignor remembers: its last assignment, and that one's generation."""
+    """The memory of one consumer's assignor: its last assignment, with the generation of that."""
 
     owned: tuple[TopicPartition, ...] | None = None
     generation_id: int = NO_GENERATION
 
     def still(self, topics: frozenset[str]) -> tuple[TopicPartition, ...]:
-        """What it was given of topics that it still subscribes to."""
+        """Returns the owned partitions of the given topics, those still subscribed to."""
         return tuple(tp for tp in self.owned or () if tp.topic in topics)
 
 
@@ -48,16 +48,16 @@ _MEMORIES: WeakKeyDictionary[Any, dict[str, ConsumerMemory]] = WeakKeyDictionary
 
 
 def memory(consumer: object, assignor: str) -> ConsumerMemory:
-    """The memory of one assignor in one consumer; it ends with the consumer's coordinator.
+    """Returns the memory of one assignor in one consumer; it ends with the consumer's coordinator.
 
-    It belongs to the consumer, not to the assignor: consumers that share a class or an instance
-    would else all claim what one of them was given.
+    The memory belongs to the consumer, not to the assignor. Otherwise consumers that share a class
+    or an instance would all claim the partitions of one of them.
     """
     return _MEMORIES.setdefault(consumer, {}).setdefault(assignor, ConsumerMemory())
 
 
 def calling(client: ClientNames) -> Mapping[str, Any]:
-    """The variables of the coordinator's function that called; none if no coordinator did."""
+    """Returns the variables of the calling coordinator function; none without such a caller."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == client.module:

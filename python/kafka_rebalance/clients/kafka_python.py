@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors for kafka-python 3: classes for `partition_assignment_strategy`.
 
-A class, an instance or a function that makes one: each consumer has a memory of its own. A rack
-(KIP-881) is the assignor's: `partition_assignment_strategy=[Range(rack_id="b")]`; kafka-python
-keeps its own `client_rack` from assignors.
+The list takes a class, an instance, or a function that returns an instance; each consumer has its
+own memory. An assignor has a rack of its own (KIP-881), because kafka-python does not pass its
+`client_rack` to assignors: `partition_assignment_strategy=[Range(rack_id="b")]`.
 
-Differs  from kafka-python's own in what its range loses among static members, in the generation
-         and rack that its cooperative-sticky does not send, and in what it claims after it has
-         given partitions up: only what it still holds.
+Differs  from kafka-python's own assignors: its range loses some static members, and its
+         cooperative-sticky sends neither generation nor rack. After a revocation, ours claims only
+         partitions that the consumer still holds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ _VERSION = 3
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """What a consumer sends, what it was given, and the answer when it leads."""
+    """One consumer's assignor: its subscription, its memory, and the assignment when it leads."""
 
     name: ClassVar[str]
 
@@ -50,7 +50,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         return [RebalanceProtocol.EAGER]
 
     def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
-        """`members` as decoded from JoinGroup; gives each a ConsumerProtocolAssignment."""
+        """Returns a ConsumerProtocolAssignment for each of `members`, as decoded from JoinGroup."""
         group_id = getattr(calling(CLIENT).get("self"), "group_id", "")
         group = [self._member(member) for member in members]
         return {
@@ -59,7 +59,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         }
 
     def metadata(self, topics: Iterable[str]) -> Any:
-        """What the consumer sends when it joins."""
+        """Returns the subscription that the consumer sends when it joins."""
         subscribed = frozenset(topics)
         consumer = calling(CLIENT).get("self")
         known = self._memory(consumer)
@@ -104,7 +104,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """Eager members have given everything up when they join."""
+        """Returns no partition: all of an eager member's partitions are revoked before it joins."""
         return ()
 
 
@@ -137,8 +137,8 @@ class Sticky(_Assignor):
 class CooperativeSticky(_Assignor):
     """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`.
 
-    Beside an eager assignor in one consumer's list it is eager, as in Java: what the first of the
-    two restarts of a change of assignor needs.
+    If the consumer's list also has an eager assignor, it is eager, as in Java. The first of the two
+    restarts of an assignor change needs this.
     """
 
     name = "cooperative-sticky"
@@ -146,7 +146,7 @@ class CooperativeSticky(_Assignor):
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """What the consumer reads: a lost generation or a topic left has taken the rest."""
+        """Returns what the consumer reads; a lost generation or a left topic removes partitions."""
         if consumer is None:
             return known.still(subscribed)
         if consumer._rebalance_protocol is not RebalanceProtocol.COOPERATIVE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client's leader knows, as a group; and the answer as a client sends it."""
+"""Turns a client leader's data into a group, and the assignment into the form that clients send."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -12,7 +12,7 @@ from .legal import legal
 
 
 class ClusterMetadata(Protocol):
-    """The methods that both clients' ClusterMetadata have."""
+    """The methods that the ClusterMetadata classes of both clients have."""
 
     def partitions_for_topic(self, topic: str) -> set[int] | None: ...
 
@@ -26,10 +26,10 @@ def answer(
     members: Sequence[Member],
     assignor: str,
 ) -> dict[str, list[tuple[str, list[int]]]]:
-    """Who gets what, a list of topics with their partitions for each member.
+    """Returns each member's partitions, as a list of topics with partition numbers.
 
-    A topic of which the client has no metadata yet (as on a first join) counts as not there; the
-    client rejoins when it has.
+    A topic without metadata (as on a first join) counts as missing; the client joins again when it
+    has received the metadata.
     """
     subscribed = dict.fromkeys(topic for member in members for topic in member.topics)
     counts = {
@@ -37,7 +37,7 @@ def answer(
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
     }
-    # Only members that have a rack make racks matter, and they cost a look at every replica.
+    # Racks have an effect only if a member has one, and reading them visits every replica.
     brokers = _brokers(client, cluster) if any(member.rack for member in members) else {}
     topics = tuple(
         Topic(topic, count, _racks(client, cluster, topic, count, brokers))
@@ -55,10 +55,10 @@ def _brokers(client: ClientNames, cluster: ClusterMetadata) -> dict[Any, str | N
 def _racks(
     client: ClientNames, cluster: Any, topic: str, count: int, brokers: Mapping[Any, str | None]
 ) -> tuple[tuple[str | None, ...], ...] | None:
-    """The racks of each partition's replicas; a broker that is down has none, as in Java."""
+    """Returns the racks of each partition's replicas; None if a broker is down, as in Java."""
     if not brokers:
         return None
-    # Neither client has a public way to the replicas of all partitions.
+    # Neither client has a public method for the replicas of all partitions.
     partitions = cluster._partitions[topic]
     return tuple(
         tuple(brokers.get(node) for node in getattr(partitions[p], client.replicas))
@@ -69,7 +69,7 @@ def _racks(
 
 
 def _by_topic(owned: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Each topic once, in order of first appearance."""
+    """Returns each topic once, in order of first appearance."""
     topics: dict[str, list[int]] = {}
     for topic, run in groupby(owned, key=lambda tp: tp.topic):
         topics.setdefault(topic, []).extend(partition for _, partition in run)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A leader's answer: Kafka's, unless it would end or hang consumers.
+"""A leader's answer: Kafka's own, unless that answer would end or hang consumers.
 
-1. Kafka's own answer stands, anomalies and all, which are logged; except that
-2. no member is given a topic that it does not subscribe to. aiokafka's consumer ends with an
-   AssertionError there, and the others join again with the claims that led to it, for ever. Kafka's
-   assignor is asked once more, without members that subscribe to nothing, and without the claims
-   that nobody can keep: of topics that a member has left, of partitions that are not there.
-3. If that answer is no better, or Kafka's class throws or never ends, range assigns this
-   generation: it needs no claims, and always has an answer. In a cooperative group a partition that
-   another member claims waits for the next generation, as with Kafka's own assignor.
+1. Kafka's own answer is sent, with its anomalies, which are logged. There is one exception:
+2. No member receives a topic that it does not subscribe to. In that case aiokafka's consumer ends
+   with an AssertionError, and other clients join again with equal claims, for ever. So Kafka's
+   assignor is called once more, without members that subscribe to nothing, and without the claims
+   that nobody can keep: of topics that a member has left, of partitions that do not exist.
+3. If the second answer has this problem too, or Kafka's class throws or never ends, range assigns
+   this generation: range needs no claims, and always has an answer. In a cooperative group, a
+   partition that another member claims is left for the next generation, as Kafka's own assignor
+   does.
 
-A leader that raised instead would end its consumer, and after its session the next leader's.
+A leader that raised an exception instead would end its own consumer, and after its session timeout
+the next leader would end.
 
 Errors   none.
 """
@@ -37,7 +39,7 @@ _SHOWN = 5
 def legal(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
 ) -> LegalAnswer:
-    """Each member's partitions, members in join order."""
+    """Returns each member's partitions, with members in join order."""
     for attempt in _attempts(topics, members):
         try:
             spec = GroupSpec(group_id, topics, attempt, max_partitions=_NO_LIMIT)
@@ -50,8 +52,8 @@ def legal(
         if all(anomaly.kind != "unsubscribed" for anomaly in answer.anomalies):
             return {member.member_id: answer.get(member.member_id, ()) for member in members}
         log.error(
-            "group %s: Kafka's %s assignor gives members topics that they do not subscribe to, "
-            "which ends some consumers; that answer is not sent",
+            "group %s: Kafka's %s assignor assigns members topics that they do not subscribe to, "
+            "which ends some consumers; this answer is not sent",
             group_id,
             assignor,
         )
@@ -62,7 +64,7 @@ def legal(
 def _attempts(
     topics: tuple[Topic, ...], members: tuple[Member, ...]
 ) -> Iterator[tuple[Member, ...]]:
-    """The members as they are; then without what nobody can keep, where that makes a difference."""
+    """Yields the members, then the members without claims that nobody can keep, if they differ."""
     yield members
     counts = {topic.name: topic.partitions for topic in topics}
     without = tuple(
@@ -100,7 +102,7 @@ def _by_range(
 
 
 def _told(anomalies: Sequence[Anomaly]) -> str:
-    """How many, and the first few."""
+    """Returns the number of anomalies and the first few of them."""
     first = ", ".join(
         f"{one.kind} {one.topic}-{one.partition}"
         + (f" to {one.member_id}" if one.member_id else "")

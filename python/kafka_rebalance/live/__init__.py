@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where groups come from: a live cluster as contract lines.
+"""Live clusters: consumer groups through a broker, Connect clusters through REST.
 
-Nothing here imports a Kafka client before `snapshot` runs.
+No Kafka client is imported before `snapshot` runs.
 """
 
 from .consumer_groups import ClusterError, snapshot

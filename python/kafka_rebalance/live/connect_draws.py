@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What REST does not tell of a Connect cluster, drawn, and what of a prediction depends on it.
+"""Draws the facts that Connect's REST interface lacks, and finds which predictions depend on them.
 
-Not told are the order in which a worker took up what it runs, from the front of which a leader
-takes away, and the ids of workers, `connect-host:port-<uuid>`, by whose hashes a leader walks them.
-Each draw has other orders and other ids, and the same events are played.
+REST does not show the order in which a worker took up its connectors and tasks; a leader revokes
+from the front of that order. REST does not show the ids of workers, `connect-host:port-<uuid>`,
+either; a leader visits workers in the order of the ids' hashes. The events are played once for each
+draw of orders and ids.
 
-    orders   rotations, so that everything comes to the front in some draw; then shuffles
+    orders   rotations, so that each item is at the front in some draw; every fourth is a shuffle
     ids      a random UUID for each worker and draw
 """
 
@@ -21,15 +22,15 @@ from kafka_rebalance.plans.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
 _MOST_WORK = 200_000  # connectors and tasks, over all draws
-_SHUFFLES = 4  # one draw of so many is a shuffle
+_SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
-ConnectChange = tuple[frozenset[Item], frozenset[Item]]  # what a worker starts, and what it stops
+ConnectChange = tuple[frozenset[Item], frozenset[Item]]  # items that a worker starts, and stops
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """What a worker starts, or stops, in a round: `least` to `most`, of which `sure` always."""
+    """`least` to `most` items that a worker starts (or stops) in a round, `sure` in every draw."""
 
     round: int
     worker: str
@@ -42,9 +43,9 @@ class Varying:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """`rounds` is how many rounds there were, least and most; rounds beyond the least are left out.
+    """`rounds` is the least and the most number of rounds; rounds after the least are left out.
 
-    `varying` has only what is not equal in all draws.
+    `varying` holds only items that are not equal in all draws.
     """
 
     draws: int
@@ -60,7 +61,7 @@ def vary(
     max_delay_ms: int,
     engine: Engine = "rust",
 ) -> Variation:
-    """Plays the events in many draws. Errors: GroupError, as `play_events`."""
+    """Plays the events in many draws. Errors: the GroupErrors of `play_events`."""
     items = sum(len(work.connectors) + len(work.tasks) for work in running.values())
     draws = max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_WORK // max(items, 1)))
     plays = []
@@ -79,7 +80,7 @@ def vary(
 
 
 class _Names:
-    """Worker ids as the leader of one draw knows them."""
+    """The worker ids of one draw."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -87,7 +88,7 @@ class _Names:
         self._names: dict[str, str] = {}
 
     def id_of(self, worker: str) -> str:
-        """Of `host:port`; the same id for one that is back."""
+        """Returns the id of `host:port`; a worker that returns has the id it had before."""
         if worker not in self._ids:
             random_id = uuid.UUID(int=self._rng.getrandbits(128), version=4)
             self._ids[worker] = f"connect-{worker}-{random_id}"
@@ -98,7 +99,7 @@ class _Names:
         return self._names[member_id]
 
     def in_event(self, event: str) -> str:
-        """`worker W joins` with an id in place of W."""
+        """Returns `worker W joins` with the worker's id in place of W."""
         words = event.split()
         if len(words) > 1 and words[0] in ("worker", "leader"):
             words[1] = self.id_of(words[1])
@@ -106,7 +107,7 @@ class _Names:
 
 
 def _drawn(work: Work, draw: int, draws: int) -> Work:
-    """The same work in another order."""
+    """Returns the work in the order of one draw."""
     if draw % _SHUFFLES == _SHUFFLES - 1:
         rng = random.Random(draw)
         connectors = rng.sample(work.connectors, len(work.connectors))

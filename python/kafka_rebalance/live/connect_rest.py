@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A live Connect cluster, read through its REST interface: what round one of a script needs.
+"""Reads a live Connect cluster through its REST interface, as round one of a script.
 
-The answer is what workers have last written to the cluster's status topic, so it has limits:
+REST returns the statuses that workers wrote last to the cluster's status topic. This has limits:
 
-- A worker that runs nothing is not in it. No endpoint lists workers: `/`, `/health`, `/admin` and
-  `/connector-plugins` tell of the worker that is asked only, and not even its id. Let idle workers
-  join by events: `worker host:port joins`.
-- A worker that died is in it, with all that it ran, until the leader gives that to somebody: up to
-  `scheduled.rebalance.max.delay.ms` later. So is one that is back and still waits for its work.
-  Ask again after the delay if a worker has just gone.
-- Workers have the ids of the REST interface, `host:port`. The leader knows them by member ids,
-  `connect-host:port-<uuid>`, and orders by their hashes; so who of several equal workers gives up
-  one more may differ, and how much each has does not.
+- A worker that runs nothing is missing. No endpoint lists workers: `/`, `/health`, `/admin` and
+  `/connector-plugins` describe only the worker that answers, without its id. Let idle workers join
+  by events: `worker host:port joins`.
+- A dead worker is still listed, with all that it ran, until the leader assigns that work to others,
+  up to `scheduled.rebalance.max.delay.ms` later. A worker that returned and still waits for its
+  work is listed like a dead one. If a worker has just left, read again after the delay.
+- Workers have the ids of the REST interface, `host:port`. The leader orders workers by the hashes
+  of their member ids, `connect-host:port-<uuid>`. So the choice among several equal workers may
+  differ, but not the number of connectors and tasks that each one runs.
 """
 
 import base64
@@ -28,7 +28,7 @@ from .consumer_groups import ClusterError
 TIMEOUT_S = 10.0
 
 _RUNNING = ("RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING")
-"""States of what is assigned to its worker. A failed task stays where it failed."""
+"""States of connectors and tasks that are assigned. A failed task stays with its worker."""
 
 _HINTS = {
     401: "a user and password are needed: https://user:password@host:port",
@@ -39,32 +39,33 @@ _HINTS = {
 
 
 def read_cluster(url: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
-    """`{"workers": [{"id", "connectors", "tasks"}], "config": {connector: tasks}, "notes": […]}`.
+    """Returns `{"workers": [{"id", "connectors", "tasks"}], "config": {…}, "notes": […]}`.
 
-    `url` is any worker's: `http://host:8083`, `https://user:password@host/path`. The notes say, in
-    words, what is configured and runs nowhere, and what has failed and is assigned all the same.
+    `config` maps a connector to its number of tasks. `url` is the URL of any worker:
+    `http://host:8083`, `https://user:password@host/path`. The notes list, in words, items that are
+    configured and run nowhere, and items that have failed and are still assigned.
 
-    Order    workers by id, what they run by name; the leader knows other orders.
+    Order    workers by id, connectors and tasks by name; the leader uses other orders.
     Errors   ClusterError.
     """
     client = _Client(url, timeout_s)
     expanded = client.get("/connectors?expand=status&expand=info")
     if not isinstance(expanded, dict):
-        raise client.error("it does not expand connectors: older than Kafka 2.3?")
+        raise client.error("?expand is not supported: is this Connect older than Kafka 2.3?")
     names = client.get("/connectors")
     if not isinstance(names, list):
-        raise client.error("its list of connectors is no list")
+        raise client.error("the answer to /connectors is not a list")
     reader = _Reader()
     try:
         for name in sorted(expanded):
             reader.connector(name, expanded[name]["info"], expanded[name]["status"])
-        # One that has no status yet is not among the expanded ones.
+        # A connector without a status is missing from the expanded answer.
         for name in sorted(set(names) - expanded.keys()):
             reader.connector(name, client.get(f"/connectors/{urllib.parse.quote(name, '')}"), None)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise client.error(f"the answer is not Connect's: {error!r}") from error
     if not reader.workers:
-        raise client.error("nothing runs there, and only workers that run something can be seen")
+        raise client.error("nothing runs there, and REST lists only workers that run something")
     return reader.cluster()
 
 
@@ -137,7 +138,7 @@ class _Client:
 
     def get(self, path: str) -> Any:
         request = urllib.request.Request(self._base + path, headers={"Accept": "application/json"})
-        if self._authorization:  # not for whomever we are redirected to
+        if self._authorization:  # unredirected: another host must not receive the password
             request.add_unredirected_header("Authorization", self._authorization)
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as response:

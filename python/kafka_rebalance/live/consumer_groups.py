@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A live cluster's classic consumer groups, as contract lines.
+"""Reads a live cluster's classic consumer groups as contract lines.
 
 1. Every broker lists the groups that it coordinates.
-2. It describes them, with each member's subscription and assignment as the bytes that the members
-   and their leader wrote: `kafka_rebalance.wire` reads them, not the client library.
-3. Metadata tells the partitions of the subscribed topics, and their replicas' racks.
+2. The broker describes them, with the bytes that the members and their leader wrote as
+   subscriptions and assignments. `kafka_rebalance.wire` decodes these, not the client library.
+3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
 
-Reads only: nothing joins, commits or creates. Each group is described at one moment, but not all
-of them at the same one.
+Nothing joins a group, commits or creates anything. Each group is described at one moment; these
+moments differ from group to group.
 
-Order    groups as named, or else by name; members as the coordinator lists them, which is the order
-         in which the leader gets them; partitions as the leader assigned them.
-Errors   a group that cannot be read is a line with `error`; a cluster that cannot, ClusterError.
+Order    groups as given, else by name; members as the coordinator lists them, which is the order in
+         which the leader receives them; partitions as the leader assigned them.
+Errors   a group that cannot be read is a line with `error`; ClusterError for an unreadable cluster.
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
 
@@ -25,10 +25,10 @@ from kafka_rebalance.errors import GroupError, KafkaRebalanceError, MissingExtra
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
 
 BATCH = 200
-"""Groups described before their lines are given: bounds the memory, not the answer."""
+"""Groups described before their lines are yielded. This bounds the memory, not the answer."""
 
 RETRY_S = 10.0
-"""How long a broker may answer "not now", as it does while it becomes coordinator."""
+"""How long retriable errors are retried; a broker that becomes coordinator answers with them."""
 
 _UNKNOWN_TOPIC, _INVALID_TOPIC = 3, 17
 _ABSENT_TOPIC = (_UNKNOWN_TOPIC, _INVALID_TOPIC)
@@ -57,7 +57,7 @@ class ClusterError(KafkaRebalanceError):
 
 
 class _NotAssignedError(GroupError):
-    """A group that no classic assignor assigns: left out, unless it was asked for by name."""
+    """No classic assignor assigns this group: it is left out unless the caller named it."""
 
 
 class _Listed(NamedTuple):
@@ -74,26 +74,27 @@ def snapshot(
     configs: Mapping[str, Any] | None = None,
     on_left_out: Callable[[str, str], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yields one contract line a classic consumer group.
+    """Yields one contract line for each classic consumer group of a live cluster.
 
-    `group_ids` None means every group that has members and a classic assignor; each of the others
-    is told to `on_left_out(group_id, why)`. A group asked for by name always gives a line, if need
-    be `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a rebalance is an
-    error line in both cases, because its members' subscriptions and assignments are not to be had.
+    `group_ids` None means every group that has members and a classic assignor. Each other group is
+    reported to `on_left_out(group_id, why)`. A group named by the caller always yields a line, if
+    necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
+    rebalance yields an error line in both cases, because its members' subscriptions and assignments
+    are unavailable then.
 
-    `bootstrap_server` is "host:port", or several with commas. `configs` are settings of
+    `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
     kafka-python's KafkaAdminClient: `security_protocol`, `sasl_mechanism`, `ssl_cafile`, ...
 
-    DescribeGroups does not report the generation. Members that rejoined sent the one that they had
-    (in the subscription, or in the user data), so the group is now in the one after the newest of
-    these; in a later one, if a rebalance broke off in between. When no member sent one, as in a
-    group that has only just formed, `generation_id` is null.
+    DescribeGroups does not report the generation. Members that rejoined sent their last generation
+    (in the subscription, or in the user data). The group is now one generation after the newest of
+    these, or later if a rebalance failed in between. If no member sent a generation, as in a group
+    that has just formed, `generation_id` is null.
 
-    A member whose client is not Kafka's newest has `subscription_version` and `user_data`: what it
-    will send at the next rebalance is known from what it sent at the last one.
+    A member whose client is not Kafka's newest has `subscription_version` and `user_data`: these
+    describe the form of its last subscription, in which it will send the next one.
 
-    Raises MissingExtra without kafka-python 3, ClusterError when the cluster cannot be read; both
-    at the first line that is asked for.
+    Raises MissingExtra without kafka-python 3 and ClusterError if the cluster cannot be read, both
+    when the first line is requested.
     """
     if isinstance(group_ids, str):
         raise TypeError("group_ids: a sequence of names, not one string")
@@ -123,11 +124,11 @@ def _kafka() -> Any:
 
 
 class _Reader:
-    """One pass over one cluster; remembers the topics that it has met."""
+    """One pass over one cluster; remembers the topics that it has described."""
 
     def __init__(self, admin: Any, errors: Any) -> None:
-        # kafka-python's own description has decoded the members' bytes, and fails as a whole where
-        # one member's cannot be. This hook is the step that does it.
+        # kafka-python's step between response and result decodes the members' bytes, and fails for
+        # all groups if the bytes of one member are bad. This hook replaces that step.
         admin._describe_groups_process_response = lambda response: {
             group.group_id: group for group in response.groups
         }
@@ -139,7 +140,7 @@ class _Reader:
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
     ) -> Iterator[_Line]:
-        # A broker that is down has no groups, and to the clients no rack either.
+        # A broker that is down coordinates no groups, and clients do not see its rack.
         self._racks = {
             broker["broker_id"]: broker["rack"]
             for broker in self._patiently(self._admin.describe_cluster)["brokers"]
@@ -180,7 +181,7 @@ class _Reader:
             for group in self._patiently(self._admin.list_groups, broker_ids=[broker]):
                 yield (
                     group["group_id"],
-                    # Brokers before 3.8 tell no type, before 2.6 no state.
+                    # Brokers before 3.8 send no type, before 2.6 no state.
                     _Listed(
                         broker,
                         group.get("group_type") or "classic",
@@ -190,7 +191,7 @@ class _Reader:
                 )
 
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
-        """The groups as DescribeGroups answers them."""
+        """Returns the groups as DescribeGroups describes them."""
         described: dict[str, Any] = {}
         for coordinator in sorted(set(coordinators.values())):
             ids = [group_id for group_id, node in coordinators.items() if node == coordinator]
@@ -198,7 +199,7 @@ class _Reader:
                 self._admin.describe_groups, ids, group_coordinator_id=coordinator
             )
             if any(isinstance(group, dict) for group in answer.values()):
-                raise ClusterError("this kafka-python does not hand over the members' bytes")
+                raise ClusterError("this version of kafka-python does not return members' bytes")
             described.update(answer)
         return described
 
@@ -235,7 +236,7 @@ class _Reader:
                 self._topics[topic["name"]] = topic
 
     def _topic(self, metadata: Mapping[str, Any]) -> _Line | None:
-        """A topic of the contract, or None if there is no such topic."""
+        """Returns a topic of the contract, or None if the topic does not exist."""
         if metadata["error_code"] in _ABSENT_TOPIC:
             return None
         if metadata["error_code"]:
@@ -252,7 +253,7 @@ class _Reader:
 
 
 def _fit(listed: _Listed | None) -> _Listed:
-    """The group, if a classic assignor assigns it."""
+    """Returns the group if a classic assignor assigns it."""
     if listed is None:
         raise _NotAssignedError("group_id", "no such group, or no right to describe it")
     if listed.group_type.lower() != "classic":
@@ -280,7 +281,7 @@ def _caught(function: Callable[[_A], _T], argument: _A) -> _T | GroupError:
 
 
 def described_line(group: Any) -> _Line:
-    """A group as DescribeGroups answers it, as a contract line without its topics."""
+    """Returns a described group as a contract line without its topics."""
     assignor = group.protocol_data
     sent = [_sent(one, assignor, f"members[{i}]") for i, one in enumerate(group.members)]
     given = [_given(one, f"members[{i}]") for i, one in enumerate(group.members)]
@@ -301,7 +302,7 @@ def described_line(group: Any) -> _Line:
 
 
 def _sent(described: Any, assignor: str, at: str) -> Member:
-    """The member as it was when it joined last."""
+    """Returns the member as it was when it joined last."""
     data = described.member_metadata
     return wire.sent_member(
         described.member_id,
@@ -314,13 +315,13 @@ def _sent(described: Any, assignor: str, at: str) -> Member:
 
 
 def _given(described: Any, at: str) -> wire.AssignmentData | None:
-    """What its leader gave it; the coordinator keeps no bytes where that is nothing."""
+    """Returns the assignment that the leader sent; None if the coordinator holds no bytes."""
     data = described.member_assignment
     return _read(wire.decode_assignment, data, f"{at}.assignment") if data else None
 
 
 def leader_library(given: Iterable[wire.AssignmentData | None]) -> str | None:
-    """Whose assignor wrote the assignments; None where nobody was given anything.
+    """Returns the library whose assignor wrote the assignments; None if all of them are empty.
 
     Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
     and user data without a byte; librdkafka writes version 0 and each member's own user data.
@@ -334,7 +335,7 @@ def leader_library(given: Iterable[wire.AssignmentData | None]) -> str | None:
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
-    """A member of the contract: what it holds now, and what its client will send of it."""
+    """Returns a member of the contract: the partitions it holds, and what its client will send."""
     owned: dict[str, list[int]] = {}
     for partition in held:
         owned.setdefault(partition.topic, []).append(partition.partition)
@@ -350,7 +351,7 @@ def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | N
         "generation_id": generation_id,
         "rack_id": sent.rack_id,
     }
-    # A client of the newest version sends what Java does.
+    # The newest version needs no fields: such a client sends what Java sends.
     if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:
         member["subscription_version"] = sent.version
         member["user_data"] = sent.user_data

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people see."""
+"""Reports for people: tables, pictures and pages of plans and runs."""

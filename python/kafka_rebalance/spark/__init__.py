@@ -9,8 +9,10 @@ it works over Spark Connect as well. Set `spark.sql.execution.arrow.maxBytesPerB
 groups swell memory less than with Spark's own 64 MB.
 """
 
+from kafka_rebalance.errors import SchemaError
+
 from .functions import assign_groups, assign_lines, assign_udf, plan_groups
-from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, SchemaError
+from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
 
 __all__ = [
     "INPUT_SCHEMA",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract as Spark's columns, and the check of a DataFrame against it."""
 
-from kafka_rebalance.errors import KafkaRebalanceError, MissingExtra
+from kafka_rebalance.errors import MissingExtra, SchemaError
 
 try:
     from pyspark.sql import types as t
@@ -64,10 +64,6 @@ _OPTIONAL = {
 
 
 _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
-
-
-class SchemaError(KafkaRebalanceError, TypeError):
-    """A DataFrame whose columns are not the contract's: the path, what is expected and found."""
 
 
 def contract() -> t.StructType:

@@ -12,17 +12,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 
 ARROW_BYTES = "4m"
 """Bytes a batch: giant groups swell memory less than with Spark's own 64m."""
 
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
-
-
-class SparkFailedError(KafkaRebalanceError):
-    """Spark could not do it; the first line of what it says."""
 
 
 @contextmanager

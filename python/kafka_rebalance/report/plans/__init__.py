@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans to look at."""
+"""Plans, comparisons and Connect rounds as tables, pictures and pages."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons as tables of at most 100 columns; settings to be pasted stand unbroken."""
+"""Comparisons as tables of at most 100 columns; settings to be pasted are never wrapped."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,10 @@ Times = Mapping[str, Timed]
 
 
 def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
-    """All assignors, the recommendation with its reason, and the way there.
+    """Prints all assignors, the recommendation with its reason, and how to switch to it.
 
-    `times` are of assignors that could be timed, and `assumed` by what; or why there are none.
+    `times` holds the assignors that could be timed, `assumed` the assumptions of the simulation.
+    Without times, `assumed` is the reason.
     """
     group = comparison.group
     changes = ", ".join(comparison.changes) or "rebalance as it is"
@@ -38,16 +39,16 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
     print_table([columns[i] for i in there], shown, whole=True)
     if times:
         print_wrapped(
-            "unread: partition-seconds without a reader; settles: seconds. Simulated, as by "
-            f"simulate --from: {assumed}."
+            "unread: partition-seconds without a reader; settles: seconds. Both are simulated, as "
+            f"`simulate --from` does it: {assumed}."
         )
     elif assumed:
-        print_wrapped(f"Not in seconds: {assumed}.")
+        print_wrapped(f"No figures in seconds: {assumed}.")
     waiting = max((one.figures.waiting for one in comparison.candidates if one.figures), default=0)
     if waiting:
         print_wrapped(
-            f"Under every assignor {waits(waiting)} while {its(waiting)} member is down, which no "
-            "round counts."
+            f"Under every assignor {waits(waiting)} while {its(waiting)} member is down; rounds do "
+            "not count that time."
         )
     for one in comparison.candidates:
         if one.error is not None:
@@ -62,13 +63,13 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
 
 
 _LENGTHS = (
-    " Rounds differ in length: an eager one stops everybody, but not for long; a partition that "
-    "moves under a cooperative one waits for the second round."
+    " Rounds differ in length: an eager round stops all members, but only for a short time; in a "
+    "cooperative group a moving partition waits for the second round."
 )
 
 
 def _print_clock(comparison: Comparison, times: Times) -> None:
-    """Where the clock prefers another one than rounds do, both verdicts are told."""
+    """Prints the best assignor by seconds if it is not the one recommended by rounds."""
     recommended = comparison.recommended or ""
     mine = times.get(recommended)
     if mine is None or mine.unread.median is None:
@@ -79,8 +80,8 @@ def _print_clock(comparison: Comparison, times: Times) -> None:
     name = min(known, key=lambda one: (known[one], one != comparison.group.assignor))
     if known[name] < mine.unread.median:
         print_wrapped(
-            f"By the clock it is {name}: {_seconds(known[name])} partition-seconds unread to "
-            f"{comparison.recommended}'s {_seconds(mine.unread.median)}."
+            f"In seconds, {name} is best: {_seconds(known[name])} partition-seconds unread, "
+            f"{_seconds(mine.unread.median)} under {comparison.recommended}."
             + (_LENGTHS if len({protocol_of(one) for one in (name, recommended)}) > 1 else "")
         )
 
@@ -111,13 +112,13 @@ def _seconds(ms: int) -> str:
     return f"{ms / 1000:,.1f}" if ms < 100_000 else f"{ms / 1000:,.0f}"
 
 
-# The way there ------------------------------------------------------------------------------------
+# How to switch ------------------------------------------------------------------------------------
 
 
 def print_migration(migration: Migration, group_id: str) -> None:
-    """Client by client, with the very settings."""
+    """Prints the steps for each client library, with settings to paste."""
     if not migration.is_known and migration.recipes:
-        print_wrapped("How to get there depends on the client, and no client id tells which it is:")
+        print_wrapped("How to switch depends on the client library, and no client id shows it:")
     for one in migration.recipes:
         _print_recipe(one, migration)
     if not migration.recipes:
@@ -128,14 +129,14 @@ def print_migration(migration: Migration, group_id: str) -> None:
         print_wrapped("The members run several clients: stop all of them together.")
     if "stop all" in ways:
         print_wrapped(
-            "Offsets stay with the group. To keep the old group as a way back, start under a new "
-            "group id, and copy the offsets while all are stopped:"
+            "The group keeps its offsets. To keep the old group as a way back, start the members "
+            "with a new group id, and copy the offsets while all members are stopped:"
         )
         _print_settings(*copy_commands(group_id))
 
 
 def copy_commands(group_id: str) -> tuple[str, str]:
-    """Kafka's own commands that give another group the offsets of this one; no member may run."""
+    """Returns Kafka's commands that copy offsets to another group; all members must be stopped."""
     command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
     old, new = shlex.quote(group_id), shlex.quote(f"{group_id}-2")
     return (
@@ -147,11 +148,11 @@ def copy_commands(group_id: str) -> tuple[str, str]:
 def _print_recipe(one: Recipe, migration: Migration) -> None:
     client = "librdkafka (confluent-kafka and others)" if one.client == "librdkafka" else one.client
     if one.way == "none":
-        print_wrapped(f"{client}: not possible, it has no {migration.new}")
+        print_wrapped(f"{client}: not possible, because it has no {migration.new}")
         return
     if one.way == "stop all":
         why = _no_rolling(one, migration)
-        print_wrapped(f"{client}: {why}: stop all members, then start all with")
+        print_wrapped(f"{client}: {why}; stop all members, then start all with")
         _print_settings(one.needs, one.settings[0])
         return
     print_wrapped(f"{client}: two rolling bounces")
@@ -162,20 +163,20 @@ def _print_recipe(one: Recipe, migration: Migration) -> None:
         _print_settings(one.needs if number == 1 else None, setting)
     if one.client == "Java" and migration.from_default is not None:
         print_wrapped(
-            "Members with Kafka's default list have both already, range in front: for them only 2, "
-            f"{_counts(migration.from_default)}.",
+            "Members with Kafka's default list already have both assignors, range first: they need "
+            f"only step 2, {_counts(migration.from_default)}.",
             "  ",
         )
 
 
 def _no_rolling(one: Recipe, migration: Migration) -> str:
     if one.client == "aiokafka":
-        return "it joins once for each assignor of a list"
-    return f"no list may hold {migration.old} and {migration.new}"
+        return "a member joins once for each assignor in its list"
+    return f"a list must not contain both {migration.old} and {migration.new}"
 
 
 def _print_settings(*lines: str | None) -> None:
-    """Unbroken, however long, so that they can be copied."""
+    """Prints lines without wrapping, so that they can be copied."""
     for line in lines:
         if line is not None:
             print(f"     {line}")
@@ -192,14 +193,17 @@ def _cost(bounce: Bounce, migration: Migration) -> str:
     if bounce.takes_over is not None:
         text += (
             f"; {migration.old} assigns until the last member without {migration.new} "
-            f"{'leaves' if bounce.takes_over.endswith('leaves') else 'is back'}, and from then on "
-            f"{migration.new}"
+            f"{'leaves' if bounce.takes_over.endswith('leaves') else 'has returned'}, then "
+            f"{migration.new} assigns"
         )
     cooperative = "cooperative-sticky" in (migration.new, migration.old)
     if cooperative and len(bounce.assignors) > 1:
-        text += "; members with both are eager"
+        text += "; members that list both are eager"
     elif cooperative and migration.new == "cooperative-sticky":
-        text += "; what moves is given up in one and handed out in the next, and only that stops"
+        text += (
+            "; a moving partition is revoked in one rebalance and gained in the next, and only "
+            "moving partitions stop"
+        )
     return text
 
 
@@ -207,7 +211,7 @@ def _cost(bounce: Bounce, migration: Migration) -> str:
 
 
 def print_comparisons(comparisons: Sequence[Comparison]) -> None:
-    """Several groups, one a line."""
+    """Prints several groups, one a line."""
     print_table(
         ("group", "runs", "recommended", "a member", "no reader"),
         [_line(one) for one in comparisons],

@@ -18,7 +18,7 @@ _WIDTH = 100
 def round_text(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> str:
-    """What moved, what stood still, what runs nowhere and why; times count from `start_ms`."""
+    """Returns what starts, stops and stays, what runs nowhere and why; times from `start_ms`."""
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     heading = "  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])
@@ -48,11 +48,13 @@ def round_text(
 
 
 def variation_text(found: Variation) -> str:
-    """What of a prediction is not sure, because it was read through REST."""
-    told = "REST does not tell in which order a worker took up its work, nor the workers' ids."
+    """Returns which parts of a prediction are uncertain because REST lacks information."""
+    lacking = (
+        "REST does not show the workers' ids, nor the order in which a worker took up its work."
+    )
     if not found.varying and found.rounds[0] == found.rounds[1]:
-        return f"{told}\nThe rounds above do not depend on them: equal in {found.draws} draws."
-    lines = [told, f"In {found.draws} draws of them the rounds above differ:"]
+        return f"{lacking}\nThe rounds above do not depend on them: equal in {found.draws} draws."
+    lines = [lacking, f"In {found.draws} draws of them the rounds above differ:"]
     least, most = found.rounds
     if least != most:
         lines.append(f"  there are {least} to {most} rounds; only the first {least} are compared")
@@ -75,7 +77,7 @@ def _varying_text(one: Varying) -> str:
 
 
 def items_text(items: Iterable[Item]) -> str:
-    """`c, d[0-3, 7]`: connectors, then tasks by connector."""
+    """Returns `c, d[0-3, 7]`: connectors, then tasks by connector."""
     items = list(items)
     connectors = sorted((one for one in items if isinstance(one, str)), key=name_key)
     tasks = sorted((one for one in items if not isinstance(one, str)), key=task_key)

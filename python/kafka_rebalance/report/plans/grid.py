@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a picture of a plan shows: members by partitions, before and after."""
+"""The contents of a plan's picture: members by partitions, before and after."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -15,16 +15,16 @@ class Cell(Enum):
     """One partition of one member over the whole plan."""
 
     KEPT = "kept"
-    REVOKED = "given up"
+    REVOKED = "revoked"
     GAINED = "gained"
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """`cells[row, partition]`; rows are members of the first group, then new ones.
+    """`cells[row, partition]`; rows are members of the first group, then new members.
 
-    A member that comes back from a restart stays in its row. `names` are short, `counts` are
-    partitions held before and after, None where the member was not there.
+    A member that returns from a restart keeps its row. `names` are short names. `counts` are the
+    numbers of partitions before and after; None if the member was absent.
     """
 
     title: str

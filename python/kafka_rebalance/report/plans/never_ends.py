@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `endless` found, in words: whether a group's leader can hang, by what, and the ways out."""
+"""The result of `endless` in words: whether a group's leader can hang, when, and the ways out."""
 
 import textwrap
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ _MOST = 5
 
 
 def print_endless(found: Endless | None) -> None:
-    """Nothing for a group that always ends."""
+    """Prints nothing for a group whose assignor always ends."""
     if found is not None:
         print("\n".join(endless_lines(found)), end="\n\n")
 
 
 def endless_lines(found: Endless) -> list[str]:
-    """At most 100 columns wide."""
+    """Returns lines of at most 100 columns."""
     lines = []
     for text in _sentences(found):
         indent = " " * (len(text) - len(text.lstrip()) + 2)
@@ -31,7 +31,7 @@ def _sentences(found: Endless) -> Iterator[str]:
         yield f"NEVER ENDS: {found.assignor} computes for ever at {found.after}."
     played = f"{found.tried} next changes that were played"
     if found.untried:
-        played += f" ({found.untried} more were not: the budget was spent)"
+        played += f" ({found.untried} more were not played: the budget was spent)"
     if found.following:
         yield (
             f"The leader can hang: {found.assignor} never ends after {len(found.following)} of "
@@ -41,16 +41,16 @@ def _sentences(found: Endless) -> Iterator[str]:
     elif found.tried:
         yield (
             "Members with different subscriptions can hang a leader under "
-            f"{found.assignor}: none of {played} does."
+            f"{found.assignor}, but none of {played} does so here."
         )
-    for for_good, title in ((True, "for good"), (False, "this time")):
+    for for_good, title in ((True, "always ends"), (False, "ends this time")):
         changes = [way.change for way in found.ways_out if way.for_good is for_good]
         if changes:
-            yield f"Ends {title}, as played: {'; '.join(changes)}."
+            yield f"The assignor {title} (played) after: {'; '.join(changes)}."
     if found.now or found.after is not None:
         yield (
-            "To change the assignor of a group that hangs, stop all members first: a rolling "
-            "bounce still meets the old one (docs/never-ends.md)."
+            "To change the assignor of a group that hangs, stop all members first: in a rolling "
+            "bounce the old assignor still runs (docs/never-ends.md)."
         )
 
 

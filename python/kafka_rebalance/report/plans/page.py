@@ -13,7 +13,7 @@ from .grid import Cell, Grid, grid_of
 from .plan import generation_text, keep_theirs, member_names, spread_text, step_notes
 
 _MOST_CELLS = 40_000
-_LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("lost", "−"), Cell.GAINED: ("gained", "+")}
+_LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("revoked", "−"), Cell.GAINED: ("gained", "+")}
 
 
 def plan_page(plan: RebalancePlan) -> str:
@@ -24,7 +24,7 @@ def plan_page(plan: RebalancePlan) -> str:
     if len(grid.names) * len(grid.partitions) <= _MOST_CELLS:
         parts.append(_table(grid))
     else:
-        parts.append('<p class="note">Too large for a grid; the rounds have everything.</p>')
+        parts.append('<p class="note">Too large for a grid; the rounds list all changes.</p>')
     for step in plan.steps:
         cause = escape(shortened(step.cause, names))
         parts += [f"<h2>{cause}{escape(note)}</h2>" for note in step_notes(step)]
@@ -68,7 +68,7 @@ def _figures(plan: RebalancePlan) -> str:
         for row, tag in zip(rows, ["th", *["td"] * len(rows)], strict=False)
     )
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in plan.possible.reasons()[:10])
-    why = f"<p>What is possible, and why:</p><ul>{reasons}</ul>"
+    why = f"<p>The best possible balance, and why none is better:</p><ul>{reasons}</ul>"
     return f'<table class="figures">{cells}</table>\n{why}'
 
 
@@ -114,7 +114,7 @@ def _round(title: str, one: Round, names: dict[str, str]) -> str:
             cells = [names[who], str(len(one.kept[who])), *map(partitions_text, parts)]
             rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     heads = "".join(
-        f"<th>{head}</th>" for head in ("member", "keeps", "gives up", "gets", "has to wait for")
+        f"<th>{head}</th>" for head in ("member", "kept", "revoked", "gained", "has to wait for")
     )
     quiet = len(one.group.members) - len(rows)
     table = f'<table class="round"><tr>{heads}</tr>{"".join(rows)}</table>' if rows else ""

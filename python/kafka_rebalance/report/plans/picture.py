@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan as a PNG: members by partitions, before and after, legible without colours.
 
-A group that is too large for cells is drawn as bars, a member each.
+A group that is too large for cells is drawn as bars, one for each member.
 """
 
 from itertools import groupby
@@ -15,7 +15,7 @@ from kafka_rebalance.report.text.names import cut
 from .grid import Cell, Grid, grid_of
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_BARS = 40, 100, 60
-# Fill, hatch and sign: each tells the three apart by itself.
+# Fill, hatch and sign: each alone is enough to distinguish the three.
 _LOOK = {
     Cell.KEPT: ("#d0d0d0", "", ""),
     Cell.REVOKED: ("#ffffff", "////", "−"),
@@ -24,7 +24,7 @@ _LOOK = {
 
 
 def draw_plan(plan: RebalancePlan, path: Path) -> None:
-    """Writes the picture; the file's name says the format."""
+    """Writes the picture in the format that the file's suffix names."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -118,14 +118,14 @@ def _bars(grid: Grid, figure_class: Any) -> Any:
             fill, hatch, _ = _LOOK[cell]
             axes.barh(y, tallies[row][cell], left=start, fc=fill, ec="black", lw=0.5, hatch=hatch)
         fill, hatch, _ = _LOOK[Cell.REVOKED]
-        lost = tallies[row][Cell.REVOKED]
-        axes.barh(y, -lost, fc=fill, ec="black", lw=0.5, hatch=hatch)
+        revoked = tallies[row][Cell.REVOKED]
+        axes.barh(y, -revoked, fc=fill, ec="black", lw=0.5, hatch=hatch)
     axes.axvline(0, color="black", lw=0.8)
     axes.set_yticks(range(len(shown)), [cut(grid.names[row], 36) for row in shown], size=7)
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    most = f", the {len(shown)} that change most of {len(grid.names)}"
+    most = f"; the {len(shown)} members with most changes, of {len(grid.names)}"
     axes.set_xlabel(
-        "partitions: right of the line held after, left of it given up"
+        "partitions: kept and gained to the right of the line, revoked to its left"
         + (most if len(shown) < len(grid.names) else ""),
         size=9,
     )

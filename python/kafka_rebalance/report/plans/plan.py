@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as tables of at most 100 columns; long groups are folded to what changes."""
+"""A plan as tables of at most 100 columns; a large group shows only members with changes."""
 
 import textwrap
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ _MOST_NAMED = 60
 
 
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
-    """Figures, then round by round who keeps, gives up and gets what."""
+    """Prints figures, then the kept, revoked and gained partitions of each round."""
     figures = plan.figures()
     changes = ", ".join(str(change) for change in plan.changes) or "rebalance as it is"
     print(f"{plan.group.group_id}, {plan.assignor}: {changes}")
     print_figures(plan, figures)
     names = member_names(plan)
-    told = quiet = 0
+    shown = quiet = 0
     for step in plan.steps:
         cause = shortened(step.cause, names)
         quiet = 0 if step.rounds else quiet + 1
@@ -41,24 +41,24 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
             if step.rounds and (step.waiting or step.leaderless):
                 print()
         for number, one in enumerate(step.rounds, 1):
-            told += 1
-            if told <= _MOST_ROUNDS or everything:
+            shown += 1
+            if shown <= _MOST_ROUNDS or everything:
                 heading = f"{cause}, round {number} ({one.protocol.name.lower()})"
                 heading += f", generation {generation_text(plan, one)}"
                 _print_round(heading, one, names, everything=everything)
-    if told > _MOST_ROUNDS and not everything:
-        print(f"… and {counted(told - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
+    if shown > _MOST_ROUNDS and not everything:
+        print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
     if quiet > _MOST_ROWS and not everything:
         print(f"… and {quiet - _MOST_ROWS} more (--all shows them)")
     if quiet:
         print()
     if not plan.settled:
-        print("It never settles: a state comes again, and partitions move round for ever.\n")
+        print("The group never settles: a state occurs again, so partitions move for ever.\n")
     _print_ids(plan, samples, names)
 
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
-    """Before, after, and what would have been possible."""
+    """Prints the figures before and after, and the best possible ones."""
     rows: list[tuple[str, ...]] = [
         ("members", str(len(plan.group.members)), str(len(plan.final.members)), ""),
         (
@@ -82,11 +82,11 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
     if figures.owns_nothing:
         print_wrapped(
-            "Nobody owns anything at the beginning, so that everything given out counts as a move: "
-            "owned_partitions says who has what (in Python GroupSpec.owning)."
+            "No member owns a partition at the beginning, so every assigned partition counts as a "
+            "move; give the present owners in owned_partitions (in Python: GroupSpec.owning)."
         )
     if figures.balance_after.stddev > figures.balance_possible.stddev:
-        print("Not as even as possible, since")
+        print("A more even assignment is possible. The limits of the best one:")
         for reason in plan.possible.reasons()[:5]:
             print(f"  {reason}")
     elif figures.moves > figures.least_moves:
@@ -96,7 +96,7 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a sentence in lines of at most 100 columns; all but the first have `more` in front."""
+    """Prints a sentence in lines of at most 100 columns; `more` indents all lines but the first."""
     then = indent + more
     print(
         textwrap.fill(
@@ -111,7 +111,7 @@ def spread_text(balance: Balance) -> str:
 
 
 def _silent(figures: Figures) -> str:
-    """What nobody reads, and when."""
+    """Returns which partitions have no reader, and when."""
     parts = []
     if figures.waiting and not figures.rounds:
         parts.append("nothing moves")
@@ -137,21 +137,21 @@ def its(number: int) -> str:
 
 
 def step_notes(step: Step) -> list[str]:
-    """What is to be said of a step beside its rounds, each to follow the step's cause."""
+    """Returns notes on a step that are not about its rounds; each follows the step's cause."""
     notes = []
     if step.waiting and step.rounds:
         notes.append(
             f": {waits(len(step.waiting))} until the sessions of the members there time out (45 s "
-            "by default), and only then the group rebalances"
+            "by default); only then does the group rebalance"
         )
     elif step.waiting:
         notes.append(f"; {waits(len(step.waiting))} for it")
     if step.leaderless:
-        lost = partitions_text(step.leaderless, _MOST_NAMED)
+        names, one = partitions_text(step.leaderless, _MOST_NAMED), len(step.leaderless) == 1
         notes.append(
-            f": {counted(len(step.leaderless), 'partition')} without a leader, all known replicas "
-            f"were there: {lost}. Assigned all the same, but nobody can read "
-            f"{'it' if len(step.leaderless) == 1 else 'them'}"
+            f": {counted(len(step.leaderless), 'partition')} without a leader, because all known "
+            f"replicas were there: {names}. Kafka still assigns "
+            f"{'it, but no member can read it' if one else 'them, but no member can read them'}"
         )
     if not step.rounds and not notes:
         notes.append("" if "no rebalance" in step.cause else ": no rebalance")
@@ -159,12 +159,12 @@ def step_notes(step: Step) -> list[str]:
 
 
 def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Its number, or how many later than now where that is not known."""
+    """Returns the generation's number, or `+n` (n after the present one) if that is unknown."""
     return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
 
 
 def member_names(plan: RebalancePlan) -> dict[str, str]:
-    """Short names of everybody who is there at some time."""
+    """Returns short names for all members that exist at some time during the plan."""
     ids = dict.fromkeys(m.member_id for m in plan.group.members)
     for step in plan.steps:
         ids |= dict.fromkeys(m.member_id for m in step.before.members)
@@ -190,7 +190,7 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
         )
     shown = rows if everything else rows[:_MOST_ROWS]
     withheld = any(row[4] for row in rows)
-    columns = ["member", "keeps", "gives up", "gets", "has to wait for"][: 5 if withheld else 4]
+    columns = ["member", "kept", "revoked", "gained", "has to wait for"][: 5 if withheld else 4]
     print(title)
     if shown:
         print_table(columns, [row[: len(columns)] for row in shown], left=(2, 3, 4))
@@ -223,7 +223,7 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
         print(f"* {ids} made up: the broker will choose {others}, and ids break ties.")
     if plan.places_guessed:
         print_wrapped(
-            "In which racks the brokers will place the new partitions' replicas is a guess.", "  "
+            "The racks of the new partitions' replicas are a guess: brokers choose them.", "  "
         )
     for line in _assumed(plan):
         print_wrapped(line, "  ")
@@ -231,15 +231,15 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
         return
     moved = sorted(samples.moved.values())
     depends = samples.depends
-    drawn = ["the new replicas' racks"] if samples.places_guessed else []
+    drawn = ["racks of new replicas"] if samples.places_guessed else []
     if samples.has_newcomers:
-        drawn.append("the names in front and the UUIDs" if samples.varied else "the UUIDs")
+        drawn.append("client ids and UUIDs" if samples.varied else "UUIDs")
     varied = " and ".join(drawn)
     if not depends:
-        alike = " (new members are alike)" if samples.has_newcomers else ""
+        alike = " (all new members count as one)" if samples.has_newcomers else ""
         print_wrapped(
-            f"In {counted(samples.draws, 'draw')} of {varied} every partition ends in the same "
-            f"place{alike}.",
+            f"In {counted(samples.draws, 'draw')} of {varied}, every partition ends at one and the "
+            f"same member{alike}.",
             "  ",
         )
         return
@@ -248,7 +248,7 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
     ends = "ends" if len(depends) == 1 else "end"
     print_wrapped(
         f"{counted(samples.draws, 'draw')} of {varied}: {moves}; {len(depends)} of "
-        f"{counted(len(moved), 'partition')} {ends} elsewhere in some:",
+        f"{counted(len(moved), 'partition')} {ends} at different members:",
         "  ",
     )
     for tp in sorted(depends)[:_MOST_ROWS]:
@@ -267,14 +267,14 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
 
 
 _ASSUMED = {
-    Basis.COUNTED: "{} is the next in the others' count, a guess: {} says otherwise",
-    Basis.COPIED: "{} is that of the member it is like, a guess: {} says otherwise",
-    Basis.SHARED: "{} is that of all others, assumed: {} says otherwise",
+    Basis.COUNTED: "{} is a guess, the next number after the others; set {} to change it",
+    Basis.COPIED: "{} is a guess, copied from the member it is modelled on; set {} to change it",
+    Basis.SHARED: "{} is assumed, since all other members have it; set {} to change it",
 }
 
 
 def _assumed(plan: RebalancePlan) -> list[str]:
-    """Where the names of the newcomers come from, a sentence for each way."""
+    """Returns where the names of new members come from, one sentence for each way."""
     lines = []
     for basis, text in _ASSUMED.items():
         for is_static in (False, True):
@@ -294,7 +294,7 @@ def _assumed(plan: RebalancePlan) -> list[str]:
 
 
 def print_explanation(plan: RebalancePlan, tp: TopicPartition) -> None:
-    """Why a partition went where it went."""
+    """Prints why each member held the partition, round by round."""
     names = member_names(plan)
     for line in explain(plan, tp):
         indent = " " * (len(line) - len(line.lstrip()))
@@ -303,7 +303,7 @@ def print_explanation(plan: RebalancePlan, tp: TopicPartition) -> None:
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
-    """Several groups, one a line; what waits or has no leader only where there is any."""
+    """Prints several groups, one a line; "waits" and "no leader" only if a group has any."""
     columns = (
         *("group", "assignor", "rounds", "moves", "least", "no reader"),
         *("waits", "no leader", "before", "after", "best"),

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs to look at."""
+"""Simulated runs as tables, pictures, pages and Parquet."""

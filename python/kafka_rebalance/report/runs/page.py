@@ -21,14 +21,14 @@ _MOST_ROWS = 400
 
 
 def runs_page(runs: Mapping[str, Run]) -> str:
-    """The page; the runs are of one scenario, by name."""
+    """Returns the page for runs of one scenario, by name."""
     first = next(iter(runs.values()))
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
     axis = TimeAxis.over(busy, first.until_ms)
-    said = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
+    assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
     parts = [
-        f"<p class='note'>{escape(said)}</p>",
+        f"<p class='note'>{escape(assumed)}</p>",
         _totals(runs, first.held),
         _settlings(runs),
         _key(),
@@ -69,16 +69,16 @@ def _settlings(runs: Mapping[str, Run]) -> str:
     if not rows:
         return ""
     columns = ["at s", "what happens", *(f"{name} settles in s".strip() for name in runs)]
-    return "<h2>What happens, and until when it has settled</h2>" + _table(columns, rows)
+    return "<h2>Events, and the time until each has settled</h2>" + _table(columns, rows)
 
 
 def _key() -> str:
     return (
         '<p class="key"><span class="held"></span>held, by the member named in it'
-        '<span class="stuck"></span>held, but stuck: the member, or its broker is away'
+        '<span class="stuck"></span>held, but stuck: the member or its broker is away'
         '<span class="gap"></span>nobody works on it'
         '<span class="cut"></span>a quiet time, cut short. '
-        "Rest the pointer on a bar for its times.</p>"
+        "Hold the pointer over a bar to see its times.</p>"
     )
 
 
@@ -92,7 +92,7 @@ def _chapters(run: Run) -> str:
 
 
 def _stopped(run: Run) -> str:
-    """Who stopped in which rebalance, and for how long."""
+    """Returns a table of the members that stopped in each rebalance, and for how long."""
     rows = [
         [
             str(number),
@@ -181,7 +181,7 @@ def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
 
 
 def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
-    """A line for each; a name where there is room for it."""
+    """Returns a line for each mark, with its name if there is room."""
     parts, last = [], -float(_WIDTH)
     for mark in marks:
         x = _x(axis.place(mark.at_ms))

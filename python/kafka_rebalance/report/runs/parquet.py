@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated runs as Parquet: a row for each time that a partition or task had one holder, or none.
+"""Simulated runs as Parquet: one row for each time in which a partition or task had one holder.
 
-run string, partition string, member string (null: nobody worked on it), generation_id int32,
-from_ms int64, to_ms int64, is_stuck bool
+A time without a holder is a row with member null. The columns: run string, partition string,
+member string, generation_id int32, from_ms int64, to_ms int64, is_stuck bool.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from kafka_rebalance.simulator.measure import unheld
 
 
 def write_runs(runs: Mapping[str, Run], path: Path) -> None:
-    """Writes all runs into one file; those of a partition by time."""
+    """Writes all runs into one file; the rows of a partition are in order of time."""
     try:
         import pyarrow as pa
         from pyarrow import parquet

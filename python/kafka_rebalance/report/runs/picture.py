@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated run as a PNG: who held what over time, and how much nobody worked on.
+"""A simulated run as a PNG: the holder of each partition over time, and gaps without one.
 
 Legible without colours: bars carry their member's name, gaps are hatched.
 """
@@ -21,7 +21,7 @@ _WIDTH = 11.0
 
 
 def draw_run(run: Run, path: Path) -> None:
-    """Writes the picture; the file's name says the format."""
+    """Writes the picture in the format that the file's suffix names."""
     shown = timeline_of(run)
     rows = len(shown.rows)
     height = 0.24 * rows + (3.25 if shown.happenings else 2.5)
@@ -38,7 +38,7 @@ def draw_run(run: Run, path: Path) -> None:
 
 
 def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
-    """Several runs of one scenario, one below the other, on one scale."""
+    """Draws several runs of one scenario below each other, on one scale."""
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
     first = next(iter(runs.values()))
@@ -81,7 +81,7 @@ def _bars(axes: Any, shown: Timeline) -> None:
         if bar.look is not Look.GAP:
             look = {"fc": SHADES[bar.member % len(SHADES)], "ec": "#444444", "lw": 0.4}
             if end - x < 0.003:
-                look["ec"] = "none"  # else nothing but edges is seen
+                look["ec"] = "none"  # edges would hide so narrow a bar
         if bar.look is Look.STUCK:
             look["hatch"] = "xxxx"
         axes.add_patch(Rectangle((x, bar.row - 0.42), max(end - x, 0.0004), 0.84, **look))
@@ -111,7 +111,7 @@ def _steps(axes: Any, shown: Timeline, axis: TimeAxis, held: str, most: int) -> 
 
 
 def _happenings(axes: Any, shown: Timeline, axis: TimeAxis) -> None:
-    """Their names above, as many as have room."""
+    """Writes the names of events above the bars, as many as there is room for."""
     last = -1.0
     for mark in shown.happenings:
         place = axis.place(mark.at_ms)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated run was, as tables."""
+"""A simulated run as tables."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,13 +12,14 @@ _MOST_ROWS = 60
 
 
 def print_run(run: Run) -> None:
-    """The rebalances one by one, and what they add up to."""
+    """Prints the rebalances one by one, and their totals."""
     print(run.title)
     print(run.assumed)
     rows = chapter_rows(run)
     if len(rows) > _MOST_ROWS:
-        print(f"{len(rows)} things happen; the first {_MOST_ROWS // 2} and the last")
-        rows = [*rows[: _MOST_ROWS // 2], ["…"] + [""] * 6, *rows[-_MOST_ROWS // 2 :]]
+        half = _MOST_ROWS // 2
+        print(f"{len(rows)} rebalances and events; here are the first {half} and the last {half}")
+        rows = [*rows[:half], ["…"] + [""] * 6, *rows[-half:]]
     print_table(chapter_columns(run.held), rows, left=[1, 6])
     print_totals({"": run})
     for name, why in run.crashed.items():
@@ -26,7 +27,7 @@ def print_run(run: Run) -> None:
 
 
 def print_comparison(runs: Mapping[str, Run]) -> None:
-    """Several runs of one scenario, side by side."""
+    """Prints several runs of one scenario side by side."""
     first = next(iter(runs.values()))
     print(first.title)
     if all(one.assumed == first.assumed for one in runs.values()):
@@ -36,13 +37,13 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
 
 
 def chapter_columns(held: str) -> list[str]:
-    """The columns of a table of all that happens."""
+    """Returns the columns of the table of rebalances and events."""
     columns = ["at s", "because", "generation", "rounds", "took s", unread(held)]
     return [*columns, "members that stopped"]
 
 
 def chapter_rows(run: Run) -> list[list[str]]:
-    """A row a rebalance; and one for each happening that leaves something unread by itself."""
+    """Returns a row for each rebalance, and for each event that alone leaves partitions unread."""
     stopped, unread_between = stops_of(run), unavailability(run)
     rows = []
     for one in chapters(run):
@@ -62,7 +63,7 @@ def chapter_rows(run: Run) -> list[list[str]]:
 
 
 def stopped_text(stopped: Sequence[Stopped]) -> str:
-    """How many, and for how long at most."""
+    """Returns how many members stopped, and the longest time."""
     if not stopped:
         return ""
     longest = max(one.to_ms - one.from_ms for one in stopped)
@@ -70,12 +71,12 @@ def stopped_text(stopped: Sequence[Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """The name of the unit in which unavailability is counted."""
+    """Returns the unit in which unavailable time is counted."""
     return "task-s idle" if held == "task" else "partition-s unread"
 
 
 def print_totals(runs: Mapping[str, Run]) -> None:
-    """One line a run."""
+    """Prints one line for each run."""
     every = {name: totals(run) for name, run in runs.items()}
     first = next(iter(every.values()))
     start = "never" if first.start_up_ms is None else f"{first.start_up_ms / 1000:,.1f} s"
@@ -86,13 +87,13 @@ def print_totals(runs: Mapping[str, Run]) -> None:
 
 
 def total_columns(held: str) -> list[str]:
-    """The columns of a table of totals; tasks have no records of their own."""
+    """Returns the columns of the table of totals; tasks have no "records behind"."""
     columns = ["rebalances", "moves", unread(held), "longest s", "member-s stopped"]
     return [*columns, *([] if held == "task" else ["records behind"]), "settled at s"]
 
 
 def total_cells(one: Totals, held: str) -> list[str]:
-    """What stands in them."""
+    """Returns the cells of one run in the table of totals."""
     return [
         str(one.rebalances),
         str(one.moves),
@@ -105,7 +106,7 @@ def total_cells(one: Totals, held: str) -> list[str]:
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
-    """How long each happening took to settle; those at one time are one."""
+    """Prints how long each event took to settle; events at one time count as one."""
     tables = {name: settlings(run) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
@@ -124,5 +125,5 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
 
 
 def settled_text(settled_ms: int | None, at_ms: int) -> str:
-    """In how many seconds; "not" where something else happens before."""
+    """Returns the seconds until the event settled; "not" if another event came first."""
     return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario under several seeds, as tables: every figure from its least to its most."""
+"""A scenario under several seeds as tables: the least, the most and the median of each figure."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,7 +13,7 @@ Shown = Callable[[int], str]
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
-    """One run: everything that the scenario says, then the sums; several: side by side."""
+    """Prints each event and the totals of one run, or several runs side by side."""
     first = next(iter(runs.values()))
     print(first.title)
     if all(one.assumed == first.assumed for one in runs.values()):
@@ -31,12 +31,12 @@ def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """`seeds 1 to 20`, or the one there is."""
+    """Returns `seeds 1 to 20`, or `seed 1`."""
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
-    """`2.8–3.4 (3.1)`; `7` where all agree; `2.8–never (3.1)` where some never do."""
+    """Returns `2.8–3.4 (3.1)`; `7` if all seeds agree; `2.8–never (3.1)` if some never settle."""
     if one.least is None or one.median is None or one.most is None:
         return never if one.never else "-"
     if one.is_one or (not one.never and shown(one.least) == shown(one.most)):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A time axis that spends its width where something happens: quiet times are cut short.
 
-Busy is when a rebalance runs or somebody is missing, with a margin; what lies between two such
-spans is drawn as a gap of fixed width. Within a span the axis is linear, and all spans have the
-same scale.
+A time is busy while a rebalance runs or a partition has no holder, with a margin on both sides. The
+time between two such spans is drawn as a cut of fixed width. Within a span the axis is linear, and
+all spans have one scale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from itertools import pairwise
 
 _QUIET_MS = 20_000  # shorter pauses are not worth a cut
 _MARGIN = 0.06  # of a span, at least 2.5 s
-_CUT, _CUTS = 0.02, 0.3  # of the width: each cut, and all of them at most
+_CUT, _CUTS = 0.02, 0.3  # shares of the width: one cut, and at most all cuts
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 
@@ -24,7 +24,7 @@ class TimeAxis:
 
     @classmethod
     def over(cls, busy: Iterable[tuple[int, int]], until_ms: int) -> "TimeAxis":
-        """An axis for busy times, which may overlap."""
+        """Returns an axis for busy times, which may overlap."""
         spans: list[tuple[int, int]] = []
         for start, end in sorted(busy):
             margin = max(2_500, round(_MARGIN * (end - start)))
@@ -37,17 +37,17 @@ class TimeAxis:
 
     @property
     def _cut(self) -> float:
-        """Width of a cut."""
+        """The width of a cut."""
         return min(_CUT, _CUTS / max(len(self.spans) - 1, 1))
 
     @property
     def _scale(self) -> float:
-        """Width of a ms."""
+        """The width of a millisecond."""
         cuts = self._cut * (len(self.spans) - 1)
         return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 
     def place(self, at_ms: float) -> float:
-        """Where a time is; within a cut, by the share of it that has passed."""
+        """Returns the place of a time; within a cut, by the share of the cut that has passed."""
         return min(self._place(at_ms), 1.0)
 
     def _place(self, at_ms: float) -> float:
@@ -64,13 +64,13 @@ class TimeAxis:
         return x - self._cut
 
     def cuts(self) -> list[tuple[float, float]]:
-        """The places that stand for quiet times."""
+        """Returns the cuts: start and end of each, as places."""
         return [
             (self.place(before[1]), self.place(after[0])) for before, after in pairwise(self.spans)
         ]
 
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
-        """Round times within the spans, as many as have room, with their names."""
+        """Returns round times within the spans with their labels, as many as there is room for."""
         step = self._step_ms(most)
         found: list[tuple[float, str]] = []
         for start, end in self.spans:
@@ -90,7 +90,7 @@ class TimeAxis:
 
 
 def _named(at_ms: float, step_ms: float) -> str:
-    """`12.5 s`, `2:05`, `1:00:05`; with a fraction where the steps have one.
+    """Returns `12.5 s`, `2:05`, `1:00:05`; with a fraction if the steps are below a second.
 
     >>> [_named(ms, 1000) for ms in (500, 12_000, 125_000, 3_605_000)]
     ['0.5 s', '12 s', '2:05', '1:00:05']

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn of a run, whatever draws it: bars of who held what, and how much nobody worked on.
+"""The contents of a run's picture and page: bars for each holder, and how much nobody worked on.
 
-A row a partition; where those are too many, a row a member, with what it held at a time.
+One row for each partition; if those are too many, one for each member with the number it held.
 """
 
 from collections.abc import Iterator
@@ -19,15 +19,15 @@ MOST_ROWS = 60
 
 
 class Look(Enum):
-    """What a bar means."""
+    """The meaning of a bar."""
 
     HELD = "held"
-    STUCK = "held, but stuck: the member, or its broker is away"
+    STUCK = "held, but stuck: the member or its broker is away"
     GAP = "nobody works on it"
 
 
 class Bar(NamedTuple):
-    """`label` is who (or how much); `member` its place among the members, -1 for nobody."""
+    """`label` names the holder, or a number; `member` is the holder's index, -1 for nobody."""
 
     row: int
     from_ms: int
@@ -37,14 +37,14 @@ class Bar(NamedTuple):
     member: int
 
     def parts(self, axis: TimeAxis) -> "Iterator[Bar]":
-        """What is seen of it: a part in every busy time."""
+        """Returns the visible parts of the bar: one in each busy time that it touches."""
         for start, end in axis.spans:
             if self.from_ms < end and self.to_ms > start:
                 yield self._replace(from_ms=max(self.from_ms, start), to_ms=min(self.to_ms, end))
 
 
 class Mark(NamedTuple):
-    """Something that happens: a rebalance, or what the scenario says."""
+    """An event on the time axis: a rebalance, or a line of the scenario."""
 
     at_ms: int
     label: str
@@ -52,7 +52,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`steps` are (from_ms, how many nobody works on); `left_out` members have no row."""
+    """`steps` are (from_ms, partitions without a holder); `left_out` members have no row."""
 
     axis: TimeAxis
     rows: tuple[str, ...]
@@ -64,7 +64,7 @@ class Timeline:
 
 
 def timeline_of(run: Run) -> Timeline:
-    """The timeline of one run."""
+    """Returns the timeline of one run."""
     partitions = sorted(
         {hold.partition for hold in run.holds} | {gap.partition for gap in run.gaps},
         key=partition_key,
@@ -99,7 +99,7 @@ def _busy(run: Run) -> Iterator[tuple[int, int]]:
 def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     row = {partition: place for place, partition in enumerate(partitions)}
     place = {member: number for number, member in enumerate(run.members)}
-    # Who is stuck may not know that others have taken over: those are drawn above it.
+    # A stuck member may not know that another one has taken over: the other is drawn on top.
     for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
         yield Bar(
@@ -110,7 +110,7 @@ def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
 
 
 def _by_member(run: Run) -> Iterator[Bar]:
-    """How much each member works on, from change to change."""
+    """Yields bars with the number of partitions of each member, from change to change."""
     for row, member in enumerate(run.members[:MOST_ROWS]):
         changes: dict[int, int] = {}
         for hold in run.holds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and partitions as people can read them: short, and still telling them apart."""
+"""Names and partitions in a short form for people, with different names still different."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,9 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
-    """Member ids without most of their UUID, as far as they stay different; `*` marks made-up ones.
+    """Returns member ids with short UUIDs that are still different; `*` marks made-up ids.
 
-    consumer-payments-1-0b5c2d1e-… is consumer-payments-1-0b5c; an id without a UUID stays whole.
+    consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is kept.
     """
     member_ids = list(member_ids)
     invented = set(made_up)
@@ -33,14 +33,14 @@ def _without_uuid(member_id: str, digits: int) -> str:
 
 
 def shortened(text: str, names: Mapping[str, str]) -> str:
-    """A sentence with member ids replaced by their short names."""
+    """Returns a sentence with member ids replaced by their short names."""
     for member_id, name in names.items():
         text = text.replace(member_id, name)
     return text
 
 
 def cut(text: str, width: int) -> str:
-    """At most `width` characters; the middle of a longer text is left out."""
+    """Returns at most `width` characters; the middle of a longer text is left out."""
     if len(text) <= width:
         return text
     head = (width - 1) // 2
@@ -48,7 +48,7 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """`orders[0-3, 7] refunds[1]`, by topic and number; `most` characters, then how many more."""
+    """Returns `orders[0-3, 7] refunds[1]`; past `most` characters, a part and the total number."""
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))
@@ -60,7 +60,7 @@ def partitions_text(partitions: Sequence[TopicPartition], most: int | None = Non
 
 
 def runs(numbers: Iterable[int]) -> str:
-    """0, 1, 2, 5 as `0-2, 5`."""
+    """Returns `0-2, 5` for 0, 1, 2, 5."""
     found: list[list[int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:
@@ -71,7 +71,7 @@ def runs(numbers: Iterable[int]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """1 member, 2 members."""
+    """Returns `1 member` or `2 members`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

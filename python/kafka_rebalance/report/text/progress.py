@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars, when a person is looking and rich is installed (extra `report`)."""
+"""Progress bars, if standard error is a terminal and rich is installed (extra `report`)."""
 
 import io
 import os
@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 @contextmanager
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
-    """How far a file has been read; gives a function to call now and then with the file."""
+    """Shows how much of a file has been read; call the function it yields with the file."""
     total = _size(source)
-    if total is None or sys.stdout.isatty():  # a pipe has no place; lines as they come are enough
+    if total is None or sys.stdout.isatty():  # a pipe has no size; on a terminal, lines suffice
         yield lambda _: None
         return
     with _bar("groups", total) as update:
@@ -22,14 +22,14 @@ def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
 
 @contextmanager
 def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
-    """How far virtual time has come; gives a function to call now and then with it."""
+    """Shows how far virtual time has come; call the function it yields with the time."""
     with _bar(what, until_ms) as update:
         yield update
 
 
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error; nothing where nobody looks."""
+    """Shows a bar on standard error; nothing if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -45,7 +45,7 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def _size(source: BinaryIO) -> int | None:
-    """Bytes of a regular file; None for a pipe or a terminal."""
+    """Returns the bytes of a regular file; None for a pipe or a terminal."""
     try:
         return os.fstat(source.fileno()).st_size if source.seekable() else None
     except (OSError, io.UnsupportedOperation):

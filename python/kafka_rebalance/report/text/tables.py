@@ -14,9 +14,9 @@ def print_table(
     left: Sequence[int] = (),
     whole: bool = False,
 ) -> None:
-    """Prints a table; all columns but the first, and those `left`, are right-aligned.
+    """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
-    The first is never broken where it is `whole`: the others wrap on a narrow terminal.
+    With `whole` the first column is never wrapped: on a narrow terminal the others are.
     """
     try:
         from rich.box import SIMPLE_HEAD

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exit codes of the command."""
+
+DONE = 0
+FAILED = 1
+"""Any failure that no other code names."""
+USAGE = 2
+"""An option, a file name or a change is wrong."""
+SOME_ERRORS = 3
+"""Some groups or scripts had errors; the others were answered."""
+INTERRUPTED = 130
+
+
+def of_errors(errors: int) -> int:
+    """Returns SOME_ERRORS if there were any errors, else DONE."""
+    return SOME_ERRORS if errors else DONE

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which file imports which, in Python and in Rust, and the rooms that these files stand in."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGE = ROOT / "python" / "kafka_rebalance"
+RUST = ROOT / "src"
+
+# A module imports only from its own room and from rooms in rows above its own.
+ROWS = [
+    ("_core", "errors"),
+    ("java",),
+    ("group",),
+    ("wire",),
+    ("assignors", "protocol"),
+    ("plans", "coordinator"),
+    ("member",),
+    ("tracing",),
+    ("simulator", "bulk", "live"),
+    ("report", "spark", "clients", "data"),
+    ("__init__",),
+    ("cli",),
+    ("__main__",),
+]
+RUST_ROWS = [
+    ("error", "interrupt"),
+    ("java",),
+    ("group",),
+    ("wire",),
+    ("assignors",),
+    ("plans",),
+    ("bulk",),
+    ("python",),
+]
+RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}
+RUST_RANK = {room: rank for rank, row in enumerate(RUST_ROWS) for room in row}
+
+Imports = dict[str, set[str]]
+
+
+def python_modules() -> dict[str, Path]:
+    """Returns files by dotted name below the package; `__init__` is the package itself."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)] = path
+    return found
+
+
+MODULES = python_modules()
+
+
+def python_imports(
+    name: str, source: str, modules: dict[str, Path], *, at_run_time: bool = False
+) -> set[str]:
+    """Returns the modules that a file imports; `at_run_time` leaves out those only for types."""
+    package = ["kafka_rebalance", *(name.split(".") if name != "__init__" else [])]
+    if name not in modules or modules[name].name != "__init__.py":
+        package = package[:-1]
+    found = set()
+    tree = _without_types_alone(ast.parse(source)) if at_run_time else ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            targets = [(alias.name.split("."), "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            base = [*base, *(node.module or "").split(".")] if node.module else base
+            targets = [(base, alias.name) for alias in node.names]
+        else:
+            continue
+        for base, imported in targets:
+            if base[:1] != ["kafka_rebalance"]:
+                continue
+            below = ".".join(base[1:])
+            full = f"{below}.{imported}".strip(".")
+            found.add(full if full in modules or full == "_core" else below or "__init__")
+    return found
+
+
+def _without_types_alone(tree: ast.Module) -> ast.Module:
+    kept = [
+        node
+        for node in tree.body
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    ]
+    return ast.Module(kept, tree.type_ignores)
+
+
+def rust_modules() -> dict[str, Path]:
+    """Returns files by path below src with `::`, without `lib`."""
+    files = (path for path in sorted(RUST.rglob("*.rs")) if path.name != "lib.rs")
+    return {"::".join(path.relative_to(RUST).with_suffix("").parts): path for path in files}
+
+
+RUST_MODULES = rust_modules()
+
+
+def rust_imports(name: str, source: str, modules: dict[str, Path]) -> set[str]:
+    """Returns the modules that a file names after `crate::` or `super::`, its tests left out."""
+    source = source.partition("#[cfg(test)]")[0]
+    found = set()
+    for path in re.findall(r"\b(?:crate|super)(?:::\w+|::\{[^}]*\})+", source):
+        head, _, rest = path.partition("::")
+        above = name.split("::")[:-1] if head == "super" else []
+        ends = [rest]
+        if (braces := re.search(r"\{(.*)\}", rest, re.DOTALL)) is not None:
+            ends = [rest[: braces.start()] + one.strip() for one in braces.group(1).split(",")]
+        for end in ends:
+            parts = [*above, *end.split("::")]
+            while parts and "::".join(parts) not in modules:
+                parts.pop()
+            if parts:
+                found.add("::".join(parts))
+    return found - {name}
+
+
+PYTHON_GRAPH: Imports = {
+    name: python_imports(name, path.read_text("utf-8"), MODULES) - {name}
+    for name, path in MODULES.items()
+}
+RUN_TIME_GRAPH: Imports = {
+    name: python_imports(name, path.read_text("utf-8"), MODULES, at_run_time=True) - {name}
+    for name, path in MODULES.items()
+}
+RUST_GRAPH: Imports = {
+    name: rust_imports(name, path.read_text("utf-8"), RUST_MODULES)
+    for name, path in RUST_MODULES.items()
+}
+
+
+def upwards(name: str, imports: set[str], rank: dict[str, int], separator: str) -> set[str]:
+    room = name.split(separator)[0]
+    return {
+        other
+        for other in imports
+        if (there := other.split(separator)[0]) != room and rank[there] >= rank[room]
+    }
+
+
+def circles(graph: Imports) -> list[list[str]]:
+    """Returns every path along imports that ends where it began, each once."""
+    found, done = [], set()
+
+    def walk(name: str, way: list[str]) -> None:
+        if name in way:
+            found.append([*way[way.index(name) :], name])
+        elif name not in done:
+            for other in sorted(graph.get(name, ())):
+                walk(other, [*way, name])
+            done.add(name)
+
+    for name in sorted(graph):
+        walk(name, [])
+    return found
+
+
+def rooms(graph: Imports, rank: dict[str, int], separator: str) -> Imports:
+    """Returns the imports from room to room, lowest first; without `__init__` and `__main__`."""
+    found: Imports = {}
+    for name in sorted(graph, key=lambda one: (rank[one.split(separator)[0]], one)):
+        room = name.split(separator)[0]
+        if not room.startswith("__"):
+            below = {other.split(separator)[0] for other in graph[name]}
+            found.setdefault(room, set()).update(below - {room, "__init__"})
+    return found

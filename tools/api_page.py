@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/api.md: every public name with its signature and the first line of its docstring.
+
+python -m tools.api_page
+"""
+
+import inspect
+import re
+from enum import Enum
+from pathlib import Path
+
+import kafka_rebalance as kr
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "api.md"
+_HEAD = """\
+# The names of `kafka_rebalance`
+
+`import kafka_rebalance as kr`, then `kr.NAME`. A module is imported when one of its names is first
+used. Spark's functions are in `kafka_rebalance.spark`, the clients' plug-ins in
+`kafka_rebalance.clients.kafka_python` and `kafka_rebalance.clients.aiokafka`.
+
+`python -m tools.api_page` writes this page.
+"""
+_TITLES = {
+    "group": "Groups and assignments",
+    "assignors": "Assigning",
+    "bulk": "Assigning",
+    "plans": "Plans",
+    "plans.changes": "Changes",
+    "simulator": "Simulation and live clusters",
+    "live": "Simulation and live clusters",
+}
+_EXCEPTIONS = "Exceptions"
+
+
+def page() -> str:
+    """Returns the page: a table for each group of names, sorted by name."""
+    groups: dict[str, list[str]] = {title: [] for title in (*_TITLES.values(), _EXCEPTIONS)}
+    for name in kr.__all__:
+        groups[_title(name)].append(name)
+    return _HEAD + "".join(
+        f"\n## {title}\n\n| name | |\n| --- | --- |\n" + "".join(map(_row, names))
+        for title, names in groups.items()
+    )
+
+
+def _title(name: str) -> str:
+    value, module = getattr(kr, name), kr._MODULE_OF[name]
+    if isinstance(value, type) and issubclass(value, Exception):
+        return _EXCEPTIONS
+    return _TITLES.get(module) or _TITLES[module.partition(".")[0]]
+
+
+def _row(name: str) -> str:
+    value = getattr(kr, name)
+    described = inspect.isclass(value) or inspect.isfunction(value)
+    line = _first_line(value) if described else f"`{_text(value)}`"
+    return f"| `{name}{_signature(value)}` | {line} |\n"
+
+
+def _first_line(value: object) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", "\\|")
+
+
+def _text(value: object) -> str:
+    """Returns a constant or a type, without the modules of its parts."""
+    return re.sub(r"\b(?:[a-z_]+\.)+", "", str(value)).replace("|", "\\|")
+
+
+def _signature(value: object) -> str:
+    """Returns parameters with their defaults; nothing for exceptions, enums and constants."""
+    if isinstance(value, type):
+        if issubclass(value, (Enum, Exception)) or getattr(value, "_is_protocol", False):
+            return ""
+    elif not inspect.isroutine(value):
+        return ""
+    parts, keyword_only = [], False
+    for one in inspect.signature(value).parameters.values():
+        if one.kind is one.KEYWORD_ONLY and not keyword_only:
+            parts.append("*")
+            keyword_only = True
+        default = "" if one.default is one.empty else f"={_default(one.default)}"
+        stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        parts.append(f"{stars}{one.name}{default}")
+    return f"({', '.join(parts)})"
+
+
+def _default(value: object) -> str:
+    text = repr(value)
+    return "…" if text.startswith("<") else text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -91,14 +91,14 @@ class Log:
         log = self
 
         class Logged(general.GeneralBuild):
-            def add(self, member_id: str, tp: TopicPartition) -> None:
+            def give(self, member_id: str, tp: TopicPartition) -> None:
                 if not log.after.get("balancing"):
                     log.given.append((tp, member_id, _sizes(self.current)))
-                super().add(member_id, tp)
+                super().give(member_id, tp)
 
-            def move(self, tp: TopicPartition, destination: str) -> None:
+            def relocate(self, tp: TopicPartition, destination: str) -> None:
                 sizes, owner = _sizes(self.current), dict(self.owner)
-                super().move(tp, destination)
+                super().relocate(tp, destination)
                 (went,) = [one for one in owner if owner[one] != self.owner[one]] or [tp]
                 log.moved.append((tp, went, owner[went], destination, sizes))
 

@@ -34,8 +34,8 @@ pub type Row<'a> = (Option<&'a str>, Result<Answer<'a>, GroupError>);
 /// Answers every row of a batch; returns the answers and the number of bad groups. The row of a bad
 /// group has an `error`.
 ///
-/// Columns and fields are found by name, in any order; unknown ones are ignored. Errors: a column is
-/// missing or has another type than in the contract.
+/// Columns and fields are found by name, in any order; unknown ones are ignored. Errors: a column
+/// is missing or has another type than in the contract.
 pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,
@@ -119,8 +119,8 @@ pub fn plan_batch(
     Ok((figures::write(&rows), bad))
 }
 
-/// Plans one group of many with one list of changes; changes that name a topic, member or rack which
-/// the group does not have are left out. Mirror of `plans/affected.py`.
+/// Plans one group of many with one list of changes; changes that name a topic, member or rack
+/// which the group does not have are left out. Mirror of `plans/affected.py`.
 fn plan_as_far_as_affected(
     group: &GroupSpec,
     assignor: Assignor,

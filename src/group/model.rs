@@ -193,7 +193,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.member_ranks.get_or_init(ranks)
     }
 
-    /// Members as a leader walks them: a HashMap that was filled in join order.
+    /// Members in the order of the leader's HashMap, which is filled in join order.
     pub fn members_in_order(&self) -> &[MemberId] {
         let order = || java_hash_order(&self.member_ids());
         self.orders.members_in_order.get_or_init(order)

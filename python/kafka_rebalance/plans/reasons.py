@@ -210,12 +210,12 @@ class _WatchedGeneral(general.GeneralBuild):
             self.given.append(facts.Smallest(holder, holds, among))
         return given
 
-    def move(self, tp: TopicPartition, destination: str) -> None:
+    def relocate(self, tp: TopicPartition, destination: str) -> None:
         source = self.owner.get(self.watched)
         sizes = {member_id: len(owned) for member_id, owned in self.current.items()}
         previous, _ = self.previous.get(tp, (None, 0))
         to_previous = previous == destination and sizes[self.owner[tp]] > sizes[destination] + 1
-        super().move(tp, destination)
+        super().relocate(tp, destination)
         if source is None or self.owner.get(self.watched) == source:
             return
         why: facts.MovedWhy = "previous" if to_previous else "smallest"

@@ -26,7 +26,7 @@ pub type NamedPartition = (Arc<str>, i32);
 
 const HIGHEST_VERSION: i16 = 3;
 
-/// What a member sends in JoinGroup.
+/// A subscription, sent by a member in JoinGroup.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Subscription {
     pub version: i16,
@@ -39,7 +39,7 @@ pub struct Subscription {
     pub rack_id: Option<String>,
 }
 
-/// What a member gets in SyncGroup.
+/// An assignment, received by a member in SyncGroup.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Assigned {
     pub version: i16,

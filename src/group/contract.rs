@@ -39,7 +39,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     builder.finish(max_partitions)
 }
 
-/// An error line from an earlier step is reported as that error, not as a group without fields.
+/// Returns the error of an error line from an earlier step, which is not a group.
 fn refuse_error_line(fields: &Fields) -> Result<()> {
     match fields.get("error").and_then(Value::as_str) {
         Some(error) if !fields.contains_key("topics") => Err(match error.split_once(": ") {
@@ -314,7 +314,7 @@ pub fn write_error(out: &mut Vec<u8>, group_id: Option<&str>, error: &GroupError
     out.push(b'}');
 }
 
-/// The group id of a parsed line that may be bad; None if it is missing or not a string.
+/// The group id in a parsed line that may be bad; None if it is missing or not a string.
 pub fn group_id(value: &Value) -> Option<&str> {
     value.get("group_id").and_then(Value::as_str)
 }

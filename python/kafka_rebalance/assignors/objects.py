@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors as objects: one instance for each member, as in a real consumer.
 
-Only the sticky ones remember anything: what they were last given, and when.
+Only the sticky ones have state: the last generation, and the last assignment for `Sticky`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ class RoundRobin:
 
 
 class Sticky:
-    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: user data has owned partitions."""
 
     name = "sticky"
     version = 0
@@ -63,7 +63,7 @@ class Sticky:
         self._generation_id = _NO_GENERATION
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """None before the first assignment, then sticky user data v1."""
+        """None before the first assignment, then user data of version 1."""
         if self._owned is None:
             return None
         return wire.encode_sticky_user_data(self._owned, self._generation_id)
@@ -77,7 +77,7 @@ class Sticky:
 
 
 class CooperativeSticky:
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: the generation travels."""
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: user data is a generation."""
 
     name = "cooperative-sticky"
     version = 0
@@ -90,7 +90,7 @@ class CooperativeSticky:
         self._generation_id = _NO_GENERATION
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """Four bytes: the last generation, -1 before the first."""
+        """Four bytes: the last generation, or -1 before the first assignment."""
         return wire.encode_cooperative_user_data(self._generation_id)
 
     def assign(self, group: GroupSpec) -> Assignment:

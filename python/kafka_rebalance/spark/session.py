@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The session that our own commands run in."""
+"""The Spark session of the command line."""
 
 import os
 import shutil
@@ -15,19 +15,19 @@ from pyspark.sql import SparkSession
 from kafka_rebalance.errors import KafkaRebalanceError
 
 ARROW_BYTES = "4m"
-"""Bytes a batch: giant groups swell memory less than with Spark's own 64m."""
+"""Bytes of one batch: with Spark's default of 64m, giant groups need much more memory."""
 
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
 class SparkFailedError(KafkaRebalanceError):
-    """Spark could not do it; the first line of what it says."""
+    """Spark failed; the text is the first line of its error."""
 
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Turns what Spark raises into one line for people."""
+    """Turns an exception of Spark into a SparkFailedError with one line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

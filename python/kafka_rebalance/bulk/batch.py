@@ -49,7 +49,7 @@ def plan_batch(
     a column `changes`, a list of texts (null: no changes). Other parameters as in `assign_batch`.
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error. A bad group, or a
-             change that does not fit, leads to an error and null figures. If one of `changes` names a
+             change that does not fit, has an error and null figures. If one of `changes` names a
              topic, member or rack that a group does not have, it is left out for this group and
              listed in not_affected; if no change is left, the figures are null.
     """

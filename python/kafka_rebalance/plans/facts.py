@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an explanation is made of: one fact a line, each of a step of the reference, and its text.
+"""The facts of an explanation: each is one line about one step of the reference.
 
-`step` names the step that the docstring of the algorithm numbers; steps that have nothing to say of
-a partition are left out, so that lines are numbered by themselves. `reasons.py` finds the facts in
-a run of the reference; `tests/test_reasons.py` holds each of them against another run.
+`step` names a step that the docstring of the algorithm numbers. Steps without a fact are left out,
+so that lines have numbers of their own. `reasons.py` finds the facts in a run of the reference;
+`tests/test_reasons.py` compares each with another run.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from kafka_rebalance.group.model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A custom assignor."""
+    """The assignor is a custom one."""
 
     assignor: str
     step = "assignor"
@@ -30,7 +30,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class FairShares:
-    """How a topic is shared out."""
+    """The shares of a topic's members."""
 
     topic: str
     partitions: int
@@ -49,7 +49,7 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """Who takes a partition in the rack pass, if anybody; `alone` without co-partitioned topics."""
+    """The member that takes a partition in the rack pass; `alone` if no topic is co-partitioned."""
 
     member_id: str | None
     alone: bool
@@ -65,7 +65,7 @@ class RackPass:
 
 @dataclass(frozen=True, slots=True)
 class NoRackPass:
-    """The rack pass is for other topics."""
+    """The topic takes no part in the rack pass."""
 
     topic: str
     step = "rack pass"
@@ -76,7 +76,7 @@ class NoRackPass:
 
 @dataclass(frozen=True, slots=True)
 class RangeOf:
-    """Whose range a partition is in; `place` counts from 1, `holds` is all it has of the topic."""
+    """The member whose range has the partition; `place` counts from 1, `holds` is its range."""
 
     member_id: str
     place: int
@@ -96,7 +96,7 @@ class RangeOf:
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """Where a partition stands in the row; `at` counts from 1."""
+    """The place of a partition in the row of all; `at` counts from 1."""
 
     members: int
     at: int
@@ -112,7 +112,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class NextInCircle:
-    """Who comes next in the circle, after whom, and how many were passed over."""
+    """The next member in the circle, the one before it, and the number of members passed over."""
 
     member_id: str
     before: tuple[TopicPartition, str] | None
@@ -134,7 +134,7 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim: its generation, that of the claim before which still counts, what comes of it."""
+    """One claim; `against` is the generation of the claim before it that still counts."""
 
     member_id: str
     generation: int
@@ -173,10 +173,10 @@ def _generation(generation: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """Which of the two algorithms runs; `found_equal` is what Kafka's test says, `equal` the truth.
+    """Which of the two algorithms runs; `found_equal` is the result of Kafka's test.
 
-    The test counts entries, so that a topic listed twice deceives it, and passes over members
-    without topics that it meets first.
+    `equal` is the truth: the test counts entries, so that it is wrong about a topic listed twice,
+    and it skips members without topics at the beginning.
     """
 
     found_equal: bool
@@ -197,7 +197,7 @@ class Algorithm:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What each member of a constrained group may have."""
+    """The number of partitions that each member may have in the constrained algorithm."""
 
     partitions: int
     members: int
@@ -211,7 +211,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The believed owner keeps a partition: one of the first `kept` of `could` by number, topic."""
+    """The believed owner keeps it: one of the first `kept` of `could` by number and topic."""
 
     share: Share
     member_id: str
@@ -229,7 +229,7 @@ NotKeptWhy = Literal["nobody", "contested", "rack", "share"]
 
 @dataclass(frozen=True, slots=True)
 class NotKept:
-    """Nobody keeps a partition, and why."""
+    """Nobody keeps the partition, with the reason."""
 
     share: Share
     why: NotKeptWhy
@@ -256,7 +256,7 @@ class NotKept:
 
 @dataclass(frozen=True, slots=True)
 class Unassigned:
-    """A partition is to be handed out; `again` although somebody keeps it."""
+    """The partition is to be assigned; `again` if a member keeps it all the same."""
 
     unassigned: int
     least: int
@@ -277,7 +277,7 @@ _AGAIN = "a kept partition that does not exist stops the search for unassigned o
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Whom a constrained group's partition is given to; None after a rack pass without result."""
+    """The member that the constrained algorithm assigns it to; None if no member is near."""
 
     member_id: str | None
     near: bool
@@ -301,7 +301,7 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Whether the believed owner keeps a partition until balancing, and why not."""
+    """Whether the believed owner keeps the partition until balancing; if not, the reason."""
 
     member_id: str | None
     topic: str
@@ -322,7 +322,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A partition that somebody keeps is handed out as if nobody did."""
+    """The partition is assigned a second time although a member keeps it."""
 
     step = "keep"
 
@@ -335,7 +335,7 @@ Among = Literal["subscribers", "near"]
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """Who has the fewest partitions, before it is given one more; None: nobody is near."""
+    """The member with the fewest partitions, which gets this one; None if no member is near."""
 
     member_id: str | None
     holds: int
@@ -353,7 +353,7 @@ class Smallest:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The holder takes no part in balancing."""
+    """The partition's holder takes no part in balancing."""
 
     member_id: str
     holds: int
@@ -371,9 +371,9 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A move: how many both hold before it, and what led to it.
+    """A move: the sizes of both members before it, and its reason.
 
-    `instead` names the partition that was to go, where this one is sent back in its place.
+    `instead` is the partition that was to move, if this one is sent back in its place.
     """
 
     source: str
@@ -405,7 +405,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Balanced:
-    """Where balancing leaves a partition; `undone` where what moved went back."""
+    """The partition's holder after balancing; `undone` if the moves were taken back."""
 
     member_id: str
     undone: bool
@@ -422,7 +422,7 @@ class Balanced:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A cooperative assignor keeps back what somebody may still be reading."""
+    """The cooperative assignor withholds the partition, because a member may still read it."""
 
     member_id: str
     claimants: tuple[str, ...]
@@ -460,7 +460,7 @@ Fact = (
 
 
 def lines(facts: Sequence[Fact]) -> list[str]:
-    """The text: a number a line, the step, the fact."""
+    """The text of each fact, with its number and step."""
     return [f"{n}. {fact.step}: {fact}" for n, fact in enumerate(facts, 1)]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why an assignor gave a partition to the member that got it, in terms of its own steps.
+"""Why an assignor assigned a partition to its member, in terms of the assignor's own steps.
 
-The reference algorithm is run step by step and looked at in between: who holds the partition now,
-and what the step went by. What is found are `facts`, which know their text.
+The reference algorithm runs step by step. Its state between two steps shows the partition's present
+holder and the reason of the step, as a fact (`facts.py`), which has the text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,6 @@ from kafka_rebalance.assignors.classic import (
     cooperative_sticky,
     general,
     round_robin,
-    sticky,
 )
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.claims import (
@@ -36,7 +35,7 @@ Holdings = Mapping[str, Sequence[TopicPartition]]
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
-    """A fact a step, for an existing partition of a topic that somebody subscribes to."""
+    """One fact for each step. The partition must exist, and its topic must have a subscriber."""
     if assignor not in BUILT_IN:
         return [facts.Unknown(assignor)]
     if assignor == "range":
@@ -110,15 +109,15 @@ def _sticky(group: GroupSpec, name: str, tp: TopicPartition) -> Iterator[Fact]:
 
 
 def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
-    """What sticky would answer to the same claims."""
+    """The answer of sticky to these claims."""
     claims = settle(group, sent)
     if claims.equal_subscriptions:
-        return constrained.assign(sticky.__name__, group, claims).assignment
-    return general.assign(sticky.__name__, group, claims)
+        return constrained.assign("sticky", group, claims).assignment
+    return general.assign("sticky", group, claims)
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[facts.Claim]:
-    """The claims to one partition; claims to other partitions do not influence it."""
+    """The claims to one partition, which do not depend on claims to others."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]
@@ -133,7 +132,7 @@ def _claims(claims: Claims, tp: TopicPartition) -> Iterator[facts.Claim]:
 
 
 class _WatchedConstrained(constrained.ConstrainedBuild):
-    """The constrained algorithm; it records to whom it assigns the watched partition."""
+    """The constrained algorithm; it records the members that get the watched partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
         super().__init__(name, claims, racks)
@@ -192,7 +191,7 @@ def _could_keep(build: constrained.ConstrainedBuild, member_id: str) -> list[Top
 
 
 class _WatchedGeneral(general.GeneralBuild):
-    """The general algorithm, which tells what happens to one partition."""
+    """The general algorithm; it records assignments and moves of the watched partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
         super().__init__(name, claims, racks)

@@ -27,7 +27,7 @@ _REMEMBERS_NOTHING = frozenset({"range", "roundrobin"})
 def assign_groups(
     groups: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
 ) -> DataFrame:
-    """Computes every group of a DataFrame: INPUT_SCHEMA in, OUTPUT_SCHEMA out, a row for each group.
+    """Computes every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
 
     `assignor` None takes each row's own. A bad group has an `error`; the job goes on.
 
@@ -60,7 +60,7 @@ def plan_groups(
     changes: Iterable[Change | str] | None = None,
     max_partitions: int = MAX_PARTITIONS,
 ) -> DataFrame:
-    """Plans every group of a DataFrame: INPUT_SCHEMA in, PLAN_SCHEMA out, a row for each group.
+    """Plans every group of a DataFrame, one in each row: INPUT_SCHEMA in, PLAN_SCHEMA out.
 
     `changes` are for every group, as objects or texts (`add-members=2`); None takes each row's own
     from a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`; a change

@@ -513,7 +513,7 @@ def _variant(fact: Fact) -> tuple[object, ...]:
 
 
 def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:
-    """The last fact names the holder, or from whom the partition is kept back."""
+    """The last fact names the holder, or the member from which the partition is withheld."""
     target = log.holders(log.target if "sticky" in log.assignor else log.answer, tp)
     if len(target) == 1:
         last = found[-1]
@@ -542,13 +542,13 @@ def test_two_claims_of_one_generation_and_a_newer_one() -> None:
         Member(m, ("t",), owned_partitions=(T0,), generation_id=g) for m, g in generations.items()
     )
     story = (
-        "  1. claims: a says that it owns it (generation 1); b too (generation 1): the same, so "
-        "that neither is believed; c too (generation 2, newer than generation 1) and is believed"
+        "  1. claims: a claims it (generation 1); b claims it (generation 1, too), so that neither "
+        "is believed; c claims it (generation 2, newer than generation 1) and is believed"
     )
     idle = Member("d", ("t", "u"))  # makes subscriptions differ
     assert said((*claimants, idle), "sticky", Topic("t", 1)) == [
         story,
-        "  2. subscriptions: they differ: the general algorithm",
+        "  2. subscriptions: members subscribe to different topics: the general algorithm",
         "  3. keep: c keeps it for now",
         "  4. balance: balancing leaves it with c",
     ]
@@ -556,8 +556,8 @@ def test_two_claims_of_one_generation_and_a_newer_one() -> None:
         story,
         "  2. subscriptions: all subscribe to the same topics: the constrained algorithm",
         (
-            "  3. keep: 1 partition to 3 members: 0 or 1 each; nobody keeps what was claimed twice "
-            "in one generation"
+            "  3. keep: 1 partition to 3 members: 0 or 1 each; nobody keeps a partition that is "
+            "claimed twice in one generation"
         ),
         "  4. to hand out: it is one of 1, for 3 members that may have one more",
         "  5. in turn: by id, the next is a, which may have one more",
@@ -581,7 +581,7 @@ def test_a_topic_to_which_racks_make_no_difference_takes_no_part_in_the_rack_pas
     plan = kr.plan(GroupSpec("g", (everywhere, split), members), "range", engine="reference")
     assert kr.explain(plan, "t-0")[1:] == [
         "  1. shares: t is shared out by itself: 1 partition to 1 member, 1 each",
-        "  2. rack pass: t takes no part, racks make no difference to it",
+        "  2. rack pass: t takes no part, because racks make no difference to it",
         "  3. ranges: a is number 1 in the order of ids, static members first, and has t[0]",
         "  nobody -> a",
     ]

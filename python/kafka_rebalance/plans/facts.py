@@ -22,7 +22,7 @@ class Unknown:
     step = "assignor"
 
     def __str__(self) -> str:
-        return f"{self.assignor} is not one of Kafka's: nothing is known of its steps"
+        return f"{self.assignor} is a custom assignor, whose steps are not known"
 
 
 # Range
@@ -71,7 +71,7 @@ class NoRackPass:
     step = "rack pass"
 
     def __str__(self) -> str:
-        return f"{self.topic} takes no part, racks make no difference to it"
+        return f"{self.topic} takes no part, because racks make no difference to it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +145,19 @@ class Claim:
         generation = _generation(self.generation)
         match self.outcome:
             case "first":
-                return f"{self.member_id} says that it owns it ({generation})"
+                return f"{self.member_id} claims it ({generation})"
             case "newer":
                 than = _generation(self.against)
-                return f"{self.member_id} too ({generation}, newer than {than}) and is believed"
+                return (
+                    f"{self.member_id} claims it ({generation}, newer than {than}) and is believed"
+                )
             case "equal":
-                return f"{self.member_id} too ({generation}): the same, so that neither is believed"
+                return (
+                    f"{self.member_id} claims it ({generation}, too), so that neither is believed"
+                )
             case "older":
                 than = _generation(self.against)
-                return f"{self.member_id} too ({generation}, older than {than}) and is not believed"
+                return f"{self.member_id} claims it ({generation}, older than {than}), not believed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ class ClaimFacts:
     step = "claims"
 
     def __str__(self) -> str:
-        return "; ".join(map(str, self.claims)) or "nobody says that they own it"
+        return "; ".join(map(str, self.claims)) or "nobody claims it"
 
 
 def _generation(generation: int | None) -> str:
@@ -187,11 +191,11 @@ class Algorithm:
         if self.found_equal:
             why = "all subscribe to the same topics"
             if not self.equal:
-                why = "Kafka's test takes subscriptions for equal that are not"
+                why = "Kafka's test finds unequal subscriptions equal"
             return f"{why}: the constrained algorithm"
-        why = "they differ"
+        why = "members subscribe to different topics"
         if self.equal:
-            why = "all subscribe to the same topics, but some list one twice, which counts"
+            why = "all subscribe to the same topics, but some list a topic twice"
         return f"{why}: the general algorithm"
 
 
@@ -243,7 +247,7 @@ class NotKept:
             case "nobody":
                 why = "it has no owner that could keep it"
             case "contested":
-                why = "nobody keeps what was claimed twice in one generation"
+                why = "nobody keeps a partition that is claimed twice in one generation"
             case "rack":
                 why = f"{self.member_id} gives it up: no replica is in its rack"
             case "share":
@@ -426,12 +430,12 @@ class Withheld:
 
     member_id: str
     claimants: tuple[str, ...]
-    step = "hold back"
+    step = "withhold"
 
     def __str__(self) -> str:
         return (
-            f"{' and '.join(self.claimants)} may still be reading it: it is kept back from "
-            f"{self.member_id} in this round, and the next one assigns anew"
+            f"{' and '.join(self.claimants)} may still be reading it: it is withheld from "
+            f"{self.member_id} in this round, and the next round assigns again"
         )
 
 

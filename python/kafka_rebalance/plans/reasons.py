@@ -28,7 +28,7 @@ from kafka_rebalance.group.model import TopicPartition, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
 
-from . import facts
+from . import facts, sticky_facts
 from .facts import Fact
 
 Holdings = Mapping[str, Sequence[TopicPartition]]
@@ -90,10 +90,10 @@ def _sticky(group: GroupSpec, name: str, tp: TopicPartition) -> Iterator[Fact]:
     send = sent_by_cooperative if cooperative else sent_by_sticky
     sent = {member.member_id: send(member) for member in group.members}
     claims = settle(group, sent)
-    yield facts.ClaimFacts(tuple(_claims(claims, tp)))
+    yield sticky_facts.ClaimFacts(tuple(_claims(claims, tp)))
     found_equal = claims.equal_subscriptions
     sets = {frozenset(member.topics) for member in group.members}
-    yield facts.Algorithm(found_equal, equal=len(sets) == 1)
+    yield sticky_facts.Algorithm(found_equal, equal=len(sets) == 1)
     racks = Racks.of(group, claims)
     if found_equal:
         yield from _constrained(_WatchedConstrained(name, claims, racks, tp), tp)
@@ -105,7 +105,7 @@ def _sticky(group: GroupSpec, name: str, tp: TopicPartition) -> Iterator[Fact]:
         for member_id in _holders(sticky_target(group, sent), tp):
             if tp not in answer[member_id]:
                 others = tuple(other for other in claimants if other != member_id)
-                yield facts.Withheld(member_id, others or claimants)
+                yield sticky_facts.Withheld(member_id, others or claimants)
 
 
 def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
@@ -116,17 +116,17 @@ def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
     return general.assign("sticky", group, claims)
 
 
-def _claims(claims: Claims, tp: TopicPartition) -> Iterator[facts.Claim]:
+def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
     """The claims to one partition, which do not depend on claims to others."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]
         for _ in range(partitions.count(tp)):
-            outcome: facts.Outcome = "first"
+            outcome: sticky_facts.Outcome = "first"
             if against is not None:
                 outcome = "newer" if generation > against else "older"
                 outcome = "equal" if generation == against else outcome
-            yield facts.Claim(member.member_id, generation, against, outcome)
+            yield sticky_facts.Claim(member.member_id, generation, against, outcome)
             if outcome != "older":
                 against = field_generation
 
@@ -148,38 +148,38 @@ class _WatchedConstrained(constrained.ConstrainedBuild):
 def _constrained(build: _WatchedConstrained, tp: TopicPartition) -> Iterator[Fact]:
     claims = build.claims
     total = sum(claims.counts.values())
-    share = facts.Share(total, len(build.assignment), build.least, build.most)
+    share = sticky_facts.Share(total, len(build.assignment), build.least, build.most)
     believed = next(iter(_holders(claims.owned, tp)), None)
     could = [] if believed is None else _could_keep(build, believed)
     build.keep_owned()
     keepers = _holders(build.assignment, tp)
     kept = 0 if believed is None else len(build.assignment[believed])
     if keepers:
-        yield facts.Kept(share, keepers[0], kept, len(could))
+        yield sticky_facts.Kept(share, keepers[0], kept, len(could))
     elif tp in claims.multiply_owned:
-        yield facts.NotKept(share, "contested")
+        yield sticky_facts.NotKept(share, "contested")
     elif believed is None:
-        yield facts.NotKept(share, "nobody")
+        yield sticky_facts.NotKept(share, "nobody")
     elif build.racks.mismatch(believed, tp):
-        yield facts.NotKept(share, "rack", believed)
+        yield sticky_facts.NotKept(share, "rack", believed)
     else:
-        yield facts.NotKept(share, "share", believed, kept, len(could))
+        yield sticky_facts.NotKept(share, "share", believed, kept, len(could))
     unassigned = build.sort(build.unassigned())
     if tp not in unassigned:
         return
     short, one_more = len(build.short), len(build.at_least)
     again = bool(keepers)
-    yield facts.Unassigned(len(unassigned), build.least, short, one_more, again)
+    yield sticky_facts.Unassigned(len(unassigned), build.least, short, one_more, again)
     if build.racks.active():
         unassigned = build.assign_near(unassigned)
         if not build.given:
-            yield facts.Given(None, near=True)
+            yield sticky_facts.Given(None, near=True)
         for member_id, was_short in build.given:
-            yield facts.Given(member_id, near=True, was_short=was_short)
+            yield sticky_facts.Given(member_id, near=True, was_short=was_short)
         build.given.clear()
     build.assign_round_robin(unassigned)
     for member_id, was_short in build.given:
-        yield facts.Given(member_id, near=False, was_short=was_short)
+        yield sticky_facts.Given(member_id, near=False, was_short=was_short)
 
 
 def _could_keep(build: constrained.ConstrainedBuild, member_id: str) -> list[TopicPartition]:
@@ -197,16 +197,16 @@ class _WatchedGeneral(general.GeneralBuild):
         super().__init__(name, claims, racks)
         self.watched = watched
         self.given: list[Fact] = []
-        self.moves: list[facts.Moved] = []
+        self.moves: list[sticky_facts.Moved] = []
 
     def _assign_smallest(self, tp: TopicPartition, racks: Racks | None) -> bool:
         sizes = {member_id: len(owned) for member_id, owned in self.current.items()}
         given = super()._assign_smallest(tp, racks)
         if tp == self.watched:
-            among: facts.Among = "near" if racks else "subscribers"
+            among: sticky_facts.Among = "near" if racks else "subscribers"
             holder = self.owner[tp] if given else None
             holds = 0 if holder is None else sizes[holder]
-            self.given.append(facts.Smallest(holder, holds, among))
+            self.given.append(sticky_facts.Smallest(holder, holds, among))
         return given
 
     def relocate(self, tp: TopicPartition, destination: str) -> None:
@@ -217,12 +217,12 @@ class _WatchedGeneral(general.GeneralBuild):
         super().relocate(tp, destination)
         if source is None or self.owner.get(self.watched) == source:
             return
-        why: facts.MovedWhy = "previous" if to_previous else "smallest"
+        why: sticky_facts.MovedWhy = "previous" if to_previous else "smallest"
         instead = None if tp == self.watched else tp
         if instead is not None:
             why = "instead"
         self.moves.append(
-            facts.Moved(source, sizes[source], destination, sizes[destination], why, instead)
+            sticky_facts.Moved(source, sizes[source], destination, sizes[destination], why, instead)
         )
 
 
@@ -234,18 +234,18 @@ def _general(build: _WatchedGeneral, tp: TopicPartition) -> Iterator[Fact]:
     initializing = not any(build.current.values())
     keepers = _holders(build.current, tp)
     if keepers or believed is None:
-        yield facts.Held(believed, tp.topic, None if keepers else "nobody")
+        yield sticky_facts.Held(believed, tp.topic, None if keepers else "nobody")
     elif tp.topic not in build.topics_of[believed]:
-        yield facts.Held(believed, tp.topic, "unsubscribed")
+        yield sticky_facts.Held(believed, tp.topic, "unsubscribed")
     else:
-        yield facts.Held(believed, tp.topic, "rack")
+        yield sticky_facts.Held(believed, tp.topic, "rack")
     if keepers and tp in unassigned:
-        yield facts.Again()
+        yield sticky_facts.Again()
     build.assign_unassigned(unassigned)
     yield from build.given
     build.take_out_fixed()
     for member_id in _holders(build.fixed, tp):
-        yield facts.Fixed(member_id, len(build.fixed[member_id]))
+        yield sticky_facts.Fixed(member_id, len(build.fixed[member_id]))
     before = build.current
     build.balance(unassigned, initializing=initializing)
     yield from build.moves
@@ -253,7 +253,7 @@ def _general(build: _WatchedGeneral, tp: TopicPartition) -> Iterator[Fact]:
     arrived = build.moves[-1].destination if build.moves and not undone else None
     for member_id in _holders(build.current, tp):
         if member_id != arrived:
-            yield facts.Balanced(member_id, undone=undone and bool(build.moves))
+            yield sticky_facts.Balanced(member_id, undone=undone and bool(build.moves))
 
 
 def _holders(assignment: Holdings, tp: TopicPartition) -> list[str]:

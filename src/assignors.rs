@@ -10,7 +10,7 @@ use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
-/// The built-in assignors, in the order in which they are listed to people.
+/// The built-in assignors, in the order in which help texts and messages list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,
@@ -19,7 +19,7 @@ pub enum Assignor {
     CooperativeSticky,
 }
 
-/// Names that live groups have, of assignors that are not Kafka's classic ones: whose they are.
+/// Assignors of live groups that are not Kafka's classic ones: name, and where it comes from.
 const FOREIGN: [(&str, &str); 4] = [
     (
         "stream",
@@ -40,6 +40,7 @@ const FOREIGN: [(&str, &str); 4] = [
 ];
 
 impl Assignor {
+    /// All built-in assignors.
     pub const ALL: [Self; 4] = [
         Self::Range,
         Self::RoundRobin,
@@ -47,6 +48,7 @@ impl Assignor {
         Self::CooperativeSticky,
     ];
 
+    /// The protocol name in JoinGroup, for example `roundrobin`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Range => range::NAME,
@@ -56,6 +58,7 @@ impl Assignor {
         }
     }
 
+    /// The assignor of a name. Errors: at `assignor`, for a name that is not built in.
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
         let found = Self::ALL
             .into_iter()
@@ -69,23 +72,24 @@ impl Assignor {
         })
     }
 
-    /// Whether it keeps back what another member must first give up (cooperative rebalancing).
+    /// Whether the assignor withholds what another member must first revoke (cooperative).
     pub fn withholds(self) -> bool {
         self == Self::CooperativeSticky
     }
 
+    /// Kafka's answer for a group. Errors: where Kafka's class throws or never ends.
     pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// The same, given up with an error when the interrupt is requested.
+    /// As `assign`, but a requested interrupt ends it with an error.
     pub fn assign_until(
         self,
         group: &GroupSpec,
         interrupt: &Interrupt,
     ) -> Result<Assignment, GroupError> {
         match self {
-            // These two hand out what exists, once, to subscribers: there is nothing unsound.
+            // These two assign each existing partition once, to a subscriber: no anomaly.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),
@@ -94,7 +98,7 @@ impl Assignor {
     }
 }
 
-/// The one that is asked for, or the group's own.
+/// The `forced` assignor, else the group's own. Errors: at `assignor`, if there is neither.
 pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor, GroupError> {
     match (forced, group.assignor) {
         (Some(assignor), _) => Ok(assignor),
@@ -106,7 +110,7 @@ pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor,
     }
 }
 
-/// Computes the answer of the named assignor, or of the group's own.
+/// The answer of the `forced` assignor, or else of the group's own.
 pub fn assign(
     group: &GroupSpec,
     forced: Option<Assignor>,

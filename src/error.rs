@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong with one group: `contract`, `group` and `batch` say which field is bad, the
-//! assignors where Kafka's own class throws.
+//! The error of one group: `group` and `bulk` name the field that is bad, the assignors report
+//! where Kafka's own class throws.
 
 use std::fmt;
 
 /// A group that cannot be assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupError {
-    /// Path of the field, as `members[3].topics[0]`.
+    /// Path of the bad field, for example `members[3].topics[0]`.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem with that field, in words.
     pub problem: String,
-    /// Kafka's class has no answer: the group is well-formed.
+    /// The group is well-formed, but Kafka's class throws or never ends.
     pub throws: bool,
-    /// It has none because it goes on for ever.
+    /// Kafka's class never ends; `throws` is true as well.
     pub never_ends: bool,
     /// A change names a topic, member or rack that the group does not have.
     pub unaffected: bool,
 }
 
 impl GroupError {
+    /// An error with no flag set.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -30,7 +31,7 @@ impl GroupError {
         }
     }
 
-    /// Where a change names a topic, member or rack that the group does not have.
+    /// The error of a change that names a topic, member or rack which the group does not have.
     pub fn not_affected(problem: String) -> Self {
         Self {
             unaffected: true,
@@ -38,7 +39,7 @@ impl GroupError {
         }
     }
 
-    /// Where Kafka's class throws, so that a live leader would fail its rebalance.
+    /// The error where Kafka's class throws: a live leader would fail its rebalance.
     pub fn assignor_throws(assignor: &str, exception: &str, reason: &str) -> Self {
         Self {
             path: "assignor".into(),
@@ -49,7 +50,7 @@ impl GroupError {
         }
     }
 
-    /// Where Kafka's class goes on for ever.
+    /// The error where Kafka's class never ends: a live leader would hang.
     pub fn assignor_never_ends(assignor: &str) -> Self {
         Self {
             path: "assignor".into(),

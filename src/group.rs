@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group: what it may be, how it is written, who owns what.
+//! A group and its assignments; the contract as JSON.
 
 pub mod contract;
 pub(crate) mod lists;

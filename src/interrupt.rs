@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Asking a long computation to stop: the only thing from outside that an algorithm looks at, and
-//! only to give up.
+//! A request to stop a long computation. Algorithms read no other state from outside, and this one
+//! cannot change an answer: they only give up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Never requested, until somebody does.
+/// A flag that any thread may set; it starts unset and is never cleared.
 #[derive(Default)]
 pub struct Interrupt(AtomicBool);
 
 impl Interrupt {
+    /// Asks the computation to stop.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the computation should stop.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

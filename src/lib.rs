@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! kafka-rebalance: what Apache Kafka's assignors compute, partition for partition.
+//! kafka-rebalance: computes what Apache Kafka's assignors compute, partition for partition.
 //!
-//! The readable twins of the algorithms are in `python/kafka_rebalance`, under the same names.
-//! Only `python` knows PyO3; the rest builds and tests without Python.
+//! Each algorithm has a readable twin of the same name in `python/kafka_rebalance`.
+//! Only the module `python` uses PyO3; all others build and are tested without Python.
 
 pub mod assignors;
 pub mod bulk;

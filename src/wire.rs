@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a member's state travels: ConsumerProtocol subscriptions and assignments (versions 0 to 3),
-//! and the user data of the sticky assignors. Byte for byte as Kafka's Java classes write them, and
-//! read as they read them: names that are not UTF-8 included.
+//! The consumer protocol: subscriptions and assignments (versions 0 to 3), and the user data of the
+//! sticky assignors. Bytes are written exactly as by Kafka's Java classes, and read as they read
+//! them, also where names are not UTF-8.
 //!
 //! ```text
 //! subscription   topics [string], user data bytes?; from 1 on owned [(topic string, [int32])];
@@ -9,7 +9,8 @@
 //! assignment     partitions [(topic string, [int32])], user data bytes?
 //! ```
 //!
-//! A string is two bytes of length and UTF-8, bytes and lists have four; negative is null (`?`).
+//! A string is a length of two bytes and UTF-8; the length of bytes and of lists has four bytes. A
+//! negative length is null, where `?` allows it.
 
 use std::sync::Arc;
 
@@ -20,23 +21,25 @@ use crate::java::order::{compare_names, java_grouping_order};
 use crate::java::text::java_text;
 
 pub type Result<T> = std::result::Result<T, String>;
-/// Topic name and partition. The name is shared: a long one before many partitions costs once.
+/// Topic name and partition; the partitions of one entry share one name in memory.
 pub type NamedPartition = (Arc<str>, i32);
 
 const HIGHEST_VERSION: i16 = 3;
 
+/// A subscription, sent by a member in JoinGroup.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Subscription {
     pub version: i16,
     pub topics: Vec<String>,
     pub user_data: Option<Vec<u8>>,
     pub owned_partitions: Vec<NamedPartition>,
-    /// None where the field is negative.
+    /// None if the field is negative.
     pub generation_id: Option<i32>,
-    /// None where the field is null or empty.
+    /// None if the field is null or empty.
     pub rack_id: Option<String>,
 }
 
+/// An assignment, received by a member in SyncGroup.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Assigned {
     pub version: i16,
@@ -44,6 +47,7 @@ pub struct Assigned {
     pub user_data: Option<Vec<u8>>,
 }
 
+/// Reads a subscription. Errors: the problem and its place.
 pub fn decode_subscription(data: &[u8]) -> Result<Subscription> {
     let (version, body) = split_version(data, "subscription")?;
     read_subscription(version, body).map_err(|problem| format!("subscription: {problem}"))
@@ -71,8 +75,8 @@ fn read_subscription(version: i16, body: &[u8]) -> Result<Subscription> {
     Ok(read)
 }
 
-/// Topics and owned partitions are sorted, as `ConsumerProtocol.serializeSubscription` does; fields
-/// that the version does not have are left out.
+/// Writes a subscription; topics and owned partitions are sorted, as by
+/// `ConsumerProtocol.serializeSubscription`. Fields that the version does not have are left out.
 pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
     let mut writer = Writer::of("subscription", subscription.version)?;
     let mut topics = subscription.topics.clone();
@@ -100,6 +104,7 @@ pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
     Ok(writer.out)
 }
 
+/// Reads an assignment. Errors: the problem and its place.
 pub fn decode_assignment(data: &[u8]) -> Result<Assigned> {
     let (version, body) = split_version(data, "assignment")?;
     let mut reader = Reader { body, at: 0 };
@@ -113,7 +118,7 @@ pub fn decode_assignment(data: &[u8]) -> Result<Assigned> {
     read().map_err(|problem: String| format!("assignment: {problem}"))
 }
 
-/// Partitions are grouped by topic, topics in order of first appearance.
+/// Writes an assignment; partitions are grouped by topic, topics in order of first appearance.
 pub fn encode_assignment(assigned: &Assigned) -> Result<Vec<u8>> {
     let mut writer = Writer::of("assignment", assigned.version)?;
     writer.partitions(&by_topic(&assigned.partitions))?;
@@ -121,8 +126,8 @@ pub fn encode_assignment(assigned: &Assigned) -> Result<Vec<u8>> {
     Ok(writer.out)
 }
 
-/// StickyAssignor's user data: version 1 if a generation follows the partitions, else version 0,
-/// else no history (`(empty, Some(-1))`), as Kafka reads it. Nothing at all is no generation.
+/// Reads StickyAssignor's user data as Kafka does: partitions, and the generation if one follows
+/// (version 1). Unreadable data is `(empty, Some(-1))`, empty data `(empty, None)`.
 pub fn decode_sticky_user_data(data: &[u8]) -> (Vec<NamedPartition>, Option<i32>) {
     if data.is_empty() {
         return (Vec::new(), None);
@@ -148,13 +153,13 @@ fn read_sticky_partitions(data: &mut &[u8]) -> Option<Vec<NamedPartition>> {
     Some(partitions)
 }
 
-/// A length is refused if it is negative or more than the bytes left.
+/// Reads a length; None if it is negative or greater than the number of bytes left.
 fn read_count(data: &mut &[u8]) -> Option<usize> {
     let count = usize::try_from(data.try_get_i32().ok()?).ok()?;
     (count <= data.len()).then_some(count)
 }
 
-/// Version 1; topics in the order of the hash map through which Kafka groups them.
+/// Writes version 1; topics in the order of the hash map with which Kafka groups partitions.
 pub fn encode_sticky_user_data(
     partitions: &[NamedPartition],
     generation_id: i32,
@@ -177,7 +182,7 @@ pub fn encode_sticky_user_data(
     Ok(writer.out)
 }
 
-/// The generation in CooperativeStickyAssignor's user data; unreadable is -1, as Kafka reads it.
+/// The generation in CooperativeStickyAssignor's user data; -1 if it is unreadable, as in Kafka.
 pub fn decode_cooperative_user_data(mut data: &[u8]) -> i32 {
     data.try_get_i32().unwrap_or(-1)
 }
@@ -189,7 +194,7 @@ fn split_version<'a>(mut data: &'a [u8], what: &str) -> Result<(i16, &'a [u8])> 
     Ok((known_version(version, what)?, data))
 }
 
-/// A newer version begins like the newest known one.
+/// A newer version is read as the newest known one, because it begins with its fields.
 fn known_version(version: i16, what: &str) -> Result<i16> {
     if version < 0 {
         return Err(format!("{what}: {version} is not a version"));
@@ -210,12 +215,12 @@ fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     entries
 }
 
-/// The least bytes of an entry of a list.
+/// The least number of bytes of a list's entry, by type.
 const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;
 
-/// Nothing is reserved for what a length announces; bytes behind the last field are ignored.
+/// Never reserves memory for an announced length; bytes behind the last field are ignored.
 struct Reader<'a> {
     body: &'a [u8],
     at: usize,
@@ -241,7 +246,7 @@ impl<'a> Reader<'a> {
         Ok(self.take(4)?.get_i32())
     }
 
-    /// How many entries follow, of so many bytes at least.
+    /// Reads the number of entries of a list, each of which has at least `least` bytes.
     fn count(&mut self, least: usize) -> Result<usize> {
         let count = self.int32()?;
         let count = usize::try_from(count).map_err(|_| self.problem("a list is null"))?;
@@ -289,7 +294,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Begins with the version, of which none is above the highest.
+    /// Starts with the version, but at most the highest known one.
     fn of(what: &'static str, version: i16) -> Result<Self> {
         let version = known_version(version, what)?;
         let out = version.to_be_bytes().to_vec();

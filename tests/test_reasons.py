@@ -30,7 +30,7 @@ from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.group.model import static_first
 from kafka_rebalance.java.order import name_key
-from kafka_rebalance.plans import facts
+from kafka_rebalance.plans import facts, sticky_facts
 from kafka_rebalance.plans.facts import Fact
 from kafka_rebalance.plans.reasons import reasons
 from tests.support.generate import generate
@@ -92,14 +92,14 @@ class Log:
         log = self
 
         class Logged(general.GeneralBuild):
-            def add(self, member_id: str, tp: TopicPartition) -> None:
+            def give(self, member_id: str, tp: TopicPartition) -> None:
                 if not log.after.get("balancing"):
                     log.given.append((tp, member_id, _sizes(self.current)))
-                super().add(member_id, tp)
+                super().give(member_id, tp)
 
-            def move(self, tp: TopicPartition, destination: str) -> None:
+            def relocate(self, tp: TopicPartition, destination: str) -> None:
                 sizes, owner = _sizes(self.current), dict(self.owner)
-                super().move(tp, destination)
+                super().relocate(tp, destination)
                 (went,) = [one for one in owner if owner[one] != self.owner[one]] or [tp]
                 log.moved.append((tp, went, owner[went], destination, sizes))
 
@@ -219,7 +219,7 @@ def next_in_circle(log: Log, tp: TopicPartition, fact: facts.NextInCircle) -> No
     assert order[(start + fact.passed) % len(order)] == fact.member_id
 
 
-def all_claims(log: Log, tp: TopicPartition, fact: facts.ClaimFacts) -> None:
+def all_claims(log: Log, tp: TopicPartition, fact: sticky_facts.ClaimFacts) -> None:
     claimed = Counter({m.member_id: m.owned_partitions.count(tp) for m in log.group.members})
     assert Counter(claim.member_id for claim in fact.claims) == +claimed
     believed: str | None = None
@@ -239,19 +239,19 @@ def all_claims(log: Log, tp: TopicPartition, fact: facts.ClaimFacts) -> None:
     assert contested == (tp in log.claims.multiply_owned)
 
 
-def algorithm(log: Log, _tp: TopicPartition, fact: facts.Algorithm) -> None:
+def algorithm(log: Log, _tp: TopicPartition, fact: sticky_facts.Algorithm) -> None:
     assert fact.found_equal == isinstance(log.build, constrained.ConstrainedBuild)
     assert fact.equal == (len({frozenset(m.topics) for m in log.group.members}) == 1)
 
 
-def _share(log: Log, share: facts.Share) -> None:
+def _share(log: Log, share: sticky_facts.Share) -> None:
     total = sum(n for t, n in log.counts.items() if log.subscribers(t))
     assert (share.partitions, share.members) == (total, len(log.members))
     assert share.least == total // len(log.members)
     assert share.most == -(-total // len(log.members))
 
 
-def kept(log: Log, tp: TopicPartition, fact: facts.Kept) -> None:
+def kept(log: Log, tp: TopicPartition, fact: sticky_facts.Kept) -> None:
     _share(log, fact.share)
     assert log.holders(log.after["keep"], tp) == [fact.member_id]
     assert log.after["keep"][fact.member_id] == _could(log, fact.member_id)[: fact.kept]
@@ -267,7 +267,7 @@ def _could(log: Log, member_id: str) -> list[TopicPartition]:
     return sorted(could, key=lambda tp: (tp.partition, name_key(tp.topic)))
 
 
-def not_kept(log: Log, tp: TopicPartition, fact: facts.NotKept) -> None:
+def not_kept(log: Log, tp: TopicPartition, fact: sticky_facts.NotKept) -> None:
     _share(log, fact.share)
     assert log.holders(log.after["keep"], tp) == []
     if fact.why == "nobody":
@@ -293,7 +293,7 @@ def _suits(log: Log, member_id: str, tp: TopicPartition) -> bool:
     return log.near_or_no_rack(member_id, tp)
 
 
-def unassigned(log: Log, tp: TopicPartition, fact: facts.Unassigned) -> None:
+def unassigned(log: Log, tp: TopicPartition, fact: sticky_facts.Unassigned) -> None:
     every, short, at_least = log.after["to hand out"]
     assert tp in every
     assert (fact.unassigned, fact.short, fact.one_more) == (len(every), len(short), len(at_least))
@@ -304,7 +304,7 @@ def unassigned(log: Log, tp: TopicPartition, fact: facts.Unassigned) -> None:
         assert any(p.partition >= log.counts.get(p.topic, 0) for p in kept)
 
 
-def given(log: Log, tp: TopicPartition, fact: facts.Given) -> None:
+def given(log: Log, tp: TopicPartition, fact: sticky_facts.Given) -> None:
     pass_end = log.after["rack pass"]
     of_pass = log.given[:pass_end] if fact.near else log.given[pass_end:]
     if fact.member_id is None:
@@ -322,7 +322,7 @@ def given(log: Log, tp: TopicPartition, fact: facts.Given) -> None:
             assert all(sizes[m] >= least for m in near)
 
 
-def held(log: Log, tp: TopicPartition, fact: facts.Held) -> None:
+def held(log: Log, tp: TopicPartition, fact: sticky_facts.Held) -> None:
     assert fact.topic == tp.topic
     believed = log.holders(log.believed, tp)
     assert believed == ([] if fact.member_id is None else [fact.member_id])
@@ -338,14 +338,14 @@ def held(log: Log, tp: TopicPartition, fact: facts.Held) -> None:
             assert not log.near_or_no_rack(fact.member_id, tp)
 
 
-def again(log: Log, tp: TopicPartition, _fact: facts.Again) -> None:
+def again(log: Log, tp: TopicPartition, _fact: sticky_facts.Again) -> None:
     assert log.holders(log.after["keep"], tp)
     assert tp in log.after["unassigned"]
     kept = [p for owned in log.after["keep"].values() for p in owned]
     assert any(p.partition >= log.counts.get(p.topic, 0) for p in kept)
 
 
-def smallest(log: Log, tp: TopicPartition, fact: facts.Smallest) -> None:
+def smallest(log: Log, tp: TopicPartition, fact: sticky_facts.Smallest) -> None:
     among = log.subscribers(tp.topic)
     start, end = log.after["near"], len(log.given)
     if fact.among == "near":
@@ -360,7 +360,7 @@ def smallest(log: Log, tp: TopicPartition, fact: facts.Smallest) -> None:
     assert fact.member_id == min(among, key=lambda m: (sizes[m], name_key(m)))
 
 
-def fixed(log: Log, tp: TopicPartition, fact: facts.Fixed) -> None:
+def fixed(log: Log, tp: TopicPartition, fact: sticky_facts.Fixed) -> None:
     owned = log.build.fixed[fact.member_id]
     assert tp in owned
     assert len(owned) == fact.holds
@@ -369,7 +369,7 @@ def fixed(log: Log, tp: TopicPartition, fact: facts.Fixed) -> None:
     assert all(log.subscribers(p.topic) <= {fact.member_id} for p in owned)
 
 
-def moved(log: Log, tp: TopicPartition, fact: facts.Moved) -> None:
+def moved(log: Log, tp: TopicPartition, fact: sticky_facts.Moved) -> None:
     found = [
         (asked, went, source, destination, sizes)
         for asked, went, source, destination, sizes in log.moved
@@ -394,7 +394,7 @@ def moved(log: Log, tp: TopicPartition, fact: facts.Moved) -> None:
         assert fact.source_holds > fact.destination_holds + 1
 
 
-def balanced(log: Log, tp: TopicPartition, fact: facts.Balanced) -> None:
+def balanced(log: Log, tp: TopicPartition, fact: sticky_facts.Balanced) -> None:
     assert tp in log.build.current[fact.member_id]
     moves = [went for _, went, *_ in log.moved if went == tp]
     if fact.undone:
@@ -405,7 +405,7 @@ def balanced(log: Log, tp: TopicPartition, fact: facts.Balanced) -> None:
         assert log.build.current == log.after["before"] or log.holders(log.build.current, tp)
 
 
-def withheld(log: Log, tp: TopicPartition, fact: facts.Withheld) -> None:
+def withheld(log: Log, tp: TopicPartition, fact: sticky_facts.Withheld) -> None:
     assert tp in log.target[fact.member_id]
     assert tp not in cooperative_sticky.assign(log.group)[fact.member_id]
     for member_id in fact.claimants:
@@ -419,19 +419,19 @@ CHECKS: dict[type, Callable[[Log, TopicPartition, Any], None]] = {
     facts.RangeOf: range_of,
     facts.Dealt: dealt,
     facts.NextInCircle: next_in_circle,
-    facts.ClaimFacts: all_claims,
-    facts.Algorithm: algorithm,
-    facts.Kept: kept,
-    facts.NotKept: not_kept,
-    facts.Unassigned: unassigned,
-    facts.Given: given,
-    facts.Held: held,
-    facts.Again: again,
-    facts.Smallest: smallest,
-    facts.Fixed: fixed,
-    facts.Moved: moved,
-    facts.Balanced: balanced,
-    facts.Withheld: withheld,
+    sticky_facts.ClaimFacts: all_claims,
+    sticky_facts.Algorithm: algorithm,
+    sticky_facts.Kept: kept,
+    sticky_facts.NotKept: not_kept,
+    sticky_facts.Unassigned: unassigned,
+    sticky_facts.Given: given,
+    sticky_facts.Held: held,
+    sticky_facts.Again: again,
+    sticky_facts.Smallest: smallest,
+    sticky_facts.Fixed: fixed,
+    sticky_facts.Moved: moved,
+    sticky_facts.Balanced: balanced,
+    sticky_facts.Withheld: withheld,
 }
 
 
@@ -473,7 +473,7 @@ OF_STICKY = set(CHECKS) - OF_RANGE - OF_ROUND_ROBIN
 EVERY = {
     "range": OF_RANGE,
     "roundrobin": OF_ROUND_ROBIN,
-    "sticky": OF_STICKY - {facts.Withheld},
+    "sticky": OF_STICKY - {sticky_facts.Withheld},
     "cooperative-sticky": OF_STICKY,
 }
 
@@ -503,24 +503,24 @@ def test_every_fact_is_true_of_the_vectors(assignor: str) -> None:
                 for fact in found:
                     CHECKS[type(fact)](log, tp, fact)
                 seen.update(_variant(fact) for fact in found)
-    assert set(seen) >= {(facts.Moved, why) for why in ("previous", "smallest", "instead")}
+    assert set(seen) >= {(sticky_facts.Moved, why) for why in ("previous", "smallest", "instead")}
 
 
 def _variant(fact: Fact) -> tuple[object, ...]:
     match fact:
-        case facts.Moved(why=why):
-            return facts.Moved, why
+        case sticky_facts.Moved(why=why):
+            return sticky_facts.Moved, why
     return (type(fact),)
 
 
 def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:
-    """The last fact names the holder, or from whom the partition is kept back."""
+    """The last fact names the holder, or the member from which the partition is withheld."""
     target = log.holders(log.target if "sticky" in log.assignor else log.answer, tp)
     if len(target) == 1:
         last = found[-1]
         holder = getattr(last, "destination", None) or getattr(last, "member_id", None)
         assert [holder] == target
-        assert isinstance(last, facts.Withheld) == (log.holders(log.answer, tp) == [])
+        assert isinstance(last, sticky_facts.Withheld) == (log.holders(log.answer, tp) == [])
 
 
 # What used to be untrue ---------------------------------------------------------------------------
@@ -544,13 +544,13 @@ def test_two_claims_of_one_generation_and_a_newer_one() -> None:
         Member(m, ("t",), owned_partitions=(T0,), generation_id=g) for m, g in generations.items()
     )
     story = (
-        "  1. claims: a says that it owns it (generation 1); b too (generation 1): the same, so "
-        "that neither is believed; c too (generation 2, newer than generation 1) and is believed"
+        "  1. claims: a claims it (generation 1); b claims it (generation 1, too), so that neither "
+        "is believed; c claims it (generation 2, newer than generation 1) and is believed"
     )
     idle = Member("d", ("t", "u"))  # makes subscriptions differ
     assert said((*claimants, idle), "sticky", Topic("t", 1)) == [
         story,
-        "  2. subscriptions: they differ: the general algorithm",
+        "  2. subscriptions: members subscribe to different topics: the general algorithm",
         "  3. keep: c keeps it for now",
         "  4. balance: balancing leaves it with c",
     ]
@@ -558,8 +558,8 @@ def test_two_claims_of_one_generation_and_a_newer_one() -> None:
         story,
         "  2. subscriptions: all subscribe to the same topics: the constrained algorithm",
         (
-            "  3. keep: 1 partition to 3 members: 0 or 1 each; nobody keeps what was claimed twice "
-            "in one generation"
+            "  3. keep: 1 partition to 3 members: 0 or 1 each; nobody keeps a partition that is "
+            "claimed twice in one generation"
         ),
         "  4. to hand out: it is one of 1, for 3 members that may have one more",
         "  5. in turn: by id, the next is a, which may have one more",
@@ -583,7 +583,7 @@ def test_a_topic_to_which_racks_make_no_difference_takes_no_part_in_the_rack_pas
     plan = kr.plan(GroupSpec("g", (everywhere, split), members), "range", engine="reference")
     assert kr.explain(plan, "t-0")[1:] == [
         "  1. shares: t is shared out by itself: 1 partition to 1 member, 1 each",
-        "  2. rack pass: t takes no part, racks make no difference to it",
+        "  2. rack pass: t takes no part, because racks make no difference to it",
         "  3. ranges: a is number 1 in the order of ids, static members first, and has t[0]",
         "  nobody -> a",
     ]

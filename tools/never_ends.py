@@ -60,11 +60,11 @@ def hanging(groups: Iterable[Group]) -> list[Group]:
 class Told(GeneralBuild):
     """The reference, which prints what it moves."""
 
-    def move(self, tp: TopicPartition, destination: str) -> None:
+    def relocate(self, tp: TopicPartition, destination: str) -> None:
         owner = self.owner[tp]
         moved = self.movements.actual(tp, owner, destination)
         source = self.owner[moved]
-        super().move(tp, destination)
+        super().relocate(tp, destination)
         instead = f"; sent back in its place: {moved} {source}>{destination}"
         sizes = " ".join(str(len(self.current[m])) for m in sorted(self.current))
         print(f"  {sizes}   {tp} {owner}>{destination}{'' if moved == tp else instead}")
@@ -384,13 +384,13 @@ class Mended(GeneralBuild):
 
     moves = 0
 
-    def move(self, tp: TopicPartition, destination: str) -> None:
+    def relocate(self, tp: TopicPartition, destination: str) -> None:
         owner = self.owner[tp]
         moved = self.movements.actual(tp, owner, destination)
         moved = moved if self.owner[moved] == owner else tp
-        self.movements.move(moved, owner, destination)
+        self.movements.record(moved, owner, destination)
         self._take(owner, moved)
-        self.add(destination, moved)
+        self.give(destination, moved)
         self.moves += 1
 
 

@@ -11,7 +11,9 @@ module is imported when one of its names is first used. docs/api.md describes ev
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kafka_rebalance._core import VERSION as __version__
+from kafka_rebalance import _core
+
+__version__: str = _core.VERSION
 
 _NAMES = {
     "assignors": """

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Groups in bulk: an Arrow record batch in, a record batch out, a row a group.
+//! Groups in bulk: an Arrow record batch in, a record batch out, one row for each group.
 //!
-//! Names are borrowed from the input's buffers; nothing is copied until the answer is written.
+//! Names are borrowed from the input's buffers and copied only into the answer.
 
 mod columns;
 mod figures;
@@ -21,20 +21,21 @@ pub use columns::SchemaError;
 use columns::{Lines, Structs};
 use groups::{Groups, element, optional_text};
 
-/// An answer, and the names that it is written with.
+/// An answer with its group, which has the names for it.
 pub struct Answer<'a> {
     group: GroupSpec<'a>,
     assignor: Assignor,
     assignment: Assignment,
 }
 
-/// One row: the group's id as far as there is one, and its answer.
+/// One row: the group's id (None if it is missing or bad), and the answer.
 pub type Row<'a> = (Option<&'a str>, Result<Answer<'a>, GroupError>);
 
-/// Answers every row of a batch; bad groups have their `error` set and are counted.
+/// Answers every row of a batch; returns the answers and the number of bad groups. The row of a bad
+/// group has an `error`.
 ///
-/// Columns as in the contract, found by name; others are ignored, as is the order of columns and
-/// fields. Errors: a column that is missing or of another type.
+/// Columns and fields are found by name, in any order; unknown ones are ignored. Errors: a column
+/// is missing or has another type than in the contract.
 pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,
@@ -51,7 +52,8 @@ pub fn assign_batch(
     Ok((output::write(&rows), bad))
 }
 
-/// Answers a batch of contract lines, its only column, with the same columns as `assign_batch`.
+/// Answers a batch whose only column has contract lines; the answer has the columns of
+/// `assign_batch`.
 pub fn assign_line_batch(
     batch: &RecordBatch,
     options: Options,
@@ -75,14 +77,15 @@ pub fn assign_line_batch(
     Ok((output::write(&rows), bad))
 }
 
-/// A planned group: its assignor, its figures if anything happens to it, and what does not.
+/// A planned group: assignor, figures (None if no change affects the group), and the changes that
+/// do not affect it.
 type Planned = (Assignor, Option<Figures>, Option<String>);
 
-/// One planned row: the group's id as far as there is one.
+/// One planned row: the group's id (None if it is missing or bad), and the plan.
 type PlanRow<'a> = (Option<&'a str>, Result<Planned, GroupError>);
 
-/// Plans every row of a batch. `changes` None takes each row's own, a column `changes` of lists of
-/// texts; null is none.
+/// Plans every row of a batch; returns the figures and the number of bad rows. `changes` None reads
+/// each row's changes from a column `changes`, a list of texts; null is an empty list.
 pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,
@@ -116,8 +119,8 @@ pub fn plan_batch(
     Ok((figures::write(&rows), bad))
 }
 
-/// One list of changes for many groups: those that name what this group does not have are left out
-/// (`plans/affected.py`).
+/// Plans one group of many with one list of changes; changes that name a topic, member or rack
+/// which the group does not have are left out. Mirror of `plans/affected.py`.
 fn plan_as_far_as_affected(
     group: &GroupSpec,
     assignor: Assignor,

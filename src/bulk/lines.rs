@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Contract lines in bulk: each line by itself, a bad one harms no other.
+//! Mirror of `bulk/lines.py`: contract lines in bulk; a bad line has no effect on the others.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,23 +9,26 @@ use crate::error::GroupError;
 use crate::group::contract;
 use crate::group::model::GroupSpec;
 
-/// How groups in bulk are answered.
+/// Options of every function that answers groups in bulk.
 #[derive(Clone, Copy)]
 pub struct Options {
-    /// In place of each group's own.
+    /// Replaces each group's own assignor.
     pub assignor: Option<Assignor>,
+    /// The limit on the partitions of one group.
     pub max_partitions: u64,
-    /// At most so many; 1 stays on the caller's thread.
+    /// The largest number of threads; 1 stays on the caller's thread.
     pub threads: usize,
 }
 
-/// One line's answer, without a newline.
+/// The answer to one line.
 pub struct LineAnswer {
+    /// A result or error line, without a newline.
     pub line: Vec<u8>,
+    /// Whether `line` is an error line.
     pub is_error: bool,
 }
 
-/// Answers lines; `first` is the number of the first one, for messages.
+/// Answers lines, in order; `first` is the number of the first line, for messages.
 pub fn assign_lines(lines: &[&[u8]], first: u64, options: Options) -> Vec<LineAnswer> {
     in_parallel(lines.len(), options.threads, |i| {
         assign_line(lines[i], first + i as u64, options)
@@ -55,8 +58,8 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
     }
 }
 
-/// `work(0..count)` in order of index, on scoped threads: none outlives the call, so that nothing
-/// is left behind that a later fork (as in Spark's Python workers) would break.
+/// Returns `work(i)` for each `i` in `0..count`, in order. The threads are scoped: none outlives
+/// the call, so that a later fork (as in Spark's Python workers) is safe.
 pub fn in_parallel<T: Send>(
     count: usize,
     threads: usize,

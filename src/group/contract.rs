@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py`: a contract line into a group, an answer into a result line. Same order
-//! of checks, same words.
+//! Mirror of `group/contract.py`: reads a contract line into a group, writes an answer as a result
+//! line. Checks have the order and the words of the Python twin.
 
 use serde_json::{Map, Value};
 
@@ -39,7 +39,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     builder.finish(max_partitions)
 }
 
-/// A line that tells why a group could not be read is that error, not a group without fields.
+/// Returns the error of an error line from an earlier step, which is not a group.
 fn refuse_error_line(fields: &Fields) -> Result<()> {
     match fields.get("error").and_then(Value::as_str) {
         Some(error) if !fields.contains_key("topics") => Err(match error.split_once(": ") {
@@ -314,7 +314,7 @@ pub fn write_error(out: &mut Vec<u8>, group_id: Option<&str>, error: &GroupError
     out.push(b'}');
 }
 
-/// The id of a group, as far as a bad line tells it.
+/// The group id in a parsed line that may be bad; None if it is missing or not a string.
 pub fn group_id(value: &Value) -> Option<&str> {
     value.get("group_id").and_then(Value::as_str)
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One list of partition numbers for each member, all in one buffer: a list grows into the room that
-//! was set aside for it. An allocation a member costs more than a small assignment.
+//! One list of partition numbers for each member, all in one buffer with room reserved for each
+//! list: one allocation for each member would cost more than a small assignment.
 
 use crate::group::model::{MemberId, PartitionId};
 
+/// The lists of all members.
 #[derive(Clone, Default)]
 pub struct Lists {
     ids: Vec<PartitionId>,
-    /// Start and length.
+    /// By member: start and length within `ids`.
     spans: Vec<(u32, u32)>,
 }
 
 impl Lists {
-    /// Empty ones; `rooms` says how long each may become.
+    /// Empty lists; `rooms` has the greatest length of each.
     pub fn with_room(rooms: impl Iterator<Item = u32>) -> Self {
         let mut end = 0;
         let span = |room| {
@@ -34,7 +35,7 @@ impl Lists {
         &mut self.ids[start as usize..(start + len) as usize]
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn members(&self) -> usize {
         self.spans.len()
     }
@@ -47,7 +48,7 @@ impl Lists {
         (0..self.spans.len() as MemberId).map(|m| self.of(m))
     }
 
-    /// Adds one, and gives the new length.
+    /// Appends a number; returns the new length.
     pub fn push(&mut self, member: MemberId, id: PartitionId) -> usize {
         let (start, len) = &mut self.spans[member as usize];
         self.ids[(*start + *len) as usize] = id;
@@ -55,6 +56,7 @@ impl Lists {
         *len as usize
     }
 
+    /// Appends numbers; returns the new length.
     pub fn extend(&mut self, member: MemberId, more: impl Iterator<Item = PartitionId>) -> usize {
         let (start, len) = &mut self.spans[member as usize];
         let end = (*start + *len) as usize;
@@ -65,7 +67,7 @@ impl Lists {
         *len as usize
     }
 
-    /// Takes one out of a list where it stands first, if it does.
+    /// Removes the first occurrence of a number, if there is one.
     pub fn remove(&mut self, member: MemberId, id: PartitionId) {
         let list = self.of_mut(member);
         if let Some(at) = list.iter().position(|&other| other == id) {

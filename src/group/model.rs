@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an assignor is asked, on numbers: members, topics and racks are indices, names come back
-//! only at the exit. Names are borrowed from wherever the group was read.
+//! A group on numbers: members, topics and racks are indices, and only the answer is written with
+//! names. Names are borrowed from the text that the group was read from.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::error::GroupError;
 use crate::java::order::{by_rank, compare_names, java_hash_order, name_ranks, string_hash};
 
+/// How many partitions the topics of one group may have in all, unless set otherwise.
 pub const MAX_PARTITIONS: u64 = 10_000_000;
 /// The subscription version of Kafka's newest clients; the first with a rack (KIP-881).
 pub const NEWEST_SUBSCRIPTION: u8 = 3;
@@ -18,35 +19,37 @@ pub const NEWEST_SUBSCRIPTION: u8 = 3;
 pub type MemberId = u32;
 /// Number of a partition within one group.
 pub type PartitionId = u32;
-/// Index into `GroupSpec::topics`: declared ones, then names that are only subscribed or owned.
+/// Index into `GroupSpec::topics`: declared topics, then names that are only subscribed or owned.
 pub type TopicId = u32;
 /// Interned rack name.
 pub type RackId = u32;
 
+/// The unit that is owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TopicPartition {
     pub topic: TopicId,
     pub partition: u32,
 }
 
+/// A topic with its number of partitions.
 pub struct Topic<'a> {
     pub name: &'a str,
-    /// 0 for a topic without metadata: assignors see neither.
+    /// 0 for a topic without metadata, too: assignors skip both.
     pub partitions: u32,
-    /// Where its entries of `GroupSpec::replica_racks` start, if it has any.
+    /// Index of the topic's first entry in `GroupSpec::replica_racks`; None if racks are unknown.
     pub(crate) racks: Option<u32>,
 }
 
-/// How a member's client differs from Kafka's newest Java client; the default is that one.
+/// How a member's client differs from Kafka's newest Java client; by default in nothing.
 #[derive(Clone, Copy, Default)]
 pub struct AsSent {
     pub subscription_version: Option<u8>,
     pub user_data: Option<UserData>,
-    /// Where it differs from the member's `generation_id`.
+    /// Set only where it differs from the member's `generation_id`.
     pub user_data_generation_id: Option<i32>,
 }
 
-/// What the assignor of a member's library writes into the user data, in place of all.
+/// User data of a library whose assignor writes less than Kafka's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserData {
     /// Nothing that Kafka's classes can read.
@@ -56,6 +59,7 @@ pub enum UserData {
 }
 
 impl UserData {
+    /// Reads the contract's word; else returns the problem.
     pub fn by_name(name: &str) -> Result<Self, String> {
         match name {
             "none" => Ok(Self::None),
@@ -69,35 +73,38 @@ impl UserData {
 }
 
 impl AsSent {
+    /// The version of the member's subscription, 0 to 3.
     pub fn version(self) -> u8 {
         self.subscription_version.unwrap_or(NEWEST_SUBSCRIPTION)
     }
 
+    /// Whether the subscription has a field for the rack (KIP-881).
     pub fn sends_rack(self) -> bool {
         self.version() >= 3
     }
 }
 
+/// A member as its leader sees it; `GroupSpec` has its subscription and owned partitions.
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
     pub client_id: Option<&'a str>,
-    /// None also for an empty `rack_id` (KIP-881).
+    /// None for an empty `rack_id`, too (KIP-881).
     pub rack: Option<RackId>,
-    /// In which generation it owned what it owned.
+    /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,
     pub as_sent: AsSent,
     pub(crate) topics: (u32, u32),
     pub(crate) owned: (u32, u32),
 }
 
-/// One group; immutable, validated once, by `GroupBuilder::finish`.
+/// One group: immutable, and validated once by `GroupBuilder::finish`.
 pub struct GroupSpec<'a> {
     pub group_id: &'a str,
     pub assignor: Option<&'a str>,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,
-    /// Topics before this one are declared, the others only subscribed to or owned.
+    /// The number of declared topics; topics behind them are only subscribed to or owned.
     pub(crate) declared: usize,
     pub(crate) rack_names: Vec<&'a str>,
     pub(crate) subscriptions: Vec<TopicId>,
@@ -105,8 +112,7 @@ pub struct GroupSpec<'a> {
     /// `replica_racks[i]..replica_racks[i + 1]` of `rack_ids` are the racks of one partition.
     pub(crate) replica_racks: Vec<u32>,
     pub(crate) rack_ids: Vec<RackId>,
-    /// Orders of the names, found when first asked for and then kept: a group that is asked about
-    /// again is numbered, hashed and sorted once.
+    /// Orders of the names, computed at first use and then kept for later questions.
     pub(crate) orders: Orders,
 }
 
@@ -135,7 +141,7 @@ impl<'a> GroupSpec<'a> {
         &self.owned[start as usize..end as usize]
     }
 
-    /// Racks of a partition's replicas, repeats kept; empty when nothing is known.
+    /// Racks of a partition's replicas, repeats kept; empty if unknown.
     pub fn replica_racks(&self, tp: TopicPartition) -> &[RackId] {
         let Some(start) = self.topics[tp.topic as usize].racks else {
             return &[];
@@ -144,7 +150,7 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
-    /// Members, partitions, subscriptions and claims together: what time and memory go by.
+    /// The sum of members, partitions, subscriptions and claims: time and memory grow with it.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
@@ -152,15 +158,17 @@ impl<'a> GroupSpec<'a> {
         self.members.len() + partitions.sum::<usize>() + lists
     }
 
+    /// Names of all topics, by number.
     pub fn topic_names(&self) -> Vec<&'a str> {
         self.topics.iter().map(|topic| topic.name).collect()
     }
 
+    /// Ids of all members, in join order.
     pub fn member_ids(&self) -> Vec<&'a str> {
         self.members.iter().map(|member| member.member_id).collect()
     }
 
-    /// Ranks of the topics' names: `ranks[topic]` is its place in the order of `String.compareTo`.
+    /// `ranks[topic]` is the topic's place in the order of names (`String.compareTo`).
     pub fn topic_ranks(&self) -> &[u32] {
         let ranks = || name_ranks(&self.topic_names());
         self.orders.topic_ranks.get_or_init(ranks)
@@ -173,25 +181,25 @@ impl<'a> GroupSpec<'a> {
         self.orders.topic_hashes.get_or_init(hashes)
     }
 
-    /// Topics by their names.
+    /// Topics in the order of their names.
     pub fn topics_by_name(&self) -> &[TopicId] {
         let order = || by_rank(self.topic_ranks());
         self.orders.topics_by_name.get_or_init(order)
     }
 
-    /// The same of the members' ids.
+    /// `ranks[member]` is the member's place in the order of ids (`String.compareTo`).
     pub fn member_ranks(&self) -> &[u32] {
         let ranks = || name_ranks(&self.member_ids());
         self.orders.member_ranks.get_or_init(ranks)
     }
 
-    /// Members as a leader walks them: a HashMap that was filled in join order.
+    /// Members in the order of the leader's HashMap, which is filled in join order.
     pub fn members_in_order(&self) -> &[MemberId] {
         let order = || java_hash_order(&self.member_ids());
         self.orders.members_in_order.get_or_init(order)
     }
 
-    /// Members in the order of a table that was filled in that order: sticky's current owners.
+    /// Members in the order of sticky's table of owners, which is filled in `members_in_order`.
     pub fn owners_in_order(&self) -> &[MemberId] {
         let order = || {
             let members = self.members_in_order();
@@ -202,14 +210,14 @@ impl<'a> GroupSpec<'a> {
         self.orders.owners_in_order.get_or_init(order)
     }
 
-    /// Members by their ids.
+    /// Members in the order of their ids.
     pub fn members_by_name(&self) -> &[MemberId] {
         let order = || by_rank(self.member_ranks());
         self.orders.members_by_name.get_or_init(order)
     }
 
-    /// Whether two members list the same topics in the same order. Members next to each other often
-    /// do, and then share one list: what was found for one holds for the other.
+    /// Whether two members list the same topics in the same order. Neighbours often do, and then
+    /// share one list, so that callers can reuse their findings.
     pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
         self.members[a as usize].topics == self.members[b as usize].topics
             || self.subscription(a) == self.subscription(b)
@@ -225,7 +233,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.static_first.get_or_init(order)
     }
 
-    /// Finds all of them now.
+    /// Computes all orders now.
     pub fn find_orders(&self) {
         self.topics_by_name();
         self.topic_hashes();
@@ -235,8 +243,8 @@ impl<'a> GroupSpec<'a> {
     }
 }
 
-/// Static members by `group_instance_id`, then dynamic ones by `member_id`, whose ranks are given.
-/// Members of one instance id stay as the leader's map has them; only then is that order asked for.
+/// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. Members of
+/// one instance id stay in the order of the leader's map, which is computed only for them.
 fn static_first<'w>(
     members: &[Member],
     ranks: &[u32],
@@ -261,7 +269,7 @@ fn static_first<'w>(
     order
 }
 
-/// Takes a group in, field by field: first its topics, then its members.
+/// Builds a group field by field: first its topics, then its members.
 pub struct GroupBuilder<'a> {
     group: GroupSpec<'a>,
     racks_given: Vec<Option<u32>>,
@@ -269,7 +277,7 @@ pub struct GroupBuilder<'a> {
     rack_ids: FxHashMap<&'a str, RackId>,
 }
 
-/// The fields of a member that are not lists.
+/// All fields of a member that are not lists.
 pub struct MemberFields<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
@@ -280,6 +288,7 @@ pub struct MemberFields<'a> {
 }
 
 impl<'a> GroupBuilder<'a> {
+    /// A group without topics and members.
     pub fn new(group_id: &'a str, assignor: Option<&'a str>) -> Self {
         Self {
             group: GroupSpec {
@@ -301,6 +310,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
+    /// Adds a declared topic.
     pub fn topic(&mut self, name: &'a str, partitions: u32) {
         let id = self.group.topics.len() as TopicId;
         self.topic_ids.entry(name).or_insert(id);
@@ -313,7 +323,7 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared += 1;
     }
 
-    /// Says that the last topic tells its racks; then one `replica_racks` for each partition.
+    /// Declares racks for the last topic; one `replica_racks` for each partition follows.
     pub fn topic_racks(&mut self) {
         let start = self.group.replica_racks.len() as u32 - 1;
         if let (Some(topic), Some(given)) =
@@ -324,6 +334,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
+    /// Adds the racks of the last topic's next partition.
     pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
         for rack in racks {
             let id = self.rack_id(rack);
@@ -337,6 +348,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
+    /// Adds a member; calls of `subscribe` and `own` then fill its lists.
     pub fn member(&mut self, fields: MemberFields<'a>) {
         self.share_subscription();
         let sends_rack = fields.as_sent.sends_rack();
@@ -356,7 +368,7 @@ impl<'a> GroupBuilder<'a> {
         });
     }
 
-    /// A last member that lists the same topics as the one before it takes over that one's list.
+    /// Lets the last two members share one list of topics if their lists are equal.
     fn share_subscription(&mut self) {
         let members = &mut self.group.members;
         let [.., before, last] = members.as_mut_slice() else {
@@ -370,7 +382,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// One more topic that the last member subscribes to.
+    /// Adds a topic to the last member's subscription.
     pub fn subscribe(&mut self, topic: TopicId) {
         self.group.subscriptions.push(topic);
         if let Some(member) = self.group.members.last_mut() {
@@ -378,7 +390,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// One more partition that the last member owns.
+    /// Adds a partition to those that the last member owns.
     pub fn own(&mut self, topic: TopicId, partition: u32) {
         self.group.owned.push(TopicPartition { topic, partition });
         if let Some(member) = self.group.members.last_mut() {
@@ -386,11 +398,12 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// How many topics have been given.
+    /// The number of topics added with `topic`.
     pub fn declared(&self) -> usize {
         self.group.declared
     }
 
+    /// The number of a topic; a new name gets the next number.
     pub fn topic_id(&mut self, name: &'a str) -> TopicId {
         let topics = &mut self.group.topics;
         *self.topic_ids.entry(name).or_insert_with(|| {
@@ -411,7 +424,7 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// Validates, as `model._validate` does: same order, same words.
+    /// Validates the group, with the checks, order and words of `_validate` in `group/spec.py`.
     pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         self.share_subscription();
         let group = &self.group;
@@ -441,7 +454,7 @@ impl<'a> GroupBuilder<'a> {
             }
             total += u64::from(topic.partitions);
         }
-        // Partitions are numbered in 32 bits, ghosts among them.
+        // Partition numbers have 32 bits, also those of claimed partitions that do not exist.
         let max_partitions = max_partitions.min(i32::MAX as u64);
         if total > max_partitions {
             return Err(GroupError::new(
@@ -473,7 +486,7 @@ impl<'a> GroupBuilder<'a> {
     }
 }
 
-/// A name as it stands in messages.
+/// A name in JSON quotes, as messages show it.
 pub fn quoted(name: &str) -> String {
     serde_json::Value::from(name).to_string()
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/ownership.py`, as far as it is hot: an answer in columns, and what is unsound in it.
+//! Mirror of the hot parts of `group/ownership.py`: an answer in columns, and its anomalies.
 
 use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
 
+/// How an answer is unsound; the Python twin describes each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnomalyKind {
     Duplicate,
@@ -12,6 +13,7 @@ pub enum AnomalyKind {
 }
 
 impl AnomalyKind {
+    /// The kind as the contract writes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Duplicate => "duplicate",
@@ -22,6 +24,7 @@ impl AnomalyKind {
     }
 }
 
+/// One unsound partition; `member` is None for an unassigned one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anomaly {
     pub kind: AnomalyKind,
@@ -29,7 +32,7 @@ pub struct Anomaly {
     pub member: Option<MemberId>,
 }
 
-/// `partitions[offsets[m]..offsets[m + 1]]` are those of member m, in Kafka's order.
+/// Member m has `partitions[offsets[m]..offsets[m + 1]]`, in Kafka's order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
     pub offsets: Vec<u32>,
@@ -38,6 +41,7 @@ pub struct Assignment {
 }
 
 impl Assignment {
+    /// The assignment of one list for each member.
     pub fn of_lists(lists: &[Vec<TopicPartition>]) -> Self {
         let mut offsets = Vec::with_capacity(lists.len() + 1);
         offsets.push(0);
@@ -53,7 +57,7 @@ impl Assignment {
         }
     }
 
-    /// From how many partitions each member gets, and then those, each member's in order.
+    /// `counts` has the number of partitions of each member; `give` then fills them in.
     pub fn of_counts(counts: &[u32], give: impl FnOnce(&mut Places)) -> Self {
         let mut offsets = Vec::with_capacity(counts.len() + 1);
         offsets.push(0);
@@ -78,17 +82,18 @@ impl Assignment {
         }
     }
 
+    /// The partitions of one member.
     pub fn of(&self, member: MemberId) -> &[TopicPartition] {
         let m = member as usize;
         &self.partitions[self.offsets[m] as usize..self.offsets[m + 1] as usize]
     }
 
-    /// Checks an answer; `withholds` for assignors that keep back what somebody must first give up.
+    /// Sets `anomalies`; with `withholds`, a partition that somebody claims is not unassigned.
     pub fn find_anomalies(&mut self, group: &GroupSpec, withholds: bool) {
         let mut found = Vec::new();
         let mut given = PartitionSet::new(group);
         let mut subscribed = vec![false; group.topics.len()];
-        // Which member was last seen to subscribe to a topic: a set that needs no clearing.
+        // By topic: the last member found to subscribe to it. A set that needs no clearing.
         let mut subscriber = vec![MemberId::MAX; group.topics.len()];
         for m in 0..group.members.len() as MemberId {
             for &topic in group.subscription(m) {
@@ -115,7 +120,7 @@ impl Assignment {
             }
         }
         if withholds {
-            // Whoever claims a partition may still be reading it, however old the claim.
+            // A member may still read a partition that it claims, however old the claim is.
             for m in 0..group.members.len() as MemberId {
                 for &partition in group.owned(m) {
                     given.insert(partition);
@@ -141,20 +146,21 @@ impl Assignment {
     }
 }
 
-/// Where the next partition of each member goes in an answer.
+/// The partitions of an answer while it is filled.
 pub struct Places {
     next: Vec<u32>,
     partitions: Vec<TopicPartition>,
 }
 
 impl Places {
+    /// Appends a partition to a member's list.
     pub fn give(&mut self, member: MemberId, partition: TopicPartition) {
         let next = &mut self.next[member as usize];
         self.partitions[*next as usize] = partition;
         *next += 1;
     }
 
-    /// Several at once of one topic.
+    /// Appends a run of partitions of one topic to a member's list.
     pub fn give_run(&mut self, member: MemberId, topic: TopicId, run: std::ops::Range<u32>) {
         let next = &mut self.next[member as usize];
         let places = &mut self.partitions[*next as usize..*next as usize + run.len()];
@@ -165,7 +171,7 @@ impl Places {
     }
 }
 
-/// A set of partitions: a bit for each that exists, a hash set for the others.
+/// A set of partitions: a flag for each that exists, a hash set for others.
 pub struct PartitionSet {
     base: Vec<u32>,
     existing: Vec<bool>,
@@ -193,6 +199,7 @@ impl PartitionSet {
         (at < u64::from(self.base[tp.topic as usize + 1])).then_some(at as usize)
     }
 
+    /// Adds a partition; returns whether it is new.
     pub fn insert(&mut self, tp: TopicPartition) -> bool {
         match self.place(tp) {
             Some(at) => !std::mem::replace(&mut self.existing[at], true),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, tree bins and removals
-//! included. Nodes are numbers into one arena; `NONE` is no node. Built only where a slot may be a
-//! tree or keys are removed; see `order::java_hash_order` for the usual case.
+//! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, with tree bins and
+//! removals. Nodes are indices into one arena; `NONE` is no node. The table is needed only where a
+//! slot may become a tree or keys are removed; `order::java_hash_order` has a shortcut otherwise.
 
 use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
-/// How many a table begins with, unless set otherwise.
+/// The initial number of slots, unless set otherwise.
 pub const DEFAULT_SLOTS: usize = 16;
 
 const TREEIFY_AT: usize = 8;
@@ -15,30 +15,31 @@ const UNTREEIFY_AT: usize = 6;
 const MIN_TREE_TABLE: usize = 64;
 const NONE: u32 = u32::MAX;
 
-/// Orders keys of the same hash: `Comparable.compareTo`.
+/// Orders keys with equal hashes: `Comparable.compareTo`.
 pub type Tie<'a> = &'a dyn Fn(u32, u32) -> Ordering;
 
-/// A default-built HashMap or HashSet of numbered keys, as far as the order of its keys goes.
+/// The key order of a HashMap or HashSet; keys are numbers.
 pub struct HashTable {
     slots: Vec<Slot>,
     tree: Tree,
     node_of: FxHashMap<u32, u32>,
 }
 
-/// Two trees of one order may differ in shape, and then the next key takes another place in each.
+/// All that later orders depend on. Two trees with equal key order may differ in shape, and then
+/// the next key takes a different place in each.
 #[derive(Debug, PartialEq)]
 pub struct State {
     slots: usize,
     keys: Vec<u32>,
-    /// Of each key; None in a chain.
+    /// One for each key; None for a key in a chain.
     branches: Vec<Option<Branch>>,
 }
 
-/// Whether a node is red, and the keys below it.
+/// Whether a node is red, and its left and right keys.
 type Branch = (bool, Option<u32>, Option<u32>);
 
 impl State {
-    /// A table of chains only.
+    /// The state of a table whose slots are all chains.
     pub fn of_chains(slots: usize, keys: Vec<u32>) -> Self {
         let branches = vec![None; keys.len()];
         Self {
@@ -72,7 +73,7 @@ impl Default for HashTable {
 }
 
 impl HashTable {
-    /// `slots` is a power of two.
+    /// An empty table; `slots` is a power of two.
     pub fn with_slots(slots: usize) -> Self {
         Self {
             slots: (0..slots).map(|_| Slot::default()).collect(),
@@ -96,9 +97,10 @@ impl HashTable {
         }
     }
 
-    /// Adds a key as `computeIfAbsent` does: in front of its chain, one node earlier to a tree.
+    /// Adds a key as `computeIfAbsent` does: in front of its chain, which becomes a tree one key
+    /// earlier than in `put`.
     ///
-    /// A full table is doubled before anything else, also when the key is there already.
+    /// A full table is doubled first, even if the key is present.
     pub fn compute_if_absent(&mut self, key: u32, hash: u32, tie: Tie) {
         if self.is_full() {
             self.double(tie);
@@ -120,7 +122,7 @@ impl HashTable {
         self.node_of.insert(key, node);
     }
 
-    /// Takes a key out that is in the table; the table keeps its size.
+    /// Removes a key, if present; the table keeps its number of slots.
     pub fn remove(&mut self, key: u32) {
         if let Some(node) = self.node_of.remove(&key) {
             let at = self.slot_of(node);
@@ -128,17 +130,18 @@ impl HashTable {
         }
     }
 
+    /// The first key in iteration order.
     pub fn first(&self) -> Option<u32> {
         let slot = self.slots.iter().find(|slot| !slot.nodes.is_empty())?;
         Some(self.tree.nodes[slot.nodes[0] as usize].key)
     }
 
-    /// How large the table is.
+    /// The number of slots.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// Everything that later orders depend on, to compare.
+    /// The state, for comparison.
     pub fn state(&self) -> State {
         let nodes = self.slots.iter().flat_map(|slot| {
             let tree = slot.root.map(|_| &self.tree);
@@ -157,10 +160,12 @@ impl HashTable {
         }
     }
 
+    /// Whether the table has no keys.
     pub fn is_empty(&self) -> bool {
         self.node_of.is_empty()
     }
 
+    /// All keys in iteration order.
     pub fn keys(&self) -> Vec<u32> {
         let nodes = self.slots.iter().flat_map(|slot| &slot.nodes);
         nodes.map(|&n| self.tree.nodes[n as usize].key).collect()
@@ -214,7 +219,7 @@ impl Slot {
             return;
         };
         let parent = tree.hang(root, node, tie);
-        // The parent as it was before the tree is rebalanced.
+        // The node goes behind its parent of before the rebalancing.
         let at = self.position(parent);
         self.nodes.insert(at + 1, node);
         let root = tree.balance_insertion(root, node);
@@ -283,7 +288,7 @@ impl Slot {
     }
 }
 
-/// The red-black tree. Each step gives the root, which may have changed.
+/// The red-black trees of all slots. A step that may change the root returns the new root.
 struct Tree {
     nodes: Vec<Node>,
 }
@@ -337,7 +342,7 @@ impl Tree {
         a.hash.cmp(&b.hash).then_with(|| tie(a.key, b.key)) == Ordering::Less
     }
 
-    /// Puts a node at its place below the root, without rebalancing; gives its parent.
+    /// Inserts a node below the root without rebalancing; returns its parent.
     fn hang(&mut self, root: u32, node: u32, tie: Tie) -> u32 {
         let mut at = root;
         loop {
@@ -398,7 +403,7 @@ impl Tree {
                 self.balance_deletion(root, child)
             };
         }
-        // A leaf stays in the tree while it is balanced, then goes.
+        // A leaf stays in the tree during the rebalancing and is removed after it.
         if !self.is_red(node) {
             root = self.balance_deletion(root, node);
         }
@@ -407,7 +412,7 @@ impl Tree {
         root
     }
 
-    /// The next node in order takes the place and colour of `node`, and the other way round.
+    /// Swaps place and colour of `node` and of the next node in key order.
     fn swap_with_successor(&mut self, mut root: u32, node: u32) -> u32 {
         let (left, right) = (self.left(node), self.right(node));
         let mut successor = right;
@@ -436,7 +441,7 @@ impl Tree {
         root
     }
 
-    /// Hangs `new` where `old` hangs.
+    /// Puts `new` in the place of `old` below its parent.
     fn replace(&mut self, root: u32, old: u32, new: u32) -> u32 {
         let parent = self.parent(old);
         self.set_parent(new, parent);
@@ -495,7 +500,7 @@ impl Tree {
         }
     }
 
-    /// Turns `at` down to the given side, its other child up.
+    /// Rotates: `at` goes down to the given side, its child of the other side goes up.
     fn rotate(&mut self, mut root: u32, at: u32, left: bool) -> u32 {
         let up = self.child(at, !left);
         let inner = self.child(up, left);

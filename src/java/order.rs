@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `java/order.py`: names, static members first, Java's hash tables.
+//! Mirror of `java/order.py`: the order of names and of Java's hash tables.
 
 use std::cmp::Ordering;
 
@@ -7,8 +7,8 @@ use crate::java::hash_table::{HashTable, Tie};
 
 /// `String.compareTo`: by UTF-16 unit, then length.
 ///
-/// UTF-8 bytes sort the same, but for one thing: characters beyond U+FFFF (lead bytes F0 to F4) are
-/// surrogate pairs in UTF-16 and sort before U+E000..U+FFFF (lead bytes EE and EF).
+/// UTF-8 bytes have this order, too, with one exception: characters beyond U+FFFF (lead bytes F0 to
+/// F4) are surrogate pairs in UTF-16 and sort before U+E000..U+FFFF (lead bytes EE and EF).
 pub fn compare_names(a: &str, b: &str) -> Ordering {
     let place = |byte: u8| match byte {
         0xEE..=0xEF => byte + 5,
@@ -38,14 +38,14 @@ pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
         .wrapping_add(topic_hash)
 }
 
-/// The order in which a default `HashMap` gives back distinct names put in one by one: indices into
-/// `names`.
+/// Iteration order of a default `HashMap` after inserting these distinct names one by one, as
+/// indices into `names`.
 pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     hash_order(&hashes, |i| names[i as usize])
 }
 
-/// The same, the hashes being known already.
+/// `java_hash_order` where the hashes are known already.
 pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
     let chains = final_slots(hashes, hashes.len(), 8).map(|slots| {
         let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
@@ -62,15 +62,15 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     })
 }
 
-/// The order of a default `HashMap` that groups by name, each entry through `computeIfAbsent`:
-/// `entries` are indices into the distinct `names`, in order of first appearance.
+/// Iteration order of a default `HashMap` that groups by name, each entry by `computeIfAbsent`.
+/// `names` are distinct, in order of first appearance; `entries` and the answer are indices.
 pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     let entries: Vec<u32> = entries.collect();
     grouping_order(&hashes, &entries, |i| names[i as usize])
 }
 
-/// The same, the hashes being known already.
+/// `java_grouping_order` where the hashes are known already.
 pub fn grouping_order<'n>(
     hashes: &[u32],
     entries: &[u32],
@@ -79,7 +79,7 @@ pub fn grouping_order<'n>(
     let Some((last, before)) = entries.split_last() else {
         return Vec::new();
     };
-    // What the last entry adds is not looked at any more.
+    // A table is doubled before an insertion, so that the key of the last entry does not count.
     let seen = hashes.len() - usize::from(!before.contains(last));
     let chains = final_slots(hashes, seen, 7).map(|slots| {
         let mut order: Vec<u32> = (0..hashes.len() as u32).rev().collect();
@@ -96,9 +96,8 @@ pub fn grouping_order<'n>(
     })
 }
 
-/// The order of `new HashSet(collection)`: indices into distinct keys, given their hashes.
-///
-/// Its table is large enough from the start; `tie` orders keys of the same hash.
+/// Iteration order of `new HashSet(collection)`, whose table never doubles: indices into distinct
+/// keys, of which `hashes` are given; `tie` orders keys with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
     let mut counts = vec![0u8; slots];
@@ -119,24 +118,24 @@ pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     order
 }
 
-/// How many slots `new HashSet(collection)` has: enough that it never doubles, 16 at least.
+/// The slots of `new HashSet(collection)`: so many that it never doubles, at least 16.
 fn copied_slots(size: usize) -> usize {
     ((size as f64 / 0.75) as usize + 1)
         .max(16)
         .next_power_of_two()
 }
 
-/// How many slots the table has in the end, if every slot is a chain all the way.
+/// The final number of slots, if every slot stays a chain.
 ///
-/// Then doubling keeps the order within a chain, so that keys sorted by slot of the final table are
-/// in the table's order, and the number of slots follows from `checked` alone: how many keys the
-/// table held when it last looked whether it is full. None when on the way any slot gets more than
-/// `most` keys, so that Java would make it a tree or double the table early.
+/// Doubling keeps the order within a chain, so that keys sorted by final slot are in the table's
+/// order. The number of slots follows from `checked` alone: the number of keys when the table last
+/// tested whether it is full. None if any slot ever has more than `most` keys: Java would then make
+/// it a tree, or double the table early.
 fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     let mut slots = 16;
     loop {
         let full = slots / 4 * 3;
-        // The key that makes the table too full is still put into the old one.
+        // The key that overfills the table is inserted before the table doubles.
         let put = hashes.len().min(full + 1);
         let mut counts = vec![0u8; slots];
         for &hash in &hashes[..put] {
@@ -153,12 +152,12 @@ fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     }
 }
 
-/// Where a key of that hash stands in a table of so many slots.
+/// The slot of a key with this hash in a table of `slots` slots.
 pub fn slot_of(hash: u32, slots: usize) -> usize {
     (hash ^ (hash >> 16)) as usize & (slots - 1)
 }
 
-/// Positions of names in the order of `String.compareTo`: `ranks[i]` is the place of `names[i]`.
+/// `ranks[i]` is the place of `names[i]` in the order of `String.compareTo`.
 pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
     order.sort_by(|&a, &b| compare_names(names[a as usize], names[b as usize]));
@@ -169,7 +168,7 @@ pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     ranks
 }
 
-/// The other way round: which one has each rank.
+/// The inverse of ranks: `order[rank]` is the index that has the rank.
 pub fn by_rank(ranks: &[u32]) -> Vec<u32> {
     let mut order = vec![0; ranks.len()];
     for (i, &rank) in ranks.iter().enumerate() {

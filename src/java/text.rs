@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Text as Java reads it from bytes that should be UTF-8 and may not be.
+//! Text as Java decodes it from bytes that may not be valid UTF-8.
 
 /// `new String(bytes, UTF_8)`: each malformed sequence becomes one U+FFFD.
 ///
-/// How long a malformed sequence is agrees with Rust, but for half a surrogate pair: Java has read
-/// its second byte, and its third one if that continues, before it refuses; Rust refuses the first.
+/// Rust and Java agree on the length of a malformed sequence, except for half a surrogate pair:
+/// Java also consumes its second byte and a third continuation byte, Rust only the first byte.
 pub fn java_text(bytes: &[u8]) -> String {
     let mut text = String::new();
     let mut left = bytes;
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn malformed_sequences_as_javas_decoder_counts_them() {
-        // (bytes, how many are replaced, what is left as it is)
+        // (bytes, number of replacements, the text without the replacements)
         let cases: &[(&[u8], usize, &str)] = &[
             (b"plain \xc3\xa9", 0, "plain \u{e9}"),
             (b"\xff", 1, ""),

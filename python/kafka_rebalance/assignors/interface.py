@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an assignor is: the interface of Kafka's `ConsumerPartitionAssignor`.
+"""The interface of an assignor, as Kafka's `ConsumerPartitionAssignor`.
 
-A member holds one: it tells what to send when joining (`subscription_user_data`), is told what the
-member got (`on_assignment`), and on the leader answers for the group (`assign`).
+Each member has an assignor object. It makes the user data that the member sends when it joins, gets
+the member's assignment (`on_assignment`), and assigns for the whole group on the leader (`assign`).
 
 Source   org.apache.kafka.clients.consumer.ConsumerPartitionAssignor (Kafka 4.4.0).
 """
@@ -16,7 +16,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class RebalanceProtocol(Enum):
-    """EAGER members give up everything before they join; COOPERATIVE ones only what moves."""
+    """EAGER members revoke all partitions before they join, COOPERATIVE ones only moving ones."""
 
     EAGER = 0
     COOPERATIVE = 1
@@ -24,7 +24,7 @@ class RebalanceProtocol(Enum):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """What an assignor is; a custom one has these and is made known with `register`."""
+    """The members of an assignor; `register` makes a custom one known."""
 
     @property
     def name(self) -> str:
@@ -32,17 +32,17 @@ class Assignor(Protocol):
 
     @property
     def version(self) -> int:
-        """The version of its user data; 0 when it has none."""
+        """The version of the user data; 0 if there is none."""
 
     @property
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
-        """In order of preference."""
+        """The rebalance protocols, in order of preference."""
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """What the member sends beside its subscription to these topics."""
+        """The user data that the member sends with its subscription to these topics."""
 
     def assign(self, group: GroupSpec) -> Mapping[str, Sequence[TopicPartition]]:
-        """Who gets what; members that are left out get nothing."""
+        """The partitions of each member; a member without an entry gets none."""
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        """What this member got, and in which generation."""
+        """Receives the partitions that this member got, and their generation."""

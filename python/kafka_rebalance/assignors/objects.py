@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors as objects: one instance for each member, as in a real consumer.
 
-Only what the sticky ones remember, the last assignment and its generation, is ever sent.
+Only the sticky ones have state: the last generation, and the last assignment for `Sticky`.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of names: Kafka's own assignors, and those that users register."""
+"""Assignors by name: Kafka's own, and those that users register."""
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -23,7 +23,7 @@ Engine = Literal["rust", "reference"]
 
 
 def check_engine(engine: str) -> str:
-    """The engine's name; ValueError for one that is neither."""
+    """Returns the engine's name; ValueError for an unknown one."""
     if engine not in ("rust", "reference"):
         raise ValueError(f'engine is "rust" or "reference", not {engine!r}')
     return engine
@@ -47,7 +47,7 @@ def _cooperative_user_data(
 class BuiltIn(NamedTuple):
     """One of Kafka's assignors: all that other modules know of it.
 
-    `withholds`: it keeps back what another member must first give up, so it is cooperative.
+    `withholds`: the assignor leaves out partitions that another member must first revoke.
     `sent`: the claims that it reads from a member; None where it remembers nothing.
     `user_data`: the bytes that a consumer sends of its last assignment and of its generation.
     `clients`: the libraries that can be configured with it.
@@ -98,7 +98,8 @@ FOREIGN = {
     "rack-affinity": "kafka-go's own assignor, which is not one of Kafka's",
     "uniform": "an assignor of the new consumer protocol (KIP-848), whose broker assigns",
 }
-"""Names that live groups have, of assignors that are not Kafka's classic ones: whose they are."""
+"""Assignors of live groups that are not Kafka's classic ones: name, and where it comes from."""
+
 _PARTS = (
     "name",
     "version",
@@ -107,7 +108,7 @@ _PARTS = (
     "assign",
     "on_assignment",
 )
-"""What `protocol.Assignor` has."""
+"""The members of `interface.Assignor`."""
 
 _custom: "dict[str, Assignor]" = {}
 
@@ -115,9 +116,9 @@ _custom: "dict[str, Assignor]" = {}
 def register(assignor: "Assignor") -> None:
     """Makes a custom assignor known by its `name`, everywhere in this process.
 
-    Not in bulk (`assign_batch`, Spark): the core does not know it.
+    Bulk functions (`assign_batch`, Spark) run in the core, which knows built-in assignors only.
 
-    Errors   TypeError for what has not all that an `Assignor` has; ValueError for a built-in name.
+    Errors   TypeError for an object that is not an `Assignor`; ValueError for a built-in name.
     """
     missing = [part for part in _PARTS if not hasattr(assignor, part)]
     if isinstance(assignor, type):
@@ -139,19 +140,19 @@ def unregister(name: str) -> None:
 
 
 def assignor_names() -> list[str]:
-    """All known names, Kafka's own first."""
+    """All known names, Kafka's own first, then custom ones."""
     return [*BUILT_IN, *_custom]
 
 
 def custom(name: str) -> "Assignor":
-    """The custom assignor of a name; GroupError when there is none."""
+    """The custom assignor of a name; GroupError if there is none."""
     if name not in _custom:
         raise GroupError("assignor", unknown(name))
     return _custom[name]
 
 
 def unknown(name: str) -> str:
-    """What is wrong with a name that nothing is known by."""
+    """The problem with a name that is not known, for an error."""
     known = f"known are {', '.join(assignor_names())}"
     if name in FOREIGN:
         return f"{quoted(name)} is {FOREIGN[name]}; {known}"
@@ -159,5 +160,5 @@ def unknown(name: str) -> str:
 
 
 def has_custom() -> bool:
-    """Whether any custom assignor is registered: the compiled core does not know those."""
+    """Whether any custom assignor is registered; the compiled core knows none of these."""
     return bool(_custom)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leader's check of a cooperative answer.
 
-Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), which passes over Kafka's
-         own cooperative-sticky; KIP-429.
+Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), which does not check
+         Kafka's own cooperative-sticky; KIP-429.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from kafka_rebalance.group.spec import GroupSpec
 def validate_cooperative(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> None:
-    """GroupError when a partition is given to a member while another still has to give it up."""
+    """GroupError if a partition is assigned while another member still has to revoke it."""
     transferring = Delta.between(Assignment.owned(group), Assignment.of(assignment)).transferring
     for member_id, partitions in transferring.items():
         if partitions:

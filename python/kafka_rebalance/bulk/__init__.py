@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many groups at once: JSON lines, Arrow record batches."""
+"""Many groups in one call: JSON lines, Arrow record batches."""

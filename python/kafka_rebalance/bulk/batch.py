@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups in bulk, as Arrow record batches: a row a group in, a row a group out."""
+"""Groups in bulk as Arrow record batches: one row for each group, in and out."""
 
 import os
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ def assign_batch(
 ) -> "pa.RecordBatch":
     """Computes every row of a batch of groups; columns in and out as in the contract.
 
-    `batch` is a pyarrow RecordBatch, or anything that speaks the Arrow PyCapsule protocol for one.
+    `batch` is a pyarrow RecordBatch, or any object with the Arrow PyCapsule protocol of one.
     `assignor` None takes each row's own. `threads` None uses all cores.
 
-    Answer   columns group_id, assignor, assignment, anomalies, error; a bad group has its error set
-             and a null assignment.
-    Errors   TypeError for a column that is missing or of another type; GroupError for an unknown
+    Answer   columns group_id, assignor, assignment, anomalies, error; a bad group has an error and
+             a null assignment.
+    Errors   TypeError for a column that is missing or has another type; GroupError for an unknown
              `assignor`.
     """
     threads = _threads(threads)
@@ -43,15 +43,15 @@ def plan_batch(
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> "pa.RecordBatch":
-    """Plans every row of a batch of groups: the figures of `plan`, a row a group.
+    """Plans every row of a batch of groups; each answer row has the figures of `plan`.
 
-    `changes` are texts, as `add-members=2`, for every group; None takes each row's own from a
-    column `changes`, a list of texts (null: none). The rest as in `assign_batch`.
+    `changes` are texts for every group, for example `add-members=2`; None takes each row's own from
+    a column `changes`, a list of texts (null: no changes). Other parameters as in `assign_batch`.
 
-    Answer   columns group_id, assignor, those of `Figures`, not_affected, error; a bad group, or a
-             change that does not fit it, has its error set and null figures. One of `changes` that
-             names what a group does not have is left out for it, and stands in not_affected; where
-             none is left, the figures are null.
+    Answer   columns group_id, assignor, those of `Figures`, not_affected, error. A bad group, or a
+             change that does not fit, has an error and null figures. If one of `changes` names a
+             topic, member or rack that a group does not have, it is left out for this group and
+             listed in not_affected; if no change is left, the figures are null.
     """
     threads = _threads(threads)
     answers, _ = _core.plan_batch(batch, assignor, changes, max_partitions, threads)

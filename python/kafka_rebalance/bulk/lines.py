@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contract lines in bulk: each by itself, a bad one harms no other. Mirror of `src/lines.rs`."""
+"""Contract lines in bulk; a bad line has no effect on the others. Mirror of `src/bulk/lines.rs`."""
 
 import os
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class LineAnswer(NamedTuple):
-    """One result or error line, UTF-8 without a newline."""
+    """The answer to one line: a result or error line, UTF-8, without a newline."""
 
     line: bytes
     is_error: bool
@@ -30,12 +30,12 @@ def assign_lines(
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> list[LineAnswer]:
-    """Answers contract lines, in order; bad ones with an error line.
+    """Answers contract lines, in order; the answer to a bad line is an error line.
 
     `assignor` None takes each line's own. `first` is the number of the first line, for messages.
     `threads` None uses all cores (engine "rust" only).
 
-    Errors   GroupError for an `assignor` that is not known; a bad line is an answer, not an error.
+    Errors   GroupError for an unknown `assignor`.
     """
     if assignor is not None and assignor not in assignor_names():
         raise GroupError("assignor", unknown(assignor))
@@ -72,13 +72,13 @@ def _assign_line(
 def error_line(
     group_id: str | None, error: GroupError, number: int, *, key: str = "group_id"
 ) -> LineAnswer:
-    """The answer to a bad line; one that is no JSON at all is named by its number."""
+    """The answer to a bad line; a line that is not JSON is named by its number."""
     path = f"line {number}" if error.path == "line" else error.path
     answer = {key: group_id, "error": f"{path}: {error.problem}"}
     return LineAnswer(contract.dumps(answer).encode(), is_error=True)
 
 
 def group_id_of(fields: Any, key: str = "group_id") -> str | None:
-    """The id of what a line is about, as far as a bad line tells it."""
+    """The id in a parsed line that may be bad; None if it is missing or not a string."""
     group_id = fields.get(key) if isinstance(fields, dict) else None
     return group_id if isinstance(group_id, str) else None

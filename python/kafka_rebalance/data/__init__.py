@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The captured sample: groups of a real cluster, see README.md beside it."""
+"""The captured sample: groups of a real cluster, described in README.md."""
 
 from importlib.resources import files
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract: one group as one JSON line, and its result as another.
 
-Types are checked here, what the values mean in `group/spec.py`; both name the field's path. Fields
-that the contract does not know are ignored. The twin, for lines in bulk, is
-`src/group/contract.rs`: it makes the same checks in the same order, with the same words.
+Types are checked here, values in `group/spec.py`; errors name the path of the field. Unknown fields
+are ignored. The twin for lines in bulk, `src/group/contract.rs`, has the order and the words of
+these checks.
 """
 
 import json
@@ -63,7 +63,7 @@ def parse(line: str | bytes) -> Any:
     return value
 
 
-# Numbers and text as the Rust core's parser has them.
+# Numbers and text as the Rust core's parser reads them.
 
 
 def _whole(text: str) -> int | float:
@@ -108,7 +108,7 @@ def read(value: Any) -> dict[str, Any]:
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
-    """A line that tells why a group could not be read is that error, not a group without fields."""
+    """Raises the error of an error line from an earlier step, which is not a group."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
         place, separator, problem = error.partition(": ")
@@ -248,5 +248,5 @@ def group_by_topic(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any
 
 
 def dumps(line: Mapping[str, Any]) -> str:
-    """Compact JSON, the same bytes as the Rust core writes."""
+    """Compact JSON, byte for byte as the Rust core writes it."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"))

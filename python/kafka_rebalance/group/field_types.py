@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of a group's fields, checked when it is made: both engines rely on them.
+"""Checks the types of a group's fields, on which both engines rely.
 
-Lines are checked where they are read (`group/contract.py`); these checks are for groups made in
-Python. The core recognises a group of exactly these types; any other group is walked here, for the
-path of the first field that is wrong (or none: subclasses are fine).
+`group/contract.py` checks lines; this module checks groups made in Python. The core accepts a group
+of exactly these types; any other group is walked here for the path of the first wrong field. The
+walk finds none if the group has subclasses of the types, which are allowed.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _GENERATIONS_OF_MEMBER = ("generation_id", "user_data_generation_id")
 
 
 def check_types(group: Any, topic: type, member: type, pair: type) -> None:
-    """GroupError with the path of the first field that has another type than `model` gives it."""
+    """GroupError with the path of the first field whose type is not the one in `model.py`."""
     if not _core.has_its_types(group, topic, member, pair):
         _walk(group, topic, member, pair)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nouns of a group: topics with their replicas' racks, members with what they sent."""
+"""The nouns of a group: partitions, topics with their replicas' racks, members."""
 
 import json
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ class Topic:
     """A topic that exists.
 
     `racks[p]` are the racks of partition p's replicas, None for a replica whose broker has none;
-    `racks` is None when nothing is known about them.
+    `racks` is None if they are unknown.
     """
 
     name: str
@@ -44,17 +44,19 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as its leader sees it: what it subscribes to, what it owned and since when.
+    """A member as its leader sees it: its subscription, and the partitions that it owned.
 
-    `generation_id` is the generation in which it owned `owned_partitions`, None when it sent none.
+    `generation_id` is the generation in which it owned `owned_partitions`, None if it sent none.
 
-    The last three fields describe a client that does not send what Kafka's newest Java client
-    sends; all None describes that one. `subscription_version` is the version of its subscription:
-    owned partitions travel in it from 1 on, the generation from 2, the rack from 3; with a version,
-    `topics` and `owned_partitions` are in the order of the member's bytes. `user_data` is what the
-    assignor of its library writes into the user data: "none" that Kafka's classes can read, or
-    "partitions" without a generation. `user_data_generation_id` is the generation in its user
-    data where that differs from `generation_id`. `assignors/classic/claims.py` reads all of them.
+    The last three fields describe a client that sends other bytes than Kafka's newest Java client,
+    for which all three are None; `assignors/classic/claims.py` reads them.
+
+    `subscription_version`     of the member's subscription, which has owned partitions from 1 on,
+                               the generation from 2, the rack from 3; if set, `topics` and
+                               `owned_partitions` are in the order of the member's bytes
+    `user_data`                written by the library's assignor: "none" that Kafka's classes can
+                               read, or "partitions" without a generation
+    `user_data_generation_id`  in the user data, if it differs from `generation_id`
     """
 
     member_id: str
@@ -71,19 +73,19 @@ class Member:
 
     @property
     def version(self) -> int:
-        """The version of its subscription."""
+        """The version of the member's subscription, 0 to 3."""
         return (
             NEWEST_SUBSCRIPTION if self.subscription_version is None else self.subscription_version
         )
 
     @property
     def rack(self) -> str | None:
-        """The rack that assignors see: an empty `client.rack` is none (KIP-881)."""
+        """The rack that assignors see; an empty `client.rack` is None (KIP-881)."""
         return (self.rack_id or None) if self.version >= 3 else None
 
 
 def quoted(name: str) -> str:
-    """A name as it stands in messages, the same from Python and from Rust."""
+    """A name in JSON quotes, as messages of Python and Rust show it."""
     return json.dumps(name, ensure_ascii=False)
 
 
@@ -95,8 +97,8 @@ def unknown_user_data(text: str) -> str:
 def static_first(members: Iterable[Member]) -> list[Member]:
     """Static members by `group_instance_id`, then dynamic ones by `member_id`.
 
-    Members of one instance id stay in the order given, which is that of the leader's map. (No
-    broker lets it come to that.)
+    Members of one instance id stay in the order given, which is the order of the leader's map. (No
+    broker lets two members share an instance id.)
 
     Source   AbstractPartitionAssignor.MemberInfo.compareTo.
     """

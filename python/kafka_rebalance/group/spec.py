@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an assignor is asked: topics, and members in join order.
+"""The input of an assignor: topics, and members in join order.
 
     assign: GroupSpec -> Assignment      total, deterministic, no memory
 
-A `GroupSpec` is immutable and validated once, when it is made: by the constructor here, on the way
-in from JSON (`GroupSpec.from_json`), or in Rust for whole batches. Nothing below checks again.
+A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does); no other code
+checks it again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ from .model import (
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group: topics (any order) and members in join order, which matters.
+    """A group: topics in any order, and members in join order, on which answers depend.
 
-    `leader_library` is the library whose assignor led the last rebalance, as far as its bytes tell:
-    "java" for Kafka's own answers, also by a plug-in; "librdkafka"; "python" for the assignors of
+    `leader_library` is the library whose assignor led the last rebalance, as its bytes show: "java"
+    for Kafka's own answers, also by a plug-in; "librdkafka"; "python" for the assignors of
     kafka-python and aiokafka. None is unknown.
 
     Errors   GroupError with the field's path: duplicate names or ids, counts out of range, `racks`
@@ -63,11 +63,11 @@ class GroupSpec:
     def from_dict(
         cls, fields: Mapping[str, Any], *, max_partitions: int = MAX_PARTITIONS
     ) -> "GroupSpec":
-        """The same from a contract line that is already parsed."""
+        """Reads a parsed contract line; GroupError names what is wrong, and where."""
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":
-        """The same in the core: made when first asked for, then kept."""
+        """The group as the core holds it; made at the first call, then kept."""
         if self._interned is None:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
@@ -93,7 +93,7 @@ class GroupSpec:
         assignor: str | None = None,
         generation_id: int | None = None,
     ) -> "GroupSpec":
-        """The same group with other fields, validated again; None leaves a field as it is."""
+        """A copy of the group with these fields replaced, validated again; None keeps a field."""
         return GroupSpec(
             self.group_id,
             self.topics if topics is None else topics,
@@ -110,10 +110,10 @@ class GroupSpec:
         *,
         generation_id: int | None = None,
     ) -> "GroupSpec":
-        """The group whose members hold this assignment: the present state for `plan` and `assign`.
+        """A copy of the group whose members own this assignment: the present state for `plan`.
 
-        They hold it since `generation_id`, or the group's own, or 1. Members without an entry hold
-        nothing. Errors: GroupError for a member that the group does not have.
+        Their generation is `generation_id`, or else the group's own, or else 1. A member without an
+        entry owns nothing. Errors: GroupError for a member that the group does not have.
         """
         members = {member.member_id for member in self.members}
         for member_id in assignment:
@@ -136,7 +136,7 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """How many partitions it may grow to: one that was let in above the usual may stay so."""
+        """How many partitions the group may grow to: the usual limit, or more if it has more."""
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics))
 
     def partition_counts(self) -> dict[str, int]:

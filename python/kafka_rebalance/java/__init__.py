@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every order that comes from Java's collections."""
+"""Orders that come from Java's collections."""

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The iteration order of `java.util.HashMap`, tree bins and removals included.
+"""The iteration order of `java.util.HashMap`, with tree bins and removals.
 
-    table          16 slots, doubled when more than 0.75 of it is used, or when a chain of 9 meets
-                   a table of less than 64; it never shrinks
-    slot           (h ^ (h >>> 16)) & (n - 1)
-    within a slot  order of insertion; when 9 keys share a slot of 64 or more, it becomes a
-                   red-black tree with a list through it: a new node follows its tree parent, and
-                   the root is moved to the front after every change
+    table          16 slots; it doubles when keys fill more than 0.75 of the slots, or when 9 keys
+                   share a slot of a table with fewer than 64 slots; it never shrinks
+    slot of a key  (h ^ (h >>> 16)) & (slots - 1)
+    within a slot  a chain in order of insertion; when 9 keys share a slot of a table with 64 slots
+                   or more, it becomes a red-black tree with a list through it: a new node follows
+                   its tree parent, and the root moves to the front of the list after every change
 
 Source   java.util.HashMap of OpenJDK 17 (putVal, computeIfAbsent, resize, TreeNode); the mirror is
-         `src/hash_table.rs`.
+         `src/java/hash_table.rs`.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 DEFAULT_SLOTS = 16
-"""How many a table begins with, unless set otherwise."""
+"""The initial number of slots, unless set otherwise."""
 
 _TREEIFY_AT = 8  # nodes that a chain may have; one more makes it a tree
 _UNTREEIFY_AT = 6  # nodes of a split half that becomes a chain again
@@ -30,7 +30,7 @@ K = TypeVar("K")
 class _Node(Generic[K]):
     key: K
     hash: int  # spread, as a signed 32-bit number
-    tie: Any  # Comparable.compareTo among keys of one hash
+    tie: Any  # orders keys with equal hashes: Comparable.compareTo
     left: "_Node[K] | None" = None
     right: "_Node[K] | None" = None
     parent: "_Node[K] | None" = None
@@ -46,14 +46,14 @@ def _node(key: K, key_hash: int, tie: Any) -> _Node[K]:
 
 
 class HashTable(Generic[K]):
-    """A HashMap or HashSet, as far as the order of its keys goes; `slots` is a power of two."""
+    """The key order of a HashMap or HashSet; `slots` is a power of two."""
 
     def __init__(self, slots: int = DEFAULT_SLOTS) -> None:
         self._slots: list[_Slot[K]] = [_Slot([]) for _ in range(slots)]
         self._nodes: dict[K, _Node[K]] = {}
 
     def put(self, key: K, key_hash: int, tie: Any) -> None:
-        """Adds a key; `key_hash` unsigned; `tie` orders keys of the same hash."""
+        """Adds a key; `key_hash` is unsigned, `tie` orders keys with equal hashes."""
         if key in self._nodes:
             return
         node = _node(key, key_hash, tie)
@@ -66,9 +66,10 @@ class HashTable(Generic[K]):
             self._double()
 
     def compute_if_absent(self, key: K, key_hash: int, tie: Any) -> None:
-        """Adds a key as `computeIfAbsent` does: in front of its chain, one node earlier to a tree.
+        """Adds a key as `computeIfAbsent` does.
 
-        A full table is doubled before anything else, also when the key is there already.
+        The key goes to the front of its chain, which becomes a tree one key earlier than in `put`.
+        A full table is doubled first, even if the key is present.
         """
         if self._is_full():
             self._double()
@@ -85,7 +86,7 @@ class HashTable(Generic[K]):
         self._nodes[key] = node
 
     def remove(self, key: K) -> None:
-        """Takes a key out; the table keeps its size."""
+        """Removes a key; the table keeps its number of slots."""
         node = self._nodes.pop(key)
         self._slot_of(node).remove(node)
 
@@ -99,14 +100,14 @@ class HashTable(Generic[K]):
         return list(self)
 
     def slots(self) -> int:
-        """How large the table is."""
+        """The number of slots."""
         return len(self._slots)
 
     def state(self) -> object:
-        """Everything that later orders depend on, to compare: its size, chains, and trees.
+        """All that later orders depend on, for comparison: the number of slots, chains and trees.
 
-        A chain is its keys. Two trees of one order may still differ in shape, and then the next key
-        takes another place in each.
+        Two trees with equal key order may differ in shape, and then the next key takes a different
+        place in each.
         """
         return len(self._slots), [
             [(node.key, node.red, _key(node.left), _key(node.right)) for node in slot.nodes]
@@ -145,7 +146,7 @@ class _Slot(Generic[K]):
             self.nodes.append(node)
             return
         parent = _hang(self.root, node)
-        # The parent as it was before the tree is rebalanced.
+        # The node goes behind its parent of before the rebalancing.
         self.nodes.insert(self.nodes.index(parent) + 1, node)
         self._set_root(_balance_insertion(self.root, node))
 
@@ -194,11 +195,11 @@ def _key(node: _Node[K] | None) -> K | None:
     return None if node is None else node.key
 
 
-# The red-black tree. Each step gives the root, which may have changed.
+# The red-black tree. A step that may change the root returns the new root.
 
 
 def _hang(root: _Node[K], node: _Node[K]) -> _Node[K]:
-    """Puts a node at its place below the root, without rebalancing; gives its parent."""
+    """Inserts a node below the root without rebalancing; returns its parent."""
     at = root
     while True:
         below = at.left if node.before(at) else at.right
@@ -244,7 +245,7 @@ def _delete(root: _Node[K], node: _Node[K]) -> _Node[K]:
         if child.parent is None:
             child.red = False
         return root if node.red else _balance_deletion(root, child)
-    # A leaf stays in the tree while it is balanced, then goes.
+    # A leaf stays in the tree during the rebalancing and is removed after it.
     if not node.red:
         root = _balance_deletion(root, node)
     parent = node.parent
@@ -257,7 +258,7 @@ def _delete(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 
 def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
-    """The next node in order takes the place and colour of `node`, and the other way round."""
+    """Swaps place and colour of `node` and of the next node in key order."""
     left, right = node.left, node.right
     assert left is not None
     assert right is not None
@@ -281,7 +282,7 @@ def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 
 def _replace(root: _Node[K], old: _Node[K], new: _Node[K]) -> _Node[K]:
-    """Hangs `new` where `old` hangs."""
+    """Puts `new` in the place of `old` below its parent."""
     parent = new.parent = old.parent
     if parent is None:
         return new
@@ -332,7 +333,7 @@ def _balance_deletion(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 
 def _rotate(root: _Node[K], at: _Node[K], *, left: bool) -> _Node[K]:
-    """Turns `at` down to the given side, its other child up."""
+    """Rotates: `at` goes down to the given side, its child of the other side goes up."""
     up = at.right if left else at.left
     assert up is not None
     inner = up.left if left else up.right

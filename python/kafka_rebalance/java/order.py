@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The orders that Kafka's answers depend on: names, and Java's hash tables.
+"""The order of names and of Java's hash tables, on which Kafka's answers depend.
 
-Kafka's assignors iterate over `java.util.HashMap`s, so the order of members and topics in several
-places is the order of a Java hash table. That knowledge lives here and nowhere else.
-
-How the table itself orders its keys is `java/hash_table.py`.
+Kafka's assignors iterate over `java.util.HashMap`s, so members and topics often have the order of
+such a table (`java/hash_table.py`).
 
 Source   java.lang.String, java.util.HashMap; TopicPartition.hashCode.
 """
@@ -17,7 +15,7 @@ from .hash_table import HashTable
 def name_key(name: str) -> bytes:
     """Sort key of `String.compareTo`: by UTF-16 unit, then length.
 
-    Differs from Python's own order for characters beyond U+FFFF against U+E000..U+FFFF.
+    Unlike in Python's own order, characters beyond U+FFFF sort before U+E000..U+FFFF.
 
     >>> sorted(["\\ue000", "\\U00010000"], key=name_key) == ["\\U00010000", "\\ue000"]
     True
@@ -49,9 +47,9 @@ def partition_hash(topic: str, partition: int) -> int:
 
 
 def java_hash_order(names: Sequence[str]) -> list[str]:
-    """The order in which a default `HashMap` or `HashSet` gives back names put in one by one.
+    """Iteration order of a default `HashMap` or `HashSet` after inserting names one by one.
 
-    A name put in again keeps its place.
+    A repeated name keeps its place.
 
     >>> java_hash_order(["b", "a", "q"])  # "q" and "a" share slot 1 of 16: the first one in leads
     ['a', 'q', 'b']
@@ -63,7 +61,7 @@ def java_hash_order(names: Sequence[str]) -> list[str]:
 
 
 def copied_slots(size: int) -> int:
-    """How many slots `new HashSet(collection)` has: enough that it never doubles, 16 at least.
+    """The slots of `new HashSet(collection)`: so many that it never doubles, at least 16.
 
     >>> [copied_slots(size) for size in (0, 11, 12, 24)]
     [16, 16, 32, 64]
@@ -73,9 +71,9 @@ def copied_slots(size: int) -> int:
 
 
 def java_grouping_order(names: Sequence[str]) -> list[str]:
-    """The order of a default `HashMap` that groups by name, each entry through `computeIfAbsent`.
+    """Iteration order of a default `HashMap` that groups by name, each entry by `computeIfAbsent`.
 
-    Repeats count: a full table is doubled by the next entry, whatever its name.
+    Repeats matter: the next entry doubles a full table, even if its name is present.
 
     >>> java_grouping_order(["b", "a", "q", "a"])  # of one slot, the last one in leads
     ['q', 'a', 'b']

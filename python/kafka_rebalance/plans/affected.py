@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies one list of changes to many groups, and drops those that name what a group lacks.
 
-A change that names a topic, member, client or rack which a group does not have does nothing to that
-group (NotAffected); the others are played. Mirror: `plan_as_far_as_affected` in `src/batch.rs`.
+A change that names a topic, member, client or rack which a group does not have is left out for this
+group (NotAffected); the others are played. Mirror: `plan_as_far_as_affected` in
+`src/bulk/batch.rs`.
 """
 
 import re
@@ -21,10 +22,10 @@ _PLACE = re.compile(r"changes\[(\d+)\]\Z")
 def as_far_as_affected(
     work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change]
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """What `work` makes of the changes that concern a group, and a line for each of the others.
+    """Runs `work` on the changes that concern a group; also returns a line for each other change.
 
-    None where there were changes, and none of them concerns the group. Errors: those of `work`; a
-    change is named by its place in `changes`.
+    The answer is None if there are changes, but none concerns the group. Errors: those of `work`,
+    with a change named by its place in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which client library a group's members run, and how each takes another assignor.
+"""The client library of a group's members, and how each library changes to another assignor.
 
-    client          has                                          both kinds in one list
-    Java            all four                                     yes: eager until the last is gone
+    client          assignors                                    eager and cooperative in one list
+    Java            all four                                     yes: eager while any is eager
     kafka-python    all four, as plug-ins of this package        yes, as Java: with the plug-ins
     aiokafka        the eager ones, as plug-ins of this package  -
     librdkafka      range, roundrobin, cooperative-sticky        no: refuses to start
 
-Where a list cannot hold both, there is no way that keeps the group running: all members stop, and
-start with the new setting. A client is recognised by the client id that it has unless told
-otherwise; members with other client ids may run any.
+If a list cannot hold both, the group has to stop: all members stop, and start with the new setting.
+A client is recognised by its default client id; a member with another client id may run any client.
 
-kafka-python's own cooperative assignor cannot stand beside an eager one; the plug-in reports both
-protocols, as Java's class does, and kafka-python then takes the one that all in the list have.
+kafka-python refuses a list of its own cooperative assignor and an eager one. The plug-in reports
+both protocols, as Java's class does, and kafka-python then uses the one that all in the list have.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -35,8 +34,8 @@ from .rounds import protocol_of
 class ClientLibrary:
     """A library; the registry has its assignors. `mixes`: its lists may mix eager and cooperative.
 
-    `joins_once` False: it joins once for each assignor of its list, so that a list of two is no way
-    to go from one to the other.
+    If `joins_once` is False, a member joins once for each assignor of its list, so that a list of
+    two cannot lead from one to the other.
     """
 
     name: str
@@ -48,7 +47,7 @@ class ClientLibrary:
         return frozenset(name for name, row in BUILT_IN.items() if self.name in row.clients)
 
     def setting(self, assignors: Sequence[str]) -> str:
-        """What its configuration says, to be pasted."""
+        """The configuration line to paste for a list of assignors."""
         if self is JAVA:
             package = "org.apache.kafka.clients.consumer"
             return "partition.assignment.strategy=" + ",".join(
@@ -76,7 +75,7 @@ CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
 
 
 def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """Those that members show they run; none where no client id tells."""
+    """The libraries that the members' client ids show; none if no client id shows one."""
     found = {_client_of(member, group.group_id) for member in group.members}
     return tuple(client for client in CLIENTS if client in found)
 
@@ -98,11 +97,11 @@ def _client_of(member: Member, group_id: str) -> ClientLibrary | None:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How members of one client take another assignor.
+    """How members of one client change to another assignor.
 
     `way`       "rolling": restart one after another, once for each of `settings`; "stop all": stop
                 all, start all with the one setting; "none": the client does not have the assignor.
-    `settings`  to be pasted, in order; `needs` is the line of Python that they go by.
+    `settings`  configuration lines, in order; `needs` is the Python import for them.
     """
 
     client: str
@@ -120,7 +119,7 @@ class Recipe:
 
 
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
-    """From one assignor to another with this client."""
+    """The recipe for a change of assignor with this client."""
     if new not in client.assignors:
         return Recipe(client.name, "none")
     mixed = _protocol(old) is not _protocol(new)

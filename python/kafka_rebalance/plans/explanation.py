@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a partition went where it went, round by round."""
+"""Explains, round by round, why a partition got its owner."""
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -12,7 +12,7 @@ from .rounds import Round
 
 
 def partition_from_text(text: str) -> TopicPartition:
-    """`payments-3`, or `payments[3]` as plans print it."""
+    """Reads `payments-3`, or `payments[3]` as plans print it."""
     if text.endswith("]"):
         topic, _, number = text[:-1].rpartition("[")
     else:
@@ -23,9 +23,9 @@ def partition_from_text(text: str) -> TopicPartition:
 
 
 def explain(plan: RebalancePlan, partition: TopicPartition | str) -> list[str]:
-    """Lines: a heading a round, then the assignor's own steps, then who had it and who has it now.
+    """Lines: for each round a heading, the assignor's own steps, and the owners before and after.
 
-    `partition` may be a text, as `payments-3`.
+    `partition` may be a text, for example `payments-3`.
 
     Errors   GroupError at `partition` for one that exists neither before nor after.
     """

@@ -1,28 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an explanation is made of: one fact a line, each of a step of the reference, and its text.
+"""The facts of an explanation: each is one line about one step of the reference.
 
-`step` names the step that the docstring of the algorithm numbers; steps that have nothing to say of
-a partition are left out, so that lines are numbered by themselves. `reasons.py` finds the facts in
-a run of the reference; `tests/test_reasons.py` holds each of them against another run.
+`step` names a step that the docstring of the algorithm numbers. Steps without a fact are left out,
+so that lines have numbers of their own. `reasons.py` finds the facts in a run of the reference;
+`tests/test_reasons.py` compares each with another run.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from kafka_rebalance.assignors.classic.claims import NO_GENERATION
 from kafka_rebalance.group.model import TopicPartition
+
+from .sticky_facts import (
+    Again,
+    Algorithm,
+    Balanced,
+    ClaimFacts,
+    Fixed,
+    Given,
+    Held,
+    Kept,
+    Moved,
+    NotKept,
+    Smallest,
+    Unassigned,
+    Withheld,
+    count,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A custom assignor."""
+    """The assignor is a custom one."""
 
     assignor: str
     step = "assignor"
 
     def __str__(self) -> str:
-        return f"{self.assignor} is not one of Kafka's: nothing is known of its steps"
+        return f"{self.assignor} is a custom assignor, whose steps are not known"
 
 
 # Range
@@ -30,7 +45,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class FairShares:
-    """How a topic is shared out."""
+    """The shares of a topic's members."""
 
     topic: str
     partitions: int
@@ -49,7 +64,7 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """Who takes a partition in the rack pass, if anybody; `alone` without co-partitioned topics."""
+    """The member that takes a partition in the rack pass; `alone` if no topic is co-partitioned."""
 
     member_id: str | None
     alone: bool
@@ -65,18 +80,18 @@ class RackPass:
 
 @dataclass(frozen=True, slots=True)
 class NoRackPass:
-    """The rack pass is for other topics."""
+    """The topic takes no part in the rack pass."""
 
     topic: str
     step = "rack pass"
 
     def __str__(self) -> str:
-        return f"{self.topic} takes no part, racks make no difference to it"
+        return f"{self.topic} takes no part, because racks make no difference to it"
 
 
 @dataclass(frozen=True, slots=True)
 class RangeOf:
-    """Whose range a partition is in; `place` counts from 1, `holds` is all it has of the topic."""
+    """The member whose range has the partition; `place` counts from 1, `holds` is its range."""
 
     member_id: str
     place: int
@@ -96,7 +111,7 @@ class RangeOf:
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """Where a partition stands in the row; `at` counts from 1."""
+    """The place of a partition in the row of all; `at` counts from 1."""
 
     members: int
     at: int
@@ -112,7 +127,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class NextInCircle:
-    """Who comes next in the circle, after whom, and how many were passed over."""
+    """The next member in the circle, the one before it, and the number of members passed over."""
 
     member_id: str
     before: tuple[TopicPartition, str] | None
@@ -124,315 +139,6 @@ class NextInCircle:
         went = "the circle begins" if self.before is None else "{} went to {}".format(*self.before)
         over = f", passing over {count(self.passed)} that do not subscribe to {self.topic}"
         return f"{went}; next comes {self.member_id}{over if self.passed else ''}"
-
-
-# The sticky assignors
-
-
-Outcome = Literal["first", "newer", "equal", "older"]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One claim: its generation, that of the claim before which still counts, what comes of it."""
-
-    member_id: str
-    generation: int
-    against: int | None
-    outcome: Outcome
-
-    def __str__(self) -> str:
-        generation = _generation(self.generation)
-        match self.outcome:
-            case "first":
-                return f"{self.member_id} says that it owns it ({generation})"
-            case "newer":
-                than = _generation(self.against)
-                return f"{self.member_id} too ({generation}, newer than {than}) and is believed"
-            case "equal":
-                return f"{self.member_id} too ({generation}): the same, so that neither is believed"
-            case "older":
-                than = _generation(self.against)
-                return f"{self.member_id} too ({generation}, older than {than}) and is not believed"
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimFacts:
-    """All claims to a partition in the order in which the leader meets them."""
-
-    claims: tuple[Claim, ...]
-    step = "claims"
-
-    def __str__(self) -> str:
-        return "; ".join(map(str, self.claims)) or "nobody says that they own it"
-
-
-def _generation(generation: int | None) -> str:
-    return "no generation" if generation in (None, NO_GENERATION) else f"generation {generation}"
-
-
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """Which of the two algorithms runs; `found_equal` is what Kafka's test says, `equal` the truth.
-
-    The test counts entries, so that a topic listed twice deceives it, and passes over members
-    without topics that it meets first.
-    """
-
-    found_equal: bool
-    equal: bool
-    step = "subscriptions"
-
-    def __str__(self) -> str:
-        if self.found_equal:
-            why = "all subscribe to the same topics"
-            if not self.equal:
-                why = "Kafka's test takes subscriptions for equal that are not"
-            return f"{why}: the constrained algorithm"
-        why = "they differ"
-        if self.equal:
-            why = "all subscribe to the same topics, but some list one twice, which counts"
-        return f"{why}: the general algorithm"
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What each member of a constrained group may have."""
-
-    partitions: int
-    members: int
-    least: int
-    most: int
-
-    def __str__(self) -> str:
-        each = str(self.least) if self.least == self.most else f"{self.least} or {self.most}"
-        return f"{count(self.partitions, 'partition')} to {count(self.members)}: {each} each"
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The believed owner keeps a partition: one of the first `kept` of `could` by number, topic."""
-
-    share: Share
-    member_id: str
-    kept: int
-    could: int
-    step = "keep"
-
-    def __str__(self) -> str:
-        which = f"one of the first {self.kept} by number of {self.could} that it could keep"
-        return f"{self.share}; {self.member_id} keeps it, {which}"
-
-
-NotKeptWhy = Literal["nobody", "contested", "rack", "share"]
-
-
-@dataclass(frozen=True, slots=True)
-class NotKept:
-    """Nobody keeps a partition, and why."""
-
-    share: Share
-    why: NotKeptWhy
-    member_id: str | None = None
-    kept: int = 0
-    could: int = 0
-    step = "keep"
-
-    def __str__(self) -> str:
-        match self.why:
-            case "nobody":
-                why = "it has no owner that could keep it"
-            case "contested":
-                why = "nobody keeps what was claimed twice in one generation"
-            case "rack":
-                why = f"{self.member_id} gives it up: no replica is in its rack"
-            case "share":
-                why = (
-                    f"{self.member_id} could keep {self.could} and keeps the first {self.kept} by "
-                    "number; this is not one of them"
-                )
-        return f"{self.share}; {why}"
-
-
-@dataclass(frozen=True, slots=True)
-class Unassigned:
-    """A partition is to be handed out; `again` although somebody keeps it."""
-
-    unassigned: int
-    least: int
-    short: int
-    one_more: int
-    again: bool
-    step = "to hand out"
-
-    def __str__(self) -> str:
-        which = f"{_AGAIN}, and this is" if self.again else "it is"
-        room = [f"{count(self.short)} with fewer than {self.least}"] if self.short else []
-        room += [f"{count(self.one_more)} that may have one more"] if self.one_more else []
-        return f"{which} one of {self.unassigned}, for {' and '.join(room) or 'nobody with room'}"
-
-
-_AGAIN = "a kept partition that does not exist stops the search for unassigned ones"
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Whom a constrained group's partition is given to; None after a rack pass without result."""
-
-    member_id: str | None
-    near: bool
-    was_short: bool = False
-
-    @property
-    def step(self) -> str:
-        return "rack pass" if self.near else "in turn"
-
-    def __str__(self) -> str:
-        what = "had too few" if self.was_short else "may have one more"
-        if self.member_id is None:
-            return "nobody with room is near a replica"
-        if self.near:
-            return f"{self.member_id} is the next near a replica of those that {what}"
-        return f"by id, the next is {self.member_id}, which {what}"
-
-
-NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Whether the believed owner keeps a partition until balancing, and why not."""
-
-    member_id: str | None
-    topic: str
-    why_not: NotHeldWhy | None = None
-    step = "keep"
-
-    def __str__(self) -> str:
-        match self.why_not:
-            case None:
-                return f"{self.member_id} keeps it for now"
-            case "nobody":
-                return "it has no owner that could keep it"
-            case "rack":
-                return f"{self.member_id} gives it up: no replica is in its rack"
-            case "unsubscribed":
-                return f"{self.member_id} gives it up: it does not subscribe to {self.topic}"
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A partition that somebody keeps is handed out as if nobody did."""
-
-    step = "keep"
-
-    def __str__(self) -> str:
-        return f"{_AGAIN}: this one is handed out a second time"
-
-
-Among = Literal["subscribers", "near"]
-
-
-@dataclass(frozen=True, slots=True)
-class Smallest:
-    """Who has the fewest partitions, before it is given one more; None: nobody is near."""
-
-    member_id: str | None
-    holds: int
-    among: Among
-    step = "fewest first"
-
-    def __str__(self) -> str:
-        if self.member_id is None:
-            return "no subscriber is near a replica or without a rack"
-        of = "its subscribers"
-        if self.among == "near":
-            of += " near a replica or without a rack"
-        return f"{self.member_id} has the fewest ({self.holds}) of {of}, ties by id"
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """The holder takes no part in balancing."""
-
-    member_id: str
-    holds: int
-    step = "fixed"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.member_id} takes no part in balancing: it has all that it can have "
-            f"({self.holds}), and nothing of a topic that another subscribes to"
-        )
-
-
-MovedWhy = Literal["previous", "smallest", "instead"]
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A move: how many both hold before it, and what led to it.
-
-    `instead` names the partition that was to go, where this one is sent back in its place.
-    """
-
-    source: str
-    source_holds: int
-    destination: str
-    destination_holds: int
-    why: MovedWhy
-    instead: TopicPartition | None = None
-    step = "balance"
-
-    def __str__(self) -> str:
-        sizes = (
-            f"{self.source} has {self.source_holds}, {self.destination} {self.destination_holds}"
-        )
-        match self.why:
-            case "previous":
-                return f"{sizes}: it goes to {self.destination}, which had it before"
-            case "smallest":
-                return (
-                    f"{sizes}, the fewest of its subscribers that take part: it moves to "
-                    f"{self.destination}"
-                )
-            case "instead":
-                return (
-                    f"{sizes}: it came from there, and goes back to {self.destination} in place of "
-                    f"{self.instead}"
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class Balanced:
-    """Where balancing leaves a partition; `undone` where what moved went back."""
-
-    member_id: str
-    undone: bool
-
-    @property
-    def step(self) -> str:
-        return "undo" if self.undone else "balance"
-
-    def __str__(self) -> str:
-        if self.undone:
-            return f"balancing did not lower the score and is undone: {self.member_id} has it"
-        return f"balancing leaves it with {self.member_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """A cooperative assignor keeps back what somebody may still be reading."""
-
-    member_id: str
-    claimants: tuple[str, ...]
-    step = "hold back"
-
-    def __str__(self) -> str:
-        return (
-            f"{' and '.join(self.claimants)} may still be reading it: it is kept back from "
-            f"{self.member_id} in this round, and the next one assigns anew"
-        )
 
 
 Fact = (
@@ -460,9 +166,5 @@ Fact = (
 
 
 def lines(facts: Sequence[Fact]) -> list[str]:
-    """The text: a number a line, the step, the fact."""
+    """The text of each fact, with its number and step."""
     return [f"{n}. {fact.step}: {fact}" for n, fact in enumerate(facts, 1)]
-
-
-def count(number: int, noun: str = "member") -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a group gets from its assignor to another one: what to set where, and what it costs."""
+"""A change from one assignor to another: the settings of each client, and the cost."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,14 @@ from .clients import CLIENTS, Recipe, clients_of, recipe
 from .switch import Bounce, one_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
-"""The list of a Java consumer that is told nothing: cooperative-sticky is in it, behind range."""
+"""The assignors of a Java consumer by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """`bounces` are played; `from_default` is the one that is left for Java members with Kafka's
-    default list, which has both. `recipes` are those of the clients that the members run, as far
-    as their client ids tell (`is_known`), else of every client.
+    """`bounces` are the played bounces from `old` to `new`. `from_default` is the one bounce that
+    Java members need whose list is Kafka's default, which has both. `recipes` are for the clients
+    that the members' client ids show (`is_known`), else for every client.
     """
 
     old: str
@@ -40,7 +40,7 @@ class Migration:
 
 
 def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> Migration:
-    """From `old` to `new`, two assignors that are known."""
+    """The migration from `old` to `new`, two known assignors."""
     from_default = None
     if {old, new} == {*_KAFKAS_DEFAULT} and old == _KAFKAS_DEFAULT[0]:
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)

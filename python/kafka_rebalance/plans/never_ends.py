@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a group's leader would compute for ever: now, after changes, after the next change.
+"""Whether a group's leader would hang: now, after the given changes, or after the next change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
-(docs/never-ends.md). Nobody has found a rule which groups do: each rebalance has to be played.
+(docs/never-ends.md). No rule is known for which groups this happens: each rebalance has to be
+played.
 
-1. The next rebalance of the group as it is, then the changes that were asked for.
+1. The next rebalance of the group as it is, then the given changes.
 2. From there (from the group as it is, if the changes hang), each simple change by itself:
    one more member like each kind of member, each member leaving, a member of each kind with the
    topics of another kind.
-3. Ways out of the first group that was found to hang: another assignor, equal subscriptions,
-   everybody stopped and started anew, then the simple changes of 2 and single restarts. Each is
-   played from that group.
+3. Ways out of the first group that hangs: another assignor, equal subscriptions, a stop and start
+   of all members, then the simple changes of 2 and single restarts. Each is played from that group.
 
-Cost     a few rebalances each; `most_plays` and `most_work` bound them, and `untried` counts what
-         they cut off. A group with equal subscriptions, or under an assignor that always ends,
-         costs a comparison of lists.
-Differs  ids of members that do not exist yet are made up: another id may end where this one hangs.
+Cost     a few rebalances for each change; `most_plays` and `most_work` limit them, and `untried`
+         counts the changes beyond the limit. A group with equal subscriptions, or under an assignor
+         that always ends, costs a comparison of lists.
+Differs  ids of new members are made up: with another id the rebalance may end.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ from .rounds import play
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""Partitions and subscriptions of all groups that are played, in sum: some seconds."""
+"""The sum of partitions and subscriptions over all groups that are played: some seconds."""
 
 _MAY_NEVER_END = tuple(name for name, row in BUILT_IN.items() if row.remembers)
 _ALWAYS_END = tuple(name for name in BUILT_IN if name not in _MAY_NEVER_END)
@@ -46,9 +46,9 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that ends where the group hangs, played.
+    """A change whose rebalance was played from the group that hangs, and ends.
 
-    `for_good` where no later change can hang either; else only this rebalance is known to end.
+    `for_good` if no later change can hang; else only this rebalance is known to end.
     """
 
     change: str
@@ -60,13 +60,13 @@ class WayOut:
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """What was played, and which of it never ends.
+    """The rebalances that were played, and those of them that never end.
 
-    `now`       whether the next rebalance of the group as it is does not end.
-    `after`     the event of the changes asked for whose rebalance does not end, if any.
-    `following` the simple changes after those that would not end, of `tried`; `untried` were left
-                out when the budget was spent.
-    `ways_out`  what ends, from the first group that hangs: `now`, `after` or `following[0]`.
+    `now`       whether the next rebalance of the group as it is never ends.
+    `after`     the first event of the given changes whose rebalance never ends, if any.
+    `following` the simple changes, out of `tried` ones, whose rebalance never ends; `untried` were
+                left out when the budget was spent.
+    `ways_out`  from the first group that hangs: that of `now`, `after` or `following[0]`.
     """
 
     assignor: str
@@ -95,7 +95,7 @@ class Endless:
 
 
 STOP_ALL = "stop all members, then start them"
-"""A way out that is no change of `changes`: everybody comes back at once and owns nothing."""
+"""A way out that is not in `changes`: all members come back at once and own nothing."""
 
 
 def endless(
@@ -107,10 +107,10 @@ def endless(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> Endless | None:
-    """Plays what could hang the group's leader.
+    """Plays the rebalances that could hang the group's leader.
 
     None if no rebalance, present or planned, uses the general algorithm. `assignor` None takes the
-    group's own. Errors: those of `plan`, but for NeverEnds.
+    group's own. Errors: those of `plan`, except NeverEnds.
     """
     name = group.assignor if assignor is None else assignor
     parsed = parse_changes(changes)
@@ -148,14 +148,14 @@ def endless(
 
 
 def may_never_end(group: GroupSpec) -> bool:
-    """Whether Kafka's general algorithm assigns this group: the only one that may not end."""
-    # Kafka's test of equality counts entries: a topic listed twice makes another list.
+    """Whether Kafka's general algorithm assigns this group: only this algorithm may never end."""
+    # Kafka's test of equality counts entries, so a topic listed twice makes lists unequal.
     lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
     return group.assignor in _MAY_NEVER_END and len(lists) > 1
 
 
 class _Ended(NamedTuple):
-    """Where events lead; `hung` is the group whose rebalance never ends, `cause` the event."""
+    """The group after events; `hung` is the group whose rebalance never ends, `cause` the event."""
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -168,7 +168,7 @@ _AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
 
 @dataclass(slots=True)
 class _Player:
-    """Plays rebalances, and counts what that costs."""
+    """Plays rebalances within a budget of `plays` and `work`."""
 
     engine: Engine
     plays: int
@@ -176,11 +176,11 @@ class _Player:
     ids: MadeUp
 
     def is_spent(self, group: GroupSpec) -> bool:
-        """Whether another group of this size is too much."""
+        """Whether the budget is too small for another group of this size."""
         return self.plays < 1 or self.work < _work(group)
 
     def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
-        """Each change after the one before it has settled, with the ids that a plan makes up."""
+        """Plays the changes one after another, with the ids that a plan makes up."""
         ended = _Ended(group)
         for i, change in enumerate(changes):
             try:

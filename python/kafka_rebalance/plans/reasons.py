@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why an assignor gave a partition to the member that got it, in terms of its own steps.
+"""Why an assignor assigned a partition to its member, in terms of the assignor's own steps.
 
-The reference algorithm is run step by step and looked at in between: who holds the partition now,
-and what the step went by. What is found are `facts`, which know their text.
+The reference algorithm runs step by step. Its state between two steps shows the partition's present
+holder and the reason of the step, as a fact (`facts.py`), which has the text.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from kafka_rebalance.assignors.classic import constrained, general, round_robin, sticky
+from kafka_rebalance.assignors.classic import constrained, general, round_robin
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.claims import (
     Claims,
@@ -22,14 +22,14 @@ from kafka_rebalance.group.model import TopicPartition, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
 
-from . import facts
+from . import facts, sticky_facts
 from .facts import Fact
 
 Holdings = Mapping[str, Sequence[TopicPartition]]
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
-    """A fact a step, for an existing partition of a topic that somebody subscribes to."""
+    """One fact for each step. The partition must exist, and its topic must have a subscriber."""
     steps = _STEPS.get(assignor)
     return [facts.Unknown(assignor)] if steps is None else list(steps(group, tp))
 
@@ -79,10 +79,10 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
     assert row.sent is not None
     sent = {member.member_id: row.sent(member) for member in group.members}
     claims = settle(group, sent)
-    yield facts.ClaimFacts(tuple(_claims(claims, tp)))
+    yield sticky_facts.ClaimFacts(tuple(_claims(claims, tp)))
     found_equal = claims.equal_subscriptions
     sets = {frozenset(member.topics) for member in group.members}
-    yield facts.Algorithm(found_equal, equal=len(sets) == 1)
+    yield sticky_facts.Algorithm(found_equal, equal=len(sets) == 1)
     racks = Racks.of(group, claims)
     if found_equal:
         yield from _constrained(_WatchedConstrained(name, claims, racks, tp), tp)
@@ -94,7 +94,7 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
         for member_id in _holders(sticky_target(group, sent), tp):
             if tp not in answer[member_id]:
                 others = tuple(other for other in claimants if other != member_id)
-                yield facts.Withheld(member_id, others or claimants)
+                yield sticky_facts.Withheld(member_id, others or claimants)
 
 
 _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
@@ -107,30 +107,30 @@ _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
 
 
 def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
-    """What sticky would answer to the same claims."""
+    """The answer of sticky to these claims."""
     claims = settle(group, sent)
     if claims.equal_subscriptions:
-        return constrained.assign(sticky.__name__, group, claims).assignment
-    return general.assign(sticky.__name__, group, claims)
+        return constrained.assign("sticky", group, claims).assignment
+    return general.assign("sticky", group, claims)
 
 
-def _claims(claims: Claims, tp: TopicPartition) -> Iterator[facts.Claim]:
-    """The claims to one partition; claims to other partitions do not influence it."""
+def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
+    """The claims to one partition, which do not depend on claims to others."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]
         for _ in range(partitions.count(tp)):
-            outcome: facts.Outcome = "first"
+            outcome: sticky_facts.Outcome = "first"
             if against is not None:
                 outcome = "newer" if generation > against else "older"
                 outcome = "equal" if generation == against else outcome
-            yield facts.Claim(member.member_id, generation, against, outcome)
+            yield sticky_facts.Claim(member.member_id, generation, against, outcome)
             if outcome != "older":
                 against = field_generation
 
 
 class _WatchedConstrained(constrained.ConstrainedBuild):
-    """The constrained algorithm; it records to whom it assigns the watched partition."""
+    """The constrained algorithm; it records the members that get the watched partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
         super().__init__(name, claims, racks)
@@ -146,38 +146,38 @@ class _WatchedConstrained(constrained.ConstrainedBuild):
 def _constrained(build: _WatchedConstrained, tp: TopicPartition) -> Iterator[Fact]:
     claims = build.claims
     total = sum(claims.counts.values())
-    share = facts.Share(total, len(build.assignment), build.least, build.most)
+    share = sticky_facts.Share(total, len(build.assignment), build.least, build.most)
     believed = next(iter(_holders(claims.owned, tp)), None)
     could = [] if believed is None else _could_keep(build, believed)
     build.keep_owned()
     keepers = _holders(build.assignment, tp)
     kept = 0 if believed is None else len(build.assignment[believed])
     if keepers:
-        yield facts.Kept(share, keepers[0], kept, len(could))
+        yield sticky_facts.Kept(share, keepers[0], kept, len(could))
     elif tp in claims.multiply_owned:
-        yield facts.NotKept(share, "contested")
+        yield sticky_facts.NotKept(share, "contested")
     elif believed is None:
-        yield facts.NotKept(share, "nobody")
+        yield sticky_facts.NotKept(share, "nobody")
     elif build.racks.mismatch(believed, tp):
-        yield facts.NotKept(share, "rack", believed)
+        yield sticky_facts.NotKept(share, "rack", believed)
     else:
-        yield facts.NotKept(share, "share", believed, kept, len(could))
+        yield sticky_facts.NotKept(share, "share", believed, kept, len(could))
     unassigned = build.sort(build.unassigned())
     if tp not in unassigned:
         return
     short, one_more = len(build.short), len(build.at_least)
     again = bool(keepers)
-    yield facts.Unassigned(len(unassigned), build.least, short, one_more, again)
+    yield sticky_facts.Unassigned(len(unassigned), build.least, short, one_more, again)
     if build.racks.active():
         unassigned = build.assign_near(unassigned)
         if not build.given:
-            yield facts.Given(None, near=True)
+            yield sticky_facts.Given(None, near=True)
         for member_id, was_short in build.given:
-            yield facts.Given(member_id, near=True, was_short=was_short)
+            yield sticky_facts.Given(member_id, near=True, was_short=was_short)
         build.given.clear()
     build.assign_round_robin(unassigned)
     for member_id, was_short in build.given:
-        yield facts.Given(member_id, near=False, was_short=was_short)
+        yield sticky_facts.Given(member_id, near=False, was_short=was_short)
 
 
 def _could_keep(build: constrained.ConstrainedBuild, member_id: str) -> list[TopicPartition]:
@@ -189,38 +189,38 @@ def _could_keep(build: constrained.ConstrainedBuild, member_id: str) -> list[Top
 
 
 class _WatchedGeneral(general.GeneralBuild):
-    """The general algorithm, which tells what happens to one partition."""
+    """The general algorithm; it records assignments and moves of the watched partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
         super().__init__(name, claims, racks)
         self.watched = watched
         self.given: list[Fact] = []
-        self.moves: list[facts.Moved] = []
+        self.moves: list[sticky_facts.Moved] = []
 
     def _assign_smallest(self, tp: TopicPartition, racks: Racks | None) -> bool:
         sizes = {member_id: len(owned) for member_id, owned in self.current.items()}
         given = super()._assign_smallest(tp, racks)
         if tp == self.watched:
-            among: facts.Among = "near" if racks else "subscribers"
+            among: sticky_facts.Among = "near" if racks else "subscribers"
             holder = self.owner[tp] if given else None
             holds = 0 if holder is None else sizes[holder]
-            self.given.append(facts.Smallest(holder, holds, among))
+            self.given.append(sticky_facts.Smallest(holder, holds, among))
         return given
 
-    def move(self, tp: TopicPartition, destination: str) -> None:
+    def relocate(self, tp: TopicPartition, destination: str) -> None:
         source = self.owner.get(self.watched)
         sizes = {member_id: len(owned) for member_id, owned in self.current.items()}
         previous, _ = self.previous.get(tp, (None, 0))
         to_previous = previous == destination and sizes[self.owner[tp]] > sizes[destination] + 1
-        super().move(tp, destination)
+        super().relocate(tp, destination)
         if source is None or self.owner.get(self.watched) == source:
             return
-        why: facts.MovedWhy = "previous" if to_previous else "smallest"
+        why: sticky_facts.MovedWhy = "previous" if to_previous else "smallest"
         instead = None if tp == self.watched else tp
         if instead is not None:
             why = "instead"
         self.moves.append(
-            facts.Moved(source, sizes[source], destination, sizes[destination], why, instead)
+            sticky_facts.Moved(source, sizes[source], destination, sizes[destination], why, instead)
         )
 
 
@@ -232,18 +232,18 @@ def _general(build: _WatchedGeneral, tp: TopicPartition) -> Iterator[Fact]:
     initializing = not any(build.current.values())
     keepers = _holders(build.current, tp)
     if keepers or believed is None:
-        yield facts.Held(believed, tp.topic, None if keepers else "nobody")
+        yield sticky_facts.Held(believed, tp.topic, None if keepers else "nobody")
     elif tp.topic not in build.topics_of[believed]:
-        yield facts.Held(believed, tp.topic, "unsubscribed")
+        yield sticky_facts.Held(believed, tp.topic, "unsubscribed")
     else:
-        yield facts.Held(believed, tp.topic, "rack")
+        yield sticky_facts.Held(believed, tp.topic, "rack")
     if keepers and tp in unassigned:
-        yield facts.Again()
+        yield sticky_facts.Again()
     build.assign_unassigned(unassigned)
     yield from build.given
     build.take_out_fixed()
     for member_id in _holders(build.fixed, tp):
-        yield facts.Fixed(member_id, len(build.fixed[member_id]))
+        yield sticky_facts.Fixed(member_id, len(build.fixed[member_id]))
     before = build.current
     build.balance(unassigned, initializing=initializing)
     yield from build.moves
@@ -251,7 +251,7 @@ def _general(build: _WatchedGeneral, tp: TopicPartition) -> Iterator[Fact]:
     arrived = build.moves[-1].destination if build.moves and not undone else None
     for member_id in _holders(build.current, tp):
         if member_id != arrived:
-            yield facts.Balanced(member_id, undone=undone and bool(build.moves))
+            yield sticky_facts.Balanced(member_id, undone=undone and bool(build.moves))
 
 
 def _holders(assignment: Holdings, tp: TopicPartition) -> list[str]:

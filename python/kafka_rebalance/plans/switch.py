@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From one assignor to another without stopping the group: two rolling bounces, event by event.
+"""A change of assignor without stopping the group: two rolling bounces, event by event.
 
-All members must share an assignor at every moment. So each member restarts twice: first with both
-in its list, the new one in front, then with the new one alone.
+All members must have an assignor in common at any time. So each member restarts twice: first with
+both in its list, the new one first, then with the new one alone.
 
-1. A member leaves or comes back, as a bounce has it (`changes`). Static members come back in time.
-2. The members vote (`coordinator.protocol_selection`): the new assignor takes over when the last
-   member that lists only the old one **leaves**. Where that one is static it does not leave, and
-   its return, which changes the vote, is the only rebalance that a static member makes.
-3. Each member goes by its own list: eager unless all of the list is cooperative. Eager ones give up
-   everything and claim nothing of a cooperative assignor; a sticky assignor remembers by itself,
-   once it has served the member.
-4. Cooperative members that lost something join again: each follow-up is a rebalance.
+1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time.
+2. The members vote (`protocol/selection.py`): the new assignor takes over when the last member that
+   lists only the old one **leaves**. A static member does not leave; its return changes the vote,
+   and starts the only rebalance that a static member causes.
+3. Each member is eager unless all assignors of its list are cooperative. Eager members revoke all
+   partitions and claim none of a cooperative assignor; a sticky assignor object remembers its last
+   assignment for the member.
+4. Cooperative members that lost partitions join again: each follow-up is a rebalance.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
          onJoinPrepare, onJoinComplete. ClassicGroup.selectProtocol. KIP-429, KIP-345.
@@ -32,7 +32,7 @@ from .changes.made_up import MadeUp
 from .rounds import protocol_of
 
 MOST_MEMBERS = 100
-"""Larger groups are not played: their follow-ups are not counted, only told to come."""
+"""Larger groups are not played: their number of follow-ups is not exact."""
 
 _MOST_FOLLOW_UPS = 100
 
@@ -42,8 +42,8 @@ AssignorNames = tuple[str, ...]
 class Bounce(NamedTuple):
     """One rolling bounce: every member restarts with `assignors` as its list.
 
-    `rebalances` are exact if `is_exact`, else the fewest. `takes_over` is the event that brings the
-    other assignor, in words, if it is in this bounce.
+    `rebalances` is exact if `is_exact`, else a lower bound. `takes_over` is the event after which
+    the group uses the other assignor, in words, if it is in this bounce.
     """
 
     assignors: AssignorNames
@@ -57,12 +57,12 @@ class Bounce(NamedTuple):
 
 
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
-    """From members that list `old` alone to members that list `new` alone."""
+    """The bounces from members that list `old` alone to members that list `new` alone."""
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
 
 def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) -> Bounce:
-    """The second bounce alone, of members whose list has both already, as Kafka's default does."""
+    """The second bounce alone, for members whose list has both already, as Kafka's default has."""
     (only,) = _bounces(group, both, ((new,),), engine)
     return only
 
@@ -72,7 +72,7 @@ def _bounces(
 ) -> tuple[Bounce, ...]:
     if len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, [first, *lists])):
         dynamic = sum(member.group_instance_id is None for member in group.members)
-        # A group of one never rebalances without it, but such a group is played.
+        # A group of one does not rebalance when its member leaves, but such a group is played.
         least = len(group.members), 2 * dynamic
         return tuple(Bounce(names, *least, is_exact=False) for names in lists)
     moment = _Moment(group, {m.member_id: first for m in group.members}, engine)
@@ -85,7 +85,7 @@ def _is_cooperative(names: AssignorNames) -> bool:
 
 @dataclass(slots=True)
 class _Moment:
-    """The group now; `lists` are members' assignors, `served` who gave each what it holds."""
+    """The group now; `lists` has each member's assignors, `served` its last assignor."""
 
     group: GroupSpec
     lists: dict[str, AssignorNames]
@@ -99,7 +99,7 @@ class _Moment:
         self.served = dict.fromkeys(self.lists, self.selected)
 
     def bounce(self, names: AssignorNames) -> Bounce:
-        """Everybody restarts, in join order."""
+        """Restarts all members, in join order."""
         ids = MadeUp(f"{self.group.group_id}/{','.join(names)}")
         self.rebalances, takes_over = 0, None
         restarts = self.group.members

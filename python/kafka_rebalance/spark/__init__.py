@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole fleets of groups on Spark: a row a group in, a row a group out.
+"""Fleets of groups on Spark: one row for each group, in and out.
 
     from kafka_rebalance.spark import assign_groups
     assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")
 
-Arrow batches go to Rust and come back; no row meets Python. Nothing here needs the JVM gateway, so
-it works over Spark Connect as well. Set `spark.sql.execution.arrow.maxBytesPerBatch` to 4m: giant
-groups swell memory less than with Spark's own 64 MB.
+Arrow batches go to Rust and come back; Python handles no single row. These functions need no JVM
+gateway, so they also work over Spark Connect. Set `spark.sql.execution.arrow.maxBytesPerBatch` to
+4m: with Spark's default of 64 MB, giant groups need much more memory.
 """
 
 from kafka_rebalance.errors import SchemaError

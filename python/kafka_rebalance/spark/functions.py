@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def assign_groups(
     groups: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
 ) -> DataFrame:
-    """Computes every group of a DataFrame: INPUT_SCHEMA in, OUTPUT_SCHEMA out, a row a group.
+    """Computes every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
 
-    `assignor` None takes each row's own. A bad group has its `error` set; the job goes on.
+    `assignor` None takes each row's own. A bad group has an `error`; the job goes on.
 
-    Raises SchemaError, before anything runs, for columns that are not the contract's; GroupError
-    for an unknown assignor. A group is one row, so that one of a million partitions has to fit into
-    a task's memory.
+    Raises SchemaError, before the job runs, for columns that do not fit the contract; GroupError
+    for an unknown assignor. A group is one row, so that a group of a million partitions has to fit
+    into a task's memory.
     """
     _known(assignor)
     check(groups.schema)
@@ -41,9 +41,10 @@ def assign_groups(
 def assign_lines(
     lines: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
 ) -> DataFrame:
-    """The same for a DataFrame with one column of contract lines, text or (better) binary.
+    """Computes every group of a DataFrame with one column of contract lines, text or better binary.
 
-    Lines are read in Rust, so that one that is not JSON, or not UTF-8, is an `error` like others.
+    Lines are read in Rust, so that a line that is not JSON or not UTF-8 has an `error`, like other
+    bad groups. Output and parameters as in `assign_groups`.
     """
     _known(assignor)
     return lines.mapInArrow(_worker(assignor, max_partitions, "assign_line_batch"), OUTPUT_SCHEMA)
@@ -56,15 +57,15 @@ def plan_groups(
     changes: Iterable[Change | str] | None = None,
     max_partitions: int = MAX_PARTITIONS,
 ) -> DataFrame:
-    """Plans every group of a DataFrame: INPUT_SCHEMA in, PLAN_SCHEMA out, a row a group.
+    """Plans every group of a DataFrame, one in each row: INPUT_SCHEMA in, PLAN_SCHEMA out.
 
     `changes` are for every group, as objects or texts (`add-members=2`); None takes each row's own
     from a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`; a change
-    that does not fit a group is that row's `error`. One of `changes` that names what a group does
-    not have is left out for it, and stands in `not_affected`.
+    that does not fit a group is that row's `error`. If one of `changes` names a topic, member or
+    rack that a group does not have, it is left out for this group and listed in `not_affected`.
 
-    Raises SchemaError for columns that are not the contract's; GroupError for an unknown assignor,
-    or at `changes[i]` for one that cannot be read.
+    Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
+    or at `changes[i]` for a change that cannot be read.
     """
     _known(assignor)
     check(groups.schema)
@@ -89,13 +90,13 @@ def plan_groups(
 def assign_udf(
     assignor: str | None = None, *, max_partitions: int = MAX_PARTITIONS
 ) -> Callable[..., Column]:
-    """The same as a column function, for `withColumn`: a struct of OUTPUT_SCHEMA.
+    """`assign_groups` as a column function for `withColumn`; returns a struct of OUTPUT_SCHEMA.
 
         groups.withColumn("result", assign_udf("sticky")("group_id", "topics", "members"))
 
     Takes the columns `group_id`, `topics`, `members` and, if `assignor` is None, `assignor`, in
-    this order. Costs 1.8 times the CPU of `assign_groups`: prefer that where the rest of the row
-    is not needed. Errors as there; columns are checked when the job runs.
+    this order. Costs 1.8 times the CPU of `assign_groups`, which is better if other columns are not
+    needed. Errors as of `assign_groups`, but columns are checked when the job runs.
     """
     _known(assignor)
     names = ["group_id", "topics", "members"] + (["assignor"] if assignor is None else [])
@@ -133,7 +134,7 @@ def _known(assignor: str | None) -> None:
 def _worker(
     assignor: str | None, max_partitions: int, name: str
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """What runs in a Python worker: one thread, as Spark gives a task one core."""
+    """The function that a Python worker runs: on one thread, as Spark gives a task one core."""
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
@@ -148,9 +149,9 @@ def _worker(
 
 
 def _needed(found: t.StructType, assignor: str | None) -> list[Column]:
-    """Only what the assignor looks at: what is not sent to Python costs nothing there.
+    """The columns and fields that the assignor reads; others would only cost time.
 
-    Nor is it validated: of a group that roundrobin answers, owned partitions may be nonsense.
+    Other fields are not validated either: for roundrobin, owned partitions may be nonsense.
     """
     drop = {"members[].client_id", "members[].client_host"}
     if assignor is not None:
@@ -179,7 +180,7 @@ def _struct(columns: str) -> str:
 def _pruned(
     column: Column, found: t.DataType, path: str, wanted: t.StructType, drop: set[str]
 ) -> Column:
-    """A list of structs with only the wanted fields; other columns as they are."""
+    """A list of structs without unwanted fields; other columns unchanged."""
     if not (isinstance(found, t.ArrayType) and isinstance(found.elementType, t.StructType)):
         return column
     struct = wanted[path].dataType

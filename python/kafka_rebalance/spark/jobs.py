@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bulk job: groups from files, answers to Parquet, counted on the way."""
+"""The bulk job: reads groups from files, writes answers as Parquet, and counts them."""
 
 import time
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ _LINES = (".jsonl", ".json", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a job did; `seconds` is the wall time of reading, assigning and writing.
+    """The counts of a job; `seconds` is the wall time of reading, assigning and writing.
 
-    `never_end` of the errors are groups whose leader would hang (docs/never-ends.md).
+    `never_end` counts the `errors` of groups whose leader would hang (docs/never-ends.md).
     """
 
     groups: int
@@ -30,7 +30,7 @@ class Done:
 
 
 def is_lines(path: Path) -> bool:
-    """Whether a file, or what a directory holds, is JSON lines (maybe gzipped), not Parquet."""
+    """Whether a file, or any file of a directory, is JSON lines (maybe gzipped), not Parquet."""
     files = [path] if path.is_file() else [p for p in sorted(path.rglob("*")) if p.is_file()]
     names = (file.name.removesuffix(".gz") for file in files)
     return any(name.endswith(_LINES) for name in names)
@@ -54,7 +54,7 @@ def run(
 
 
 def write(answers: DataFrame, target: Path, *, overwrite: bool = False) -> Done:
-    """Runs a job: writes its answers as Parquet and counts them in the same pass."""
+    """Runs a job: writes its answers as Parquet, and counts them in one pass."""
     start = time.perf_counter()
     counts = Observation()
     counted = answers.observe(
@@ -82,7 +82,7 @@ def answer(
 ) -> DataFrame:
     """The answers of a file or directory as a DataFrame."""
     if is_lines(source):
-        # As bytes: Spark's text is not checked to be UTF-8, and Rust tells a bad line by itself.
+        # As bytes: Spark does not check that text is UTF-8, and Rust reports a bad line.
         text = spark.read.option("recursiveFileLookup", "true").text(str(source))
         blank = f.col("value").rlike(r"\A[ \t\r\n\x0b\f]*\z")
         lines = text.where(~blank).select(f.col("value").cast("binary").alias("line"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract as Spark's columns, and the check of a DataFrame against it."""
+"""The contract as Spark columns, and a check that a DataFrame fits it."""
 
 from kafka_rebalance.errors import MissingExtra, SchemaError
 
@@ -17,10 +17,10 @@ INPUT_SCHEMA = (
     "generation_id: int, rack_id: string, "
     "subscription_version: int, user_data: string, user_data_generation_id: int>>"
 )
-"""What is read. Integers may be bigint; optional fields may be absent; others are ignored.
+"""The columns of input. Integers may be bigint, optional fields absent; others are ignored.
 
 `members[].topics` may be array<int> and `owned_partitions[].topic` int: places in the group's
-`topics` in place of names, which are most of what a row costs on its way.
+`topics`. They make rows much smaller, because names are most of a row.
 """
 
 OUTPUT_SCHEMA = (
@@ -30,8 +30,9 @@ OUTPUT_SCHEMA = (
     "anomalies array<struct<kind: string, topic: string, partition: int, member_id: string>>, "
     "error string"
 )
-"""What comes back: `assignment` is null where `error` is not; partitions in Kafka's order, an entry
-a run of one topic, so that a topic may come back; `anomalies` is null where there are none."""
+"""The columns of output. `assignment` is null if there is an `error`; `anomalies` is null if there
+are none. Partitions are in Kafka's order, one entry for each run of one topic, so that a topic may
+have several entries."""
 
 _BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
 
@@ -43,10 +44,10 @@ PLAN_SCHEMA = (
     "settled boolean, depends_on_ids boolean, owns_nothing boolean, "
     "not_affected string, error string"
 )
-"""What a plan comes to, as `kafka_rebalance.Figures` says it; null where `error` is not.
+"""The columns of a plan: those of `kafka_rebalance.Figures`, null if there is an `error`.
 
-`not_affected` says which changes, of one list for all groups, name what this group does not have;
-they are left out, and where none is left, the figures are null.
+`not_affected` lists the changes that are left out, because they name a topic, member or rack that
+this group does not have; if no change is left, the figures are null.
 """
 
 _OPTIONAL = {
@@ -107,12 +108,12 @@ def contract() -> t.StructType:
 
 
 def check(found: t.StructType) -> None:
-    """SchemaError names the first column or field that is missing or of another type."""
+    """Raises SchemaError for the first column or field that is missing or has another type."""
     _check_fields(contract(), found, "")
 
 
 def check_changes(found: t.StructType) -> None:
-    """The same for the column that tells each group's changes."""
+    """Raises SchemaError if the column `changes` is missing or has another type."""
     expected = t.StructType([t.StructField("changes", t.ArrayType(t.StringType()))])
     _check_fields(expected, found, "")
 

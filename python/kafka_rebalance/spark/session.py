@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The session that our own commands run in."""
+"""The Spark session of the command line."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 
 ARROW_BYTES = "4m"
-"""Bytes a batch: giant groups swell memory less than with Spark's own 64m."""
+"""Bytes of one batch: with Spark's default of 64m, giant groups need much more memory."""
 
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
@@ -23,7 +23,7 @@ LOG4J = Path(__file__).with_name("log4j2.properties")
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Turns what Spark raises into one line for people."""
+    """Turns an exception of Spark into a SparkFailedError with one line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

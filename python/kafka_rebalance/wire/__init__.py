@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a member's state travels, byte for byte as Kafka's Java classes write it.
+"""The consumer protocol, byte for byte as Kafka's Java classes write it.
 
-    subscription   what a member sends in JoinGroup: ConsumerProtocolSubscription, versions 0 to 3
-    assignment     what it gets in SyncGroup: ConsumerProtocolAssignment, versions 0 to 3
-    user data      what the sticky assignors put into a subscription beside it
+    subscription   sent by a member in JoinGroup: ConsumerProtocolSubscription, versions 0 to 3
+    assignment     received in SyncGroup: ConsumerProtocolAssignment, versions 0 to 3
+    user data      bytes that a sticky assignor adds to a subscription
 
-Hostile bytes are safe: a length that announces more than is there is an error, nothing is reserved
-for it. Errors are WireError.
+Hostile bytes are safe: a length greater than the number of bytes left is an error, and no memory is
+reserved for it. Errors are WireError.
 
 Source   ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, StickyAssignor,
          CooperativeStickyAssignor (Kafka 4.4.0); KIP-429 (v1), KIP-792 (v2), KIP-881 (v3).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's two messages: what a worker reports when it joins, and what its leader tells it.
+"""Connect's two messages: a worker's metadata when it joins, and its assignment by the leader.
 
     version      0 eager, 1 compatible, 2 sessioned: 1 and 2 differ in the number only
     metadata     url string, config offset int64; from v1 on the worker's assignment in bytes
@@ -7,13 +7,13 @@
                  from v1 on the work to revoke, and the delay of the next rebalance int32 (ms)
     work         array of (connector string, task numbers as array of int32); -1 is the connector
 
-A connector comes with its tasks, connectors that run themselves first: the caller orders the work.
-A newer version is read as far as it is known, as by Kafka's own workers.
+An entry has a connector's tasks, and -1 if the connector itself runs on the worker; the caller
+orders the work. A newer version is read as far as it is known, as by Kafka's own workers.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
          KIP-415 (v1), KIP-507 (v2).
-Differs  null or missing lists and a missing delay are refused, where Kafka reads none and 0; no
+Differs  null or missing lists and a missing delay are refused; Kafka reads empty lists and 0. No
          worker has ever written them.
 """
 
@@ -34,9 +34,9 @@ Tasks = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectAssignment:
-    """What a worker is told. `config_offset` is the configuration that it was computed for.
+    """The assignment of one worker, computed for the configuration at `config_offset`.
 
-    `delay_ms` is how long until the leader wants the next rebalance, 0 for none.
+    `delay_ms` is the time until the next rebalance that the leader wants, 0 for none.
     """
 
     error: int = NO_ERROR
@@ -53,7 +53,7 @@ class ConnectAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectMetadata:
-    """What a worker reports; `assignment` is None where it has none, or in version 0."""
+    """The metadata of one worker; `assignment` is None in version 0, or if the worker has none."""
 
     url: str
     config_offset: int
@@ -62,7 +62,7 @@ class ConnectMetadata:
 
 
 def decode_connect_metadata(data: bytes) -> ConnectMetadata:
-    """Reads what a worker reports. Errors: WireError."""
+    """Reads a worker's metadata. Errors: WireError."""
     reader = Reader(data, "metadata")
     version = _read_version(reader, "metadata")
     url, offset = reader.string("url"), reader.int64("config-offset")
@@ -74,7 +74,7 @@ def decode_connect_metadata(data: bytes) -> ConnectMetadata:
 
 
 def encode_connect_metadata(metadata: ConnectMetadata) -> bytes:
-    """Writes what a worker reports."""
+    """Writes a worker's metadata."""
     writer = Writer(flexible=False)
     writer.int16(metadata.version)
     writer.string(metadata.url)
@@ -86,7 +86,7 @@ def encode_connect_metadata(metadata: ConnectMetadata) -> bytes:
 
 
 def decode_connect_assignment(data: bytes) -> ConnectAssignment:
-    """Reads what a worker is told. Errors: WireError."""
+    """Reads a worker's assignment. Errors: WireError."""
     reader = Reader(data, "assignment")
     version, error = _read_version(reader, "assignment"), reader.int16("error")
     leader, leader_url = reader.string("leader"), reader.string("leader-url")
@@ -113,7 +113,7 @@ def decode_connect_assignment(data: bytes) -> ConnectAssignment:
 
 
 def encode_connect_assignment(assignment: ConnectAssignment) -> bytes:
-    """Writes what a worker is told."""
+    """Writes a worker's assignment."""
     writer = Writer(flexible=False)
     writer.int16(assignment.version)
     writer.int16(assignment.error)

@@ -3,12 +3,12 @@
 
     key 0, 1   offset commit     group string, topic string, partition int32
     key 2      group metadata    group string
-    other      other kinds of groups: `OtherKey`, kept as bytes
+    other      a key of another kind of group: `OtherKey`, kept as bytes
 
 Every key and value starts with an int16 version; big-endian. `string` is an int16 length and UTF-8
 (-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
 "flexible": lengths are unsigned varints of length + 1, and every struct ends with tagged fields,
-which are kept as they are. What was read is written again byte for byte.
+which are kept as bytes. A record that is read and written again has the bytes of before.
 
 Errors   WireError with the name of the field; a tombstone is `None` instead of a value.
 Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
@@ -28,7 +28,7 @@ _FLEXIBLE = 4
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitKey:
-    """Where an offset belongs."""
+    """The key of a committed offset."""
 
     group_id: str
     topic: str
@@ -38,7 +38,7 @@ class OffsetCommitKey:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataKey:
-    """Which group a record is about."""
+    """The key of a group's record."""
 
     group_id: str
     version: int = 2
@@ -46,7 +46,7 @@ class GroupMetadataKey:
 
 @dataclass(frozen=True, slots=True)
 class OtherKey:
-    """A key of another kind of group (KIP-848, KIP-932, …), or of a version not known yet."""
+    """A key of another kind of group (KIP-848, KIP-932, …), or of a newer version."""
 
     version: int
     body: bytes
@@ -54,10 +54,7 @@ class OtherKey:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """A committed offset. `leader_epoch` from v3 on, `expire_timestamp_ms` in v1 only; times in ms.
-
-    -1 stands for "none" in both, as on the wire.
-    """
+    """A committed offset; -1 is none for `leader_epoch` (v3 on) and `expire_timestamp_ms` (v1)."""
 
     offset: int
     metadata: str
@@ -70,7 +67,7 @@ class OffsetCommitValue:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """One member within a group's record; `rebalance_timeout_ms` is -1 where v0 has none."""
+    """One member within a group's record; `rebalance_timeout_ms` is -1 in v0, which has none."""
 
     member_id: str
     group_instance_id: str | None
@@ -134,7 +131,7 @@ def encode_key(key: Key) -> bytes:
 
 
 def decode_value(key: Key, data: bytes | None) -> Value | None:
-    """Reads the value that belongs to a key; None is a tombstone. Errors: WireError."""
+    """Reads the value of a key; None for a tombstone, and for `OtherKey`. Errors: WireError."""
     if data is None or isinstance(key, OtherKey):
         return None
     reader = Reader(data, "value")

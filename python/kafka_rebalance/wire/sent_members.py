@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member as the leader's assignor sees it, from what the member sent.
+"""A member as the leader's assignor sees it, from the subscription that the member sent.
 
 The assignor decides which parts of a subscription count: sticky reads the user data alone,
-cooperative-sticky the fields first. This is the only place that knows it on the way in; how the
-resulting `Member` is read again stands in `assignors/classic/claims.py`.
+cooperative-sticky reads the fields first. This module applies that rule to bytes;
+`assignors/classic/claims.py` applies it to the resulting `Member`.
 
 Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor and
          CooperativeStickyAssignor (Kafka 4.4.0).
@@ -28,7 +28,7 @@ def sent_member(
 ) -> Member:
     """The member that `assignor` sees when `member_id` sent `subscription`.
 
-    Never an error: user data that Kafka's class cannot read counts as none, as it does there.
+    Never raises: user data that Kafka's class cannot read counts as none, as in that class.
     """
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
@@ -67,10 +67,10 @@ def sent_member(
 
 
 def _no_topics(data: bytes, client_id: str | None) -> bool:
-    """Whether sticky's user data is readable and names nothing, rather than unreadable.
+    """Whether sticky's user data is readable and has no topics, as opposed to unreadable.
 
-    Java sends null before its first assignment, the Python clients an empty text: aiokafka's will
-    be readable when it has been given something, kafka-python's will not.
+    Before its first assignment Java sends null, and the Python clients send an empty text. Later
+    user data of aiokafka is readable, later user data of kafka-python is not.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `claims.py`, which explains the steps. Partitions of subscribed topics are numbered:
-//! those that exist by topic name and partition, claimed ones that do not exist ("ghosts") behind
-//! them. So numbers of existing ones are in the order in which partitions are sorted most often.
+//! existing ones by topic name and partition, then claimed ones that do not exist ("ghosts"). So
+//! the numbers of existing partitions are in the order in which algorithms sort them most often.
 
 use rustc_hash::FxHashMap;
 
@@ -14,17 +14,19 @@ use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
 use crate::java::order::grouping_order;
 
+/// The generation of a member that sent none.
 pub const NO_GENERATION: i32 = -1;
-/// In arrays of owners.
+/// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
 
+/// A group's settled claims, its numbered partitions, and its orders.
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     interrupt: &'g Interrupt,
     sent: Sent,
-    /// In hash order.
+    /// All members in hash order.
     pub members: &'g [MemberId],
-    /// In the hash order of the table of believed owners.
+    /// All members in the hash order of the table of believed owners.
     pub owners: &'g [MemberId],
     /// Subscribed topics that exist, by name.
     pub topics: Vec<TopicId>,
@@ -34,28 +36,29 @@ pub struct Claims<'g, 'a> {
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
-    /// Some subscription is empty or lists a topic twice: then equal ones may not be, after all.
+    /// Some subscription is empty or lists a topic twice: `equal_subscriptions` may be wrong.
     pub odd_subscription: bool,
-    /// First number of each topic; `u32::MAX` for topics that nobody subscribes to.
+    /// By topic: its first number; `u32::MAX` for a topic that nobody subscribes to.
     base: Vec<u32>,
     topic_of: Vec<TopicId>,
     existing: u32,
     ghosts: FxHashMap<TopicPartition, PartitionId>,
-    /// What the numbers of ghosts mean.
+    /// By number behind `existing`: the ghost's partition within its topic.
     ghost_partitions: Vec<u32>,
 }
 
 impl<'g, 'a> Claims<'g, 'a> {
-    /// How many partitions exist; greater numbers are ghosts.
+    /// The number of existing partitions; this number and greater ones are ghosts.
     pub fn existing(&self) -> u32 {
         self.existing
     }
 
-    /// Existing ones and ghosts.
+    /// The number of existing partitions and ghosts.
     pub fn numbered(&self) -> usize {
         self.topic_of.len()
     }
 
+    /// The partition of a number.
     pub fn partition(&self, id: PartitionId) -> TopicPartition {
         let topic = self.topic(id);
         let partition = if id < self.existing {
@@ -66,17 +69,18 @@ impl<'g, 'a> Claims<'g, 'a> {
         TopicPartition { topic, partition }
     }
 
+    /// The topic of a number.
     pub fn topic(&self, id: PartitionId) -> TopicId {
         self.topic_of[id as usize]
     }
 
-    /// Numbers of a topic's partitions, ascending.
+    /// The numbers of a topic's existing partitions.
     pub fn of_topic(&self, topic: TopicId) -> std::ops::Range<PartitionId> {
         let start = self.base[topic as usize];
         start..start + self.group.topics[topic as usize].partitions
     }
 
-    /// Number of a claimed partition; None if its topic does not exist or nobody subscribes to it.
+    /// The number of a claimed partition; None if its topic does not exist or has no subscriber.
     pub fn id(&self, tp: TopicPartition) -> Option<PartitionId> {
         let start = self.base[tp.topic as usize];
         if start == u32::MAX {
@@ -88,7 +92,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Everything that a member claims, believed or not, of topics that exist.
+    /// All claims of a member to topics that exist, believed or not.
     pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
         let partitions = self.sent.partitions(self.group, member);
         partitions.iter().filter_map(|&tp| self.id(tp))
@@ -99,11 +103,11 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.sent.generation(&self.group.members[member as usize])
     }
 
-    /// Puts a member's believed claims into the order in which they were sent.
+    /// Sorts a member's believed claims into the order in which they were sent.
     pub fn put_in_order(&self, scratch: &mut Scratch, list: &mut [PartitionId], member: MemberId) {
         let as_sent = self.group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_some() {
-            return; // it is the order in which the claims were taken in
+            return; // `list` has the order of the member's bytes already
         }
         match self.sent {
             Sent::BySticky => by_user_data(self, scratch, list, member),
@@ -116,11 +120,12 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.any_multiply_owned() && self.multiply_owned[id as usize]
     }
 
+    /// Whether any partition is multiply owned.
     pub fn any_multiply_owned(&self) -> bool {
         !self.multiply_owned.is_empty()
     }
 
-    /// Gives up if that was asked for.
+    /// Errors: an interrupt is requested.
     pub fn go_on(&self) -> Result<(), GroupError> {
         if self.interrupt.is_requested() {
             return Err(GroupError::new("assignor", "interrupted"));
@@ -128,7 +133,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         Ok(())
     }
 
-    /// Lists of numbers as the answer.
+    /// The answer of lists of numbers.
     pub fn answer(&self, lists: &Lists) -> Assignment {
         let mut offsets = Vec::with_capacity(lists.members() + 1);
         offsets.push(0);
@@ -148,8 +153,8 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Whether the constrained algorithm's answer can have nothing unsound in it: what is claimed
-    /// exists, so that every partition is given once, and all really subscribe to the same topics.
+    /// Whether no anomaly is possible: all claimed partitions exist, so that each partition is
+    /// assigned once, and all members really have equal subscriptions.
     pub fn is_plain(&self) -> bool {
         self.equal_subscriptions
             && !self.odd_subscription
@@ -157,14 +162,14 @@ impl<'g, 'a> Claims<'g, 'a> {
     }
 }
 
-/// Settles the claims; beside them, the believed ones of each member, in the order given.
+/// Settles the claims; returns them, and the believed claims of each member in input order.
 pub fn settle<'g, 'a>(
     group: &'g GroupSpec<'a>,
     sent: Sent,
     interrupt: &'g Interrupt,
 ) -> (Claims<'g, 'a>, Lists) {
     let mut claims = number_partitions(group, sent, interrupt);
-    // Which member was last seen to list a topic: a set that needs no clearing.
+    // By topic: the last member found to list it. A set that needs no clearing.
     let mut listed_by = vec![NOBODY; group.topics.len()];
     let members = 0..group.members.len() as MemberId;
     let mut owned = Lists::with_room(members.map(|m| group.owned(m).len() as u32));
@@ -175,8 +180,8 @@ pub fn settle<'g, 'a>(
     for i in 0..claims.members.len() {
         let m = claims.members[i];
         let topics = group.subscription(m);
-        // 3. What was found for the member before holds for one with the same list, unless that
-        // was the reference: its own length was not tested.
+        // 3. A member whose list equals the one before it needs no test, unless that list was the
+        // reference, whose own length is not tested.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {
             for &topic in topics {
@@ -197,7 +202,7 @@ pub fn settle<'g, 'a>(
             }
         }
         claims.max_generation = claims.max_generation.max(claims.generation(m));
-        // 1. The order of one member's claims matters only to the general algorithm, which sorts.
+        // 1. Only the general algorithm depends on the order of claims, and it sorts them.
         let partitions = sent.partitions(group, m);
         if !partitions.is_empty() {
             claimant.resize(claims.numbered(), NOBODY);
@@ -237,7 +242,7 @@ fn claim(
     } else {
         owned.push(member, id);
     }
-    // Last: a member that claims twice may be the other itself, and then loses the entry just added.
+    // Last: `other` may be this member, if it claims twice; then it loses the entry just added.
     owned.remove(other, id);
 }
 
@@ -303,12 +308,12 @@ fn number_partitions<'g, 'a>(
     }
 }
 
-/// What a member claims, by the assignor that reads it.
+/// How an assignor reads a member's claims.
 #[derive(Clone, Copy)]
 pub enum Sent {
     /// StickyAssignor reads only the user data, of which the generation is a part.
     BySticky,
-    /// CooperativeStickyAssignor reads the fields, and the user data without a generation.
+    /// CooperativeStickyAssignor reads the fields; without a generation there, the user data's.
     ByCooperative,
 }
 
@@ -342,7 +347,7 @@ fn user_data_generation(member: &Member) -> i32 {
     generation.or(member.generation_id).unwrap_or(NO_GENERATION)
 }
 
-/// The generation in the subscription's own field, where a negative one is none.
+/// The generation in the subscription's own field; a negative one counts as none.
 fn field_generation(member: &Member) -> i32 {
     if member.as_sent.version() < 2 {
         return NO_GENERATION;
@@ -352,17 +357,17 @@ fn field_generation(member: &Member) -> i32 {
         .map_or(NO_GENERATION, |generation| generation.max(NO_GENERATION))
 }
 
-/// What sorting one member's claims needs, kept for the next one's.
+/// Buffers for sorting the claims of one member after another.
 #[derive(Default)]
 pub struct Scratch {
-    /// Place of each topic among those of the member, `u32::MAX` without one.
+    /// By topic: its place among the member's topics, or `u32::MAX`.
     places: Vec<u32>,
     topics: Vec<TopicId>,
     entries: Vec<u32>,
     hashes: Vec<u32>,
 }
 
-/// Order of StickyAssignor's user data: grouped by topic through a hash map.
+/// Sorts as StickyAssignor's user data is: grouped by topic through a hash map.
 fn by_user_data(
     claims: &Claims,
     scratch: &mut Scratch,
@@ -397,7 +402,7 @@ fn by_user_data(
     }
 }
 
-/// Order of the subscription's own field: by topic and partition.
+/// Sorts as the subscription's own field is: by topic and partition.
 fn by_field(claims: &Claims, list: &mut [PartitionId]) {
     if list.iter().all(|&id| id < claims.existing()) {
         list.sort_unstable();

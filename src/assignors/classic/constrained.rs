@@ -10,12 +10,13 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The answer, and to whom partitions go that somebody else had.
+/// The answer, and the new owner of each partition that another member had.
 pub struct Constrained {
     pub assignment: Lists,
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
+/// Assigns all partitions; `name` is the assignor's name for errors, `owned` the believed claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
     build.keep_owned(owned); // 1.
@@ -44,7 +45,7 @@ struct Build<'c, 'g, 'a> {
     /// Members at `least` that may have one more.
     at_least: VecDeque<MemberId>,
     assignment: Lists,
-    /// As long as nothing is revoked, nothing.
+    /// Empty until the first revocation.
     revoked_from: Vec<MemberId>,
     transferring: Vec<(PartitionId, MemberId)>,
 }
@@ -54,7 +55,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let members = claims.group.members.len();
         let partitions = claims.existing() as usize;
         let (least, extras) = (partitions / members, partitions % members);
-        // Nobody ever gets more: who has `least` is given one partition at most, and then no other.
+        // No list grows beyond `least` + 1: a member at `least` gets at most one more partition.
         let room = least as u32 + 1;
         Self {
             name,
@@ -121,7 +122,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn sort(&mut self, unassigned: &mut [PartitionId]) {
-        // By id: all members are there in that order already.
+        // `members_by_name` is sorted by id already, so that a filter of it needs no sort.
         let mut is_short = vec![false; self.assignment.members()];
         for &member in &self.short {
             is_short[member as usize] = true;
@@ -175,8 +176,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn assign_round_robin(&mut self, unassigned: &[PartitionId]) -> Result<(), GroupError> {
         let mut unassigned = self.assign_whole_rounds(unassigned).iter();
-        // A round over the short members at a time; those that have enough drop out of the next.
-        // The walk is a circle that keeps its order, so that the rounds are the same walk.
+        // Kafka walks in a circle over the short members, from which a member at `least` drops out.
+        // The circle keeps its order, so that whole rounds are the same walk.
         while !self.short.is_empty() {
             let mut still_short = Vec::with_capacity(self.short.len());
             for member in std::mem::take(&mut self.short) {
@@ -200,8 +201,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// The rounds before the one in which the first short member drops out, when nothing can be
-    /// transferring: each member's share of them at once. Gives what is left.
+    /// Plays at once the rounds before the first short member drops out, if nothing can be
+    /// transferring; returns the partitions that are left.
     fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
         let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();
         let rounds = match longest {
@@ -240,12 +241,12 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 }
 
-/// What is not kept, walking `topics` in order: runs of numbers, each within one topic.
+/// Partitions that are not kept, for `topics` in order: runs of numbers, each within one topic.
 ///
-/// Kafka walks the kept partitions in the same order beside it, and a kept one that does not exist
-/// stops that walk: everything behind it counts as not kept. A ghost sorts behind all partitions of
-/// its topic that exist, so the walk stops at the end of the first topic that has a kept ghost, and
-/// up to there "kept" can be looked up.
+/// Kafka walks all partitions beside the sorted kept ones, and a kept one that does not exist (a
+/// ghost) stops the walk: every partition behind it counts as not kept. A ghost sorts behind the
+/// existing partitions of its topic, so the walk stops at the end of the first topic that has a
+/// kept ghost; up to there a look-up finds the kept ones.
 pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Range<PartitionId>> {
     let mut is_kept = vec![false; claims.numbered()];
     let mut has_ghost = vec![false; claims.group.topics.len()];

@@ -9,8 +9,10 @@ use crate::group::model::{GroupSpec, MemberId, PartitionId};
 use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
 
+/// The protocol name in JoinGroup.
 pub const NAME: &str = "cooperative-sticky";
 
+/// Assigns a group; the answer has its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
     let (claims, owned) = settle(group, Sent::ByCooperative, interrupt);
@@ -33,8 +35,8 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
     Ok(answer)
 }
 
-/// Each partition is taken out of its new owner's list once, where it stands first. Of several new
-/// owners of one partition the last one counts.
+/// Removes each transferring partition once from its new owner's list, at its first place. If a
+/// partition has several new owners, the last one counts.
 fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, MemberId)]) {
     if transferring.is_empty() {
         return;
@@ -56,14 +58,14 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
     }
 }
 
-/// To whom partitions are new that somebody who claims them loses; `order` is the order of the
-/// answer's map, of which the last member counts that a partition is new to.
+/// Partitions that one member gains and another one, which claims them, loses; each with the member
+/// that gains it. Of several such members the last one in `order` (of the answer's map) counts.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,
     order: &[MemberId],
 ) -> Vec<(PartitionId, MemberId)> {
-    // Which member a partition was last seen with: sets that need no clearing.
+    // By partition: the last member found with it. A set that needs no clearing.
     let mut seen_with = vec![NOBODY; claims.numbered()];
     let mut revoked = vec![false; claims.numbered()];
     for &member in order {

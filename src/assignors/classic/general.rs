@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `general.py`, which explains the steps; `general/balance.rs` has steps 6 and 7.
 //!
-//! Shortcuts that cannot change the answer stand where they are taken. With them a pass of step 6
-//! costs O(P + S), a move of it O(log of the topic's subscribers): P partitions, S subscriptions.
+//! Each shortcut has a comment that says why the answer cannot change. With P partitions and S
+//! subscriptions, a pass of step 6 costs O(P + S), and a move O(log of the topic's subscribers).
 
 mod balance;
 mod holdings;
@@ -25,10 +25,11 @@ use holdings::Holdings;
 use owners::Owners;
 use smallest::Smallest;
 
-/// Numbers of partitions of one topic.
+/// A range of partition numbers within one topic.
 type Run = Range<PartitionId>;
 
-/// The answer, and the members in the order of its map.
+/// Assigns all partitions; returns the answer, and the members in the order of its map. `name` is
+/// the assignor's name for errors, `owned` the believed claims.
 pub fn assign(
     name: &str,
     claims: &Claims,
@@ -48,24 +49,25 @@ struct Build<'c, 'g, 'a> {
     name: &'c str,
     claims: &'c Claims<'g, 'a>,
     racks: Racks,
-    /// Members that were taken out keep what they have, see `fixed`.
+    /// The partitions of each member; `fixed` members keep theirs to the end.
     current: Holdings,
+    /// By member: whether step 5 took it out.
     fixed: Vec<bool>,
-    /// Their order, which matters where a partition may be owned twice: made only there.
+    /// The order of Kafka's map of owners; needed only where a partition may be owned twice.
     owners: Option<Owners<'g, 'a>>,
-    /// Of each topic, by id.
+    /// The subscribers of each topic, by id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// Believed previous owner and its generation; empty where no claim is of an older one.
+    /// By partition: the previous owner and its generation; empty if all claims are of the newest.
     previous: Vec<(MemberId, i32)>,
     revocation: bool,
-    /// Topics by how few subscribers they have, then name.
+    /// Topics sorted by number of subscribers, then name.
     topics: Vec<TopicId>,
-    /// Topics that somebody subscribes to who takes no part.
+    /// By topic: whether a `fixed` member subscribes to it.
     meets_fixed: Vec<bool>,
     /// The most partitions that each member can have.
     possible: Vec<usize>,
-    /// Whether a kept partition does not exist, so that some may be owned twice.
+    /// Whether a kept partition does not exist, so that others may be owned twice.
     ghosts: bool,
 }
 
@@ -93,7 +95,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn sort_partitions(&mut self) {
         let subscribers = &self.subscribers;
-        // By name they are already.
+        // The sort is stable, and `topics` are sorted by name already.
         self.topics.sort_by_key(|&t| subscribers.to(t).len());
     }
 
@@ -104,7 +106,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 let existing = self.claims.existing() as usize;
                 for id in self.claims.sent(m) {
                     self.previous.resize(existing, (NOBODY, 0));
-                    // Only partitions that exist are ever looked up.
+                    // Only existing partitions are ever looked up.
                     if let Some(previous) = self.previous.get_mut(id as usize)
                         && (previous.0 == NOBODY || generation > previous.1)
                     {
@@ -137,8 +139,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         without_kept(self.claims, &self.topics, &owned)
     }
 
-    /// While the partitions of one topic are handed out, nobody's size changes but by that: so its
-    /// subscribers are all that need be kept in order.
+    /// While the partitions of one topic are assigned, only its subscribers grow: only they are
+    /// kept sorted by size.
     fn assign_unassigned(&mut self, unassigned: &[Run]) -> Result<(), GroupError> {
         let left = self.assign_near(unassigned)?;
         let left = left.as_deref().unwrap_or(unassigned);
@@ -157,9 +159,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// The pass for members that are near a partition or have no rack, if racks are active; gives
-    /// what it leaves. Members of one rack may have the same partitions: the smallest of those that
-    /// may have one is the smallest of the smallest of their racks.
+    /// The pass of step 4 with racks: only members near a partition or without a rack may get it.
+    /// Returns the partitions that are left; None if racks are not active. Members of one rack may
+    /// get the same partitions, so the smallest member of each rack is enough to find the smallest.
     fn assign_near(&mut self, unassigned: &[Run]) -> Result<Option<Vec<Run>>, GroupError> {
         if !self.racks.active() {
             return Ok(None);
@@ -169,7 +171,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         for runs in unassigned.chunk_by(|a, b| topic(a) == topic(b)) {
             self.claims.go_on()?;
             let members = self.subscribers.distinct(topic(&runs[0]));
-            // No rack first, then each with its members, by id as before.
+            // Members by rack, those without a rack first; within a rack by id.
             let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
             racks.sort_unstable();
             racks.dedup();
@@ -233,7 +235,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         self.subscribers.to(topic).len() >= 2
     }
 
-    /// Subscribed topics that exist, repeats kept.
+    /// The topics of a member that exist, repeats kept.
     fn topics_of(&self, member: MemberId) -> impl Iterator<Item = TopicId> + Clone + '_ {
         topics_of(self.claims, member)
     }
@@ -243,8 +245,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 }
 
-/// The most partitions that each member can have; a topic listed twice counts twice, but for members
-/// that list as many as there are.
+/// The most partitions that each member can have. A topic listed twice counts twice, unless the
+/// member's list is as long as the list of all topics.
 fn possible(claims: &Claims) -> Vec<usize> {
     let mut possible: Vec<usize> = Vec::with_capacity(claims.group.members.len());
     for m in 0..claims.group.members.len() as MemberId {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `movements.py`: the record of moves that keeps partitions from going in circles.
+//! Mirror of `movements.py`: the record of moves that keeps partitions from moving in circles.
 
 use std::cmp::Ordering;
 
@@ -11,15 +11,17 @@ use crate::java::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
 
+/// All that later answers of a record depend on.
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
     tables: FxHashMap<Pair, hash_table::State>,
 }
 
+/// The record: which partitions moved, from whom to whom.
 #[derive(Default)]
 pub struct Movements {
-    /// From its first owner to its last.
+    /// By partition: its first and its present owner.
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
     by_pair: FxHashMap<Pair, Moved>,
 }
@@ -60,7 +62,7 @@ impl Movements {
         moved.put(tp.partition, topic_hash);
     }
 
-    /// Everything that later answers depend on, to compare.
+    /// The state, for comparison.
     pub fn state(&self, topic_hashes: &[u32]) -> State {
         let tables = self.by_pair.iter();
         State {
@@ -85,12 +87,12 @@ impl Movements {
 }
 
 const FEW: usize = 4;
-/// Of a default HashSet.
+/// The slots of a default HashSet.
 const SLOTS: usize = 16;
 
-/// Partitions of one topic that moved between the same two members: a HashSet. So few keep its
-/// default table, in which each slot is a chain in the order in which they were put into it, and
-/// what was taken out has left no trace: their list in that order says the same.
+/// Partitions of one topic that moved from one member to another: a HashSet. A few of them fit the
+/// default table, whose slots are then chains in order of insertion, and removals leave no trace:
+/// so a list in order of insertion is enough.
 enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),
@@ -108,7 +110,7 @@ impl Default for Moved {
 impl Moved {
     fn first(&self, topic_hash: u32) -> Option<u32> {
         match self {
-            // Of equal slots the first one.
+            // Of several in one slot, the first inserted one.
             Self::Few { len, partitions } => {
                 let partitions = partitions[..*len as usize].iter().copied();
                 partitions.min_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `racks.py`: racks of members and replicas, as far as the sticky assignors look.
+//! Mirror of `racks.py`: racks of members and replicas, as the sticky assignors use them.
 
 use super::claims::Claims;
 use crate::group::model::{MemberId, PartitionId, RackId};
 
-/// Empty when racks are not active. Racks of a partition are sorted and distinct.
+/// Empty if racks are not active. Racks of a partition are sorted and distinct.
 #[derive(Default)]
 pub struct Racks {
     of_member: Vec<Option<RackId>>,
@@ -13,6 +13,7 @@ pub struct Racks {
 }
 
 impl Racks {
+    /// Finds the racks of all members and partitions, if they are active.
     pub fn of(claims: &Claims) -> Self {
         let group = claims.group;
         let of_member: Vec<Option<RackId>> = group.members.iter().map(|m| m.rack).collect();
@@ -42,6 +43,7 @@ impl Racks {
         }
     }
 
+    /// Whether racks make a difference in this group.
     pub fn active(&self) -> bool {
         !self.of_member.is_empty()
     }
@@ -58,7 +60,7 @@ impl Racks {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// How many members are in a rack with a replica of the partition.
+    /// The number of members in a rack with a replica of the partition.
     pub fn members_near(&self, id: PartitionId) -> u32 {
         self.members_near[id as usize]
     }

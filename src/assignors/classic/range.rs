@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `range.py`, which explains the steps. Members and racks are numbers; what a topic has
-//! given to whom is an array beside its subscribers, so that members here are positions in it.
+//! Mirror of `range.py`, which explains the steps. Racks are numbers; members are positions in the
+//! list of a topic's subscribers, so that arrays beside this list hold their state.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,10 @@ use super::subscriptions::{Subscribers, topics_in_order};
 use crate::group::model::{GroupSpec, MemberId, RackId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
 
+/// The protocol name in JoinGroup.
 pub const NAME: &str = "range";
 
+/// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1.
     let subscribers = Subscribers::of(group, group.static_first());
@@ -38,9 +40,9 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     Assignment::of_lists(&assignment)
 }
 
-/// Step 3 when no rack pass came before it: every member in order takes its whole share at once, so
-/// that how many it gets is known before, and each run goes to its place in the answer. Where the
-/// shares are empty, only the members with an extra partition get any, and the others need no look.
+/// Step 3 without a rack pass before it: every member in order takes its whole share at once, so
+/// that counts are known first, and each run goes straight to its place in the answer. If the share
+/// is 0, only the members with an extra partition are visited.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     let mut counts = vec![0u32; group.members.len()];
     for topic in topics {
@@ -60,30 +62,30 @@ fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     })
 }
 
-/// A topic on its way: its subscribers in order, and what each may still take.
+/// A topic while it is assigned: its subscribers in order, and how many each may still take.
 struct TopicShare<'s> {
     topic: TopicId,
     subscribers: Cow<'s, [MemberId]>,
-    /// Racks of the subscribers, None without one; empty when no member of the group has any.
+    /// Racks of the subscribers, None without one; empty if no member of the group has a rack.
     subscriber_racks: Vec<Option<RackId>>,
-    /// Sorted and distinct, a list for each partition; empty when no subscriber has a rack.
+    /// By partition: racks of its replicas, sorted and distinct; empty if no subscriber has a rack.
     partition_racks: Vec<Vec<RackId>>,
     needs_racks: bool,
     partitions: u32,
     share: usize,
     extras: usize,
-    /// These two are filled for a rack pass only.
+    /// `unassigned` and `taken` are filled for a rack pass only.
     unassigned: Vec<u32>,
     taken: Vec<usize>,
 }
 
 impl TopicShare<'_> {
-    /// What a subscriber gets when nobody has taken anything before.
+    /// The number of partitions that a subscriber gets if nothing is taken yet.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
     }
 
-    /// The subscribers that get anything when nobody has taken anything before.
+    /// The subscribers that get at least one partition if nothing is taken yet.
     fn takers(&self) -> &[MemberId] {
         let count = if self.share > 0 {
             self.subscribers.len()
@@ -196,13 +198,13 @@ fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackI
 }
 
 fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
-    // A member's rack is its own in every topic, so that equal subscribers have equal racks.
+    // A member has one rack for all topics, so that equal subscribers have equal racks.
     let mut together: FxHashMap<(&[MemberId], usize), Vec<usize>> = FxHashMap::default();
     for (i, topic) in topics.iter().enumerate() {
         let key = (&*topic.subscribers, topic.partition_racks.len());
         together.entry(key).or_default().push(i);
     }
-    // Groups share no topic, and the lists are sorted at the end: their order does not matter.
+    // These groups share no topic, and the lists are sorted at the end: any order of them will do.
     let groups: Vec<Vec<usize>> = together.into_values().collect();
     for group in groups {
         match group.as_slice() {
@@ -242,7 +244,7 @@ fn assign_co_partitioned(
             waiting.remove(at);
         }
     }
-    // Nobody looks at what is left before now; without racks nothing was given.
+    // `unassigned` is read only after this pass, so it is updated once.
     for &t in together {
         let is_given = |p: u32| given.get(p as usize) == Some(&true);
         topics[t].unassigned.retain(|&p| !is_given(p));

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `round_robin.py`. The circle is walked by looking up the next subscriber of the topic
-//! among their sorted places, not by passing over the others one by one: the same member is found.
-//! First it is only written down who gets each partition; then every partition goes to its place.
+//! Mirror of `round_robin.py`. The next subscriber in the circle is found by a search in the sorted
+//! places of the topic's subscribers, not by passing over other members one by one. `dealt` first
+//! collects the member of each partition; then every partition goes to its place in the answer.
 
 use super::subscriptions::Subscribers;
 use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
 
+/// The protocol name in JoinGroup.
 pub const NAME: &str = "roundrobin";
 
+/// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1.
     let circle = group.static_first();
@@ -37,7 +39,7 @@ pub fn assign(group: &GroupSpec) -> Assignment {
             left -= end - at;
             at = end;
         }
-        // A topic without partitions moves nothing.
+        // A topic without partitions does not move the circle.
         if let Some(&last) = dealt.last() {
             next = places[last as usize] + 1;
         }

@@ -8,8 +8,10 @@ use crate::group::model::GroupSpec;
 use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
 
+/// The protocol name in JoinGroup.
 pub const NAME: &str = "sticky";
 
+/// Assigns a group; the answer has its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
     let (claims, owned) = settle(group, Sent::BySticky, interrupt);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `subscriptions.py`: the orders in which a leader walks members and topics.
+//! Mirror of `subscriptions.py`: subscriptions as the leader receives them.
 
 use std::borrow::Cow;
 
 use crate::group::model::{GroupSpec, MemberId, TopicId};
 use crate::java::order::hash_order;
 
-/// Subscribed topics that have partitions, as the leader walks them.
+/// Subscribed topics that have partitions, in the order of the leader's HashMap.
 pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
     let ranks = group.topic_ranks();
     let mut seen = vec![false; group.topics.len()];
@@ -25,7 +25,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
                 subscribed.push(topic);
             }
         }
-        // A subscription arrives sorted; of each only what is new counts, so only that is sorted.
+        // A subscription arrives sorted, but only topics not seen before are needed in order.
         let as_sent = group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_none() {
             subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
@@ -36,7 +36,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
     in_hash_order(group, &topics)
 }
 
-/// Distinct topics as a default HashMap gives them back that they were put into one by one.
+/// Iteration order of a default HashMap after inserting these distinct topics one by one.
 fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     let hashes = topics.iter().map(|&t| group.topic_hashes()[t as usize]);
     let order = hash_order(&hashes.collect::<Vec<_>>(), |i| {
@@ -45,12 +45,12 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// Members next to each other in the group that list the same topics are one run: what is asked of
-/// a subscription is asked once of a run.
+/// A run is a sequence of neighbours in the group with equal subscriptions: each subscription is
+/// read once for its run.
 struct Runs {
-    /// By member, ascending.
+    /// By member: the number of its run, ascending.
     of_member: Vec<u32>,
-    /// The first member of each.
+    /// By run: its first member.
     first: Vec<MemberId>,
 }
 
@@ -68,21 +68,23 @@ impl Runs {
     }
 }
 
-/// Who subscribes to each topic: `members[of_topic[t].0..of_topic[t].1]`. Topics that only one run
-/// of members lists share the members of that run.
+/// The subscribers of each topic: `members[of_topic[t].0..of_topic[t].1]`. Topics that only one run
+/// lists share the members of that run.
 pub struct Subscribers {
     of_topic: Vec<(u32, u32)>,
     members: Vec<MemberId>,
-    /// Topics that somebody lists twice.
+    /// By topic: whether some member lists it twice.
     doubled: Vec<bool>,
 }
 
 impl Subscribers {
-    /// In the given order of members; one that lists a topic twice stands twice, next to itself.
+    /// Subscribers in the given `order` of members; a member that lists a topic twice is there
+    /// twice in succession.
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);
-        // How many of its subscribers each topic has by now, and the run that listed it last.
+        // By topic: the number of its subscribers so far, or their span while one run lists it; the
+        // number of listings so far, and the run of the last one.
         let mut of_topic = vec![(0, 0); group.topics.len()];
         let mut listings = vec![(0u32, u32::MAX); group.topics.len()];
         let mut doubled = vec![false; group.topics.len()];
@@ -99,7 +101,7 @@ impl Subscribers {
                 };
             }
         }
-        // The others have lists of their own, behind those of the runs.
+        // Topics of several runs have their own lists, behind the members of the runs.
         let shared = |t: usize| listings[t].0 < 2;
         let mut end = members.len() as u32;
         for t in (0..of_topic.len()).filter(|&t| !shared(t)) {
@@ -126,12 +128,13 @@ impl Subscribers {
         }
     }
 
+    /// The subscribers of a topic; a member that lists it twice is there twice.
     pub fn to(&self, topic: TopicId) -> &[MemberId] {
         let (start, end) = self.of_topic[topic as usize];
         &self.members[start as usize..end as usize]
     }
 
-    /// The same, each member once.
+    /// The subscribers of a topic, each once.
     pub fn distinct(&self, topic: TopicId) -> Cow<'_, [MemberId]> {
         let members = self.to(topic);
         if !self.doubled[topic as usize] {
@@ -143,9 +146,9 @@ impl Subscribers {
     }
 }
 
-/// The members of each run, in the given order, and where they stand.
+/// Members sorted by run and then by the given `order`, with the span of each run.
 fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<MemberId>) {
-    // Members of a run stand next to each other in the group: its place starts at its first one.
+    // The members of a run are neighbours in the group, so its span starts at its first member.
     let mut spans: Vec<_> = runs.first.iter().map(|&first| (first, first)).collect();
     let mut members = vec![0; order.len()];
     for &member in order {
@@ -156,19 +159,20 @@ fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<Mem
     (spans, members)
 }
 
-/// Which members subscribe to which topics: a bit each, as long as they are few; a large group of
-/// many topics (named, not necessarily there) is searched instead.
+/// A look-up of member and topic: a table of bits, or a binary search where the table would be too
+/// large (many members with unequal lists, and many names of topics, which need not exist).
 pub struct Subscriptions {
     runs: Runs,
     topics: usize,
     bits: Vec<u64>,
-    /// Sorted topics of each run, when there are no bits.
+    /// By run: its sorted topics, if there are no bits.
     sorted: Vec<Vec<TopicId>>,
 }
 
 const MOST_BITS: usize = 1 << 30;
 
 impl Subscriptions {
+    /// Fills the table, or the sorted lists.
     pub fn of(group: &GroupSpec) -> Self {
         let runs = Runs::of(group);
         let topics = group.topics.len();
@@ -198,6 +202,7 @@ impl Subscriptions {
         }
     }
 
+    /// Whether a member subscribes to a topic.
     pub fn has(&self, member: MemberId, topic: TopicId) -> bool {
         let run = self.runs.of_member[member as usize] as usize;
         if let Some(topics) = self.sorted.get(run) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reading nested Arrow columns whatever their widths: Spark, pyarrow, pandas and polars differ in
-//! them. A column of Arrow's null type, or an optional one that is absent, is all nulls.
+//! Reads nested Arrow columns of any width: Spark, pyarrow, pandas and polars use different ones. A
+//! column of Arrow's null type, or an optional column that is absent, is all nulls.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,10 +10,12 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::DataType;
 
-/// A column that is missing or of another type than the contract's.
+/// A column is missing or has another type than in the contract.
 #[derive(Debug)]
 pub struct SchemaError {
+    /// Path of the column, for example `members[].topics`.
     pub path: String,
+    /// The problem with it, in words.
     pub problem: String,
 }
 
@@ -30,11 +32,11 @@ fn wrong(path: &str, expected: &str, found: &DataType) -> SchemaError {
     }
 }
 
-/// Where a column is found: the rows themselves, or the structs of a list.
+/// A set of named columns: those of the batch, or the fields of a list's structs.
 pub struct Structs<'a> {
     path: String,
     fields: Vec<(&'a str, &'a ArrayRef)>,
-    /// None when there are none.
+    /// None for the columns of the batch, and for structs without values.
     parent: Option<&'a StructArray>,
     absent: bool,
 }
@@ -88,7 +90,7 @@ impl<'a> Structs<'a> {
     }
 }
 
-/// Whether an entry is there: not null, nor the struct that it is part of.
+/// The null flags of a column: an entry is present if neither it nor its struct is null.
 #[derive(Clone, Copy)]
 struct Presence<'a> {
     own: Option<&'a ArrayRef>,
@@ -134,8 +136,8 @@ impl<'a> Strings<'a> {
         Ok(Self { presence, text })
     }
 
-    /// Errors: bytes that are no UTF-8. Arrow's importers do not look, and Spark keeps strings as
-    /// the bytes that it was given, so each is checked here, where it costs its row alone.
+    /// Errors: bytes that are not UTF-8. Arrow's importers do not validate strings, and Spark keeps
+    /// any bytes, so each string is checked here, where a bad one fails only its own row.
     pub fn get(&self, i: usize) -> Result<Option<&'a str>, NotUtf8> {
         if !self.presence.at(i) {
             return Ok(None);
@@ -182,7 +184,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Null is an empty line.
+    /// One line; null is an empty line.
     pub fn get(&self, i: usize) -> &'a [u8] {
         match self {
             Self::Binary(array) => array.value(i),
@@ -239,7 +241,7 @@ impl<'a> Integers<'a> {
     }
 }
 
-/// Topics named, or referred to by their place in the group's own list, which is cheaper to pass.
+/// Topics by name, or by their place in the group's own list, which is cheaper to pass.
 pub enum Topics<'a> {
     Named(Strings<'a>),
     Placed(Integers<'a>),
@@ -303,7 +305,7 @@ impl<'a> Lists<'a> {
         })
     }
 
-    /// Where the entries of list i are among the values.
+    /// The range of list i's entries within the values; None for null.
     pub fn get(&self, i: usize) -> Option<Range<usize>> {
         if !self.presence.at(i) {
             return None;

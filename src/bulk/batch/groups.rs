@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Groups from the contract's columns, found by name; others are ignored, as is their order.
+//! Reads groups from the contract's columns, which are found by name, in any order.
 
 use arrow_array::RecordBatch;
 
@@ -76,7 +76,7 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// The group's id, as far as there is one.
+    /// The group's id; None if it is missing or bad.
     pub fn group_id(&self, row: usize) -> Option<&'a str> {
         self.group_id.get(row).ok().flatten()
     }
@@ -197,7 +197,7 @@ fn generation(
         .map_err(|_| GroupError::new(path(), problem()))
 }
 
-/// A topic's number, by its name or by its place in the group's list.
+/// A topic's number, from its name or from its place in the group's list.
 fn topic<'a>(
     builder: &mut GroupBuilder<'a>,
     column: &Topics<'a>,

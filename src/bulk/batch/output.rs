@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The answer's columns: utf8, list and int32, all nullable, which is what Spark's Arrow reader
-//! takes, by position.
+//! The answer's columns. Spark's Arrow reader takes them by position, and only as utf8, list and
+//! int32, all nullable.
 //!
 //! ```text
 //! group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]
@@ -60,7 +60,7 @@ pub fn schema() -> Schema {
     ]))
 }
 
-/// Ends of lists, growing; a row that is null is an empty list with its bit unset.
+/// End offsets of lists, one after another; a null row is an empty list with its bit unset.
 struct Ends(Vec<i32>);
 
 impl Ends {
@@ -145,7 +145,7 @@ impl Columns {
     fn answer(&mut self, answer: &Answer) {
         for (m, member) in answer.group.members.iter().enumerate() {
             self.member_id.append_value(member.member_id);
-            // An entry a run, so that the order is kept: a topic may come back.
+            // One entry for each run, to keep the order: a topic may have several runs.
             let partitions = answer.assignment.of(m as u32);
             let mut runs = 0;
             for run in partitions.chunk_by(|a, b| a.topic == b.topic) {

@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the members of a sticky group claim to own, and whom to believe.
+"""The partitions that members of a sticky group claim to own, and which claims are believed.
 
-What a member sent becomes its claims in one place, `Sent`, by the assignor that reads it:
+Which claims a member has is decided once, in `Sent`, by the assignor that reads them:
 
     assignor             claims of                     generation of the claims
     sticky               the user data                 the user data's, else none
     cooperative-sticky   the subscription's field      the field's, else the user data's, else none
 
-The field of the partitions exists from subscription version 1 on, that of the generation from 2.
+The subscription has a field for partitions from version 1 on, for the generation from version 2 on.
 
-Then a walk over the members in hash order settles, partition by partition, who of several
-claimants is believed. The walk also finds out whether all subscriptions are equal, which decides
-between the constrained and the general algorithm.
+Then `settle` walks over the members in hash order, and over the claims of each. It also tests
+whether all subscriptions are equal, which decides between the constrained and the general
+algorithm.
 
 1. A claim counts when its topic exists; neither the partition number nor the member's own
    subscription is checked.
-2. A first claim is believed. A second one of a newer generation replaces it, an older one is lost;
-   of the same generation, nobody is believed, and the partition is *multiply owned* for good.
-3. All subscriptions are equal when each has as many entries as the first non-empty one has topics,
-   and no other topics. Members before the first non-empty subscription are not looked at: an
-   empty one hashed before the others goes unnoticed, and is then given partitions.
+2. The first claim to a partition is believed. A later claim replaces it if its generation is newer,
+   and is ignored if it is older. If the generations are equal, neither claim is believed, and the
+   partition is *multiply owned* from then on.
+3. All subscriptions are equal if each has as many entries as the first non-empty one has topics,
+   and no other topics. Members before the first non-empty subscription are not tested: an empty
+   subscription goes unnoticed there, and its member is then assigned partitions.
 
 Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assignors (Kafka 4.4.0).
 """
@@ -37,10 +38,10 @@ NO_GENERATION = -1
 
 
 class Sent(NamedTuple):
-    """What one member claims.
+    """The claims of one member.
 
-    `generation` is that of its claims. `field_generation` is that of the subscription's own field:
-    a later claimant's generation is held against this one.
+    `generation` is the generation of these claims. Kafka compares it with `field_generation`, the
+    one in the subscription's own field, of the claimant before.
     """
 
     partitions: list[TopicPartition]
@@ -50,11 +51,11 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Claims:
-    """`owned` is in the hash order of the believed owners' table, its lists as they were sent."""
+    """Settled claims. `owned` has the hash order of Kafka's table of owners; lists are as sent."""
 
     members: list[Member]
     counts: dict[str, int]  # partitions of each subscribed topic that exists
-    sent: dict[str, Sent]  # claims as sent, believed or not
+    sent: dict[str, Sent]  # all claims, believed or not
     owned: dict[str, list[TopicPartition]]  # believed claims
     multiply_owned: set[TopicPartition] = field(default_factory=set)
     max_generation: int = NO_GENERATION
@@ -62,7 +63,7 @@ class Claims:
 
 
 def settle(group: GroupSpec, sent: dict[str, Sent]) -> Claims:
-    """Settles the claims that each member sent."""
+    """Settles the claims of all members."""
     members = members_in_order(group)
     subscribed = {topic for member in members for topic in member.topics}
     counts = {t: n for t, n in group.partition_counts().items() if t in subscribed}
@@ -102,20 +103,20 @@ def _claim(
         claims.multiply_owned.add(tp)
     else:
         claims.owned[member.member_id].append(tp)
-    # Last: a member that claims twice may be the other itself, and then loses the entry just added.
+    # Last: `other` may be this member, if it claims twice; then it loses the entry just added.
     if tp in claims.owned[other.member_id]:
         claims.owned[other.member_id].remove(tp)
     claimant[tp] = member
 
 
 def sent_by_sticky(member: Member) -> Sent:
-    """What StickyAssignor reads: only the user data, of which the generation is a part."""
+    """StickyAssignor reads only the user data, of which the generation is a part."""
     generation = user_data_generation(member)
     return Sent(_in_user_data(member), generation, field_generation(member))
 
 
 def sent_by_cooperative(member: Member) -> Sent:
-    """What CooperativeStickyAssignor reads: the fields, and the user data without a generation."""
+    """CooperativeStickyAssignor reads the fields; without a generation there, the user data's."""
     generation = field_generation(member)
     if generation == NO_GENERATION:
         generation = user_data_generation(member)
@@ -133,14 +134,14 @@ def user_data_generation(member: Member) -> int:
 
 
 def field_generation(member: Member) -> int:
-    """The generation in the subscription's own field, where a negative one is none."""
+    """The generation in the subscription's own field; a negative one counts as none."""
     if member.version < 2 or member.generation_id is None:
         return NO_GENERATION
     return max(NO_GENERATION, member.generation_id)
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Owned partitions as they stand in sticky's user data: grouped through a hash map."""
+    """Owned partitions in the order of sticky's user data: grouped by topic through a hash map."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []
@@ -152,7 +153,7 @@ def _in_user_data(member: Member) -> list[TopicPartition]:
 
 
 def _in_field(member: Member) -> list[TopicPartition]:
-    """Owned partitions as they stand in the subscription's field: by topic and partition."""
+    """Owned partitions in the order of the subscription's own field: by topic and partition."""
     if member.version < 1:
         return []
     if member.subscription_version is not None:

@@ -4,16 +4,17 @@
 T partitions on m members: everyone gets at least q = T // m, and X = T % m members one more.
 
 1. Each member in hash order keeps what it owned, by partition number and topic, up to its share:
-   q + 1 for the first X that have so many, else q. What it has to give up is remembered.
-2. Unassigned partitions by topic and number, found by walking them beside the kept ones.
-3. Members short of q, and those at q that may have one more, each by id; with racks, partitions
-   that few members are near come first.
-4. Rack pass: each partition to the next short member near it, else to the first near one that
-   may have one more.
-5. The rest goes round the short members until they have q, then one each to the others.
+   q + 1 for the first X that have so many, else q. What it loses is recorded as revoked.
+2. Unassigned partitions by topic and number: all partitions, walked beside the sorted kept ones.
+3. Two lists by id: members with fewer than q, and members at q that may have one more. With racks,
+   partitions that few members are near come first.
+4. Rack pass: each partition to the next short member near it, else to the first member near it
+   that may have one more.
+5. The rest goes round the short members until they have q, then one each to the members of the
+   second list.
 
-Two quirks. A kept partition that does not exist stops the walk of step 2, and everything behind it
-is handed out again. Who keeps an extra partition depends on the members' hash order.
+Two quirks. A kept partition that does not exist stops the walk of step 2, and every partition
+behind it is assigned again. Which members keep an extra partition depends on their hash order.
 
 Order    members in hash order in step 1, by name from step 3 on.
 Cost     O(P log P); with racks O(P * members).
@@ -37,7 +38,7 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The answer, and to whom partitions go that somebody else had."""
+    """The answer, and the new owner of each partition that another member had."""
 
     assignment: dict[str, list[TopicPartition]]
     transferring: dict[TopicPartition, str]
@@ -55,7 +56,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> Constrained:
 
 
 class ConstrainedBuild:
-    """The steps one by one, and the state between them (`plans/reasons.py` looks at it)."""
+    """The steps one by one, and the state between them, which `plans/reasons.py` reads."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name
@@ -168,7 +169,10 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """What is not kept, both in the same order; a kept one that does not exist stops the walk."""
+    """Partitions that are not kept; both lists have one order.
+
+    A kept partition that does not exist stops the walk: every one behind it counts as not kept.
+    """
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

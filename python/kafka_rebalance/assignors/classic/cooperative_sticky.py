@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cooperative sticky: sticky without what is transferring.
+"""Cooperative sticky: sticky, but transferring partitions are withheld.
 
-A partition that another member still has to give up is kept back: it is in nobody's list until
+A partition is transferring while another member has to revoke it: it is in nobody's list until
 that member has revoked it and the group rebalances again.
 
 1. Sticky's target, from claims in the subscription's own fields.
-2. Equal subscriptions: the constrained algorithm has recorded what is transferring.
-3. Else it is computed: what one member gets new and another loses, by all claims, however old.
-4. Each transferring partition is taken from the list of its new owner.
+2. Equal subscriptions: the constrained algorithm has recorded the transferring partitions.
+3. Else they are computed: partitions that one member gains and another loses. All claims count,
+   however old they are.
+4. Each transferring partition is removed from the list of its new owner.
 
 Cost     that of sticky.
 Errors   AssignorThrows where Kafka's class does.
 Source   org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Kafka 4.4.0); KIP-429.
-Differs  as sticky.
+Differs  as sticky: each group is answered as by a new leader.
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, assign
 >>> t = "t"

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sticky algorithm for members that subscribe to different topics.
 
-1. Partitions sorted by how few subscribers their topic has, topic, number.
-2. Claims of older generations are remembered as previous owners.
+1. Partitions are sorted by the number of subscribers of their topic, then topic, then number.
+2. Members whose claims have an older generation are recorded as previous owners.
 3. Each member keeps what it owned, unless it no longer subscribes to the topic or its rack does
-   not match; either of these makes a *revocation*.
+   not match; either of these is a *revocation*.
 4. Each unassigned partition goes to the subscriber with the fewest partitions, ties by id; with
    racks, first only to members near it or without a rack.
-5. Topics with one subscriber, and members that own all they can and nothing that another could
-   have, take no part in what follows.
-6. Balance: first the unassigned partitions (unless something was revoked), then all of them, again
-   and again, until a pass moves nothing. A partition goes back to its previous owner if that has
-   at least two less; else to the smallest subscriber, if any has at least two less.
-7. If that did not lower the score, and somebody owned something before, it is undone.
+5. Topics with one subscriber take no part in step 6. Nor do *fixed* members: they own all that
+   they can have, and nothing that another member could have.
+6. Balance: pass after pass, first over the unassigned partitions (unless step 3 had a revocation),
+   then over all, until a pass moves nothing. A partition goes back to its previous owner if this
+   member has at least two less; else to the smallest subscriber, if any has at least two less.
+7. If step 6 did not lower the score, and some member owned something before, it is undone.
 
-Quirks: what the movement record sends back may undo what was just done, and the passes never end; a
-previous owner need not subscribe any more; one that step 5 took out makes Kafka fail; a
+Quirks: a partition that the movement record sends back may undo the last move, and then the passes
+never end. A previous owner may have ended its subscription; if it is fixed, Kafka's class throws. A
 kept partition that does not exist stops the walk of step 3, as in the constrained algorithm.
 
-Order    members by (partitions held, id); subscribers of a topic and claims in hash order; what
-         the movement record sends back, in the order of a hash set of partitions.
-Cost     each move of step 6 looks at all P partitions and all subscriptions: O(moves * (P + S)).
-Errors   AssignorThrows where Kafka's class runs into a member that was taken out; NeverEnds.
+Order    members by (partitions held, id); subscribers of a topic and claims in hash order;
+         partitions that the movement record sends back, in the order of a hash set.
+Cost     each move of step 6 tests all P partitions and S subscriptions: O(moves * (P + S)).
+Errors   AssignorThrows where Kafka's class looks up a fixed member; NeverEnds.
 Source   AbstractStickyAssignor.GeneralAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """
@@ -41,7 +41,7 @@ from .movements import Movements
 from .racks import Racks
 from .subscriptions import topics_as_sent
 
-_FIRST_SAVED_PASS = 8  # groups that settle do so in fewer
+_FIRST_SAVED_PASS = 8  # the first whose state is saved; groups that settle need fewer
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicPartition]]:
@@ -57,7 +57,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicP
 
 
 class GeneralBuild:
-    """The steps one by one, and the state between them (`plans/reasons.py` looks at it)."""
+    """The steps one by one, and the state between them, which `plans/reasons.py` reads."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name
@@ -67,7 +67,7 @@ class GeneralBuild:
         self.fixed: dict[str, list[TopicPartition]] = {}
         self.owners = Owners(claims)
         self.owner = {tp: m for m, partitions in claims.owned.items() for tp in partitions}
-        # A topic listed twice counts twice, here and in a topic's number of subscribers.
+        # A topic listed twice is there twice, and so is the member among the topic's subscribers.
         self.topics_of = {
             member.member_id: [t for t in topics_as_sent(member) if t in claims.counts]
             for member in claims.members
@@ -121,7 +121,7 @@ class GeneralBuild:
             if tp.topic in self.topics_of[member_id] and not (
                 racks and racks.mismatch(member_id, tp)
             ):
-                self.add(member_id, tp)
+                self.give(member_id, tp)
                 return True
         return False
 
@@ -176,9 +176,9 @@ class GeneralBuild:
                     break
                 if self._reassign_one(tp):
                     moved = True
-                    balanced = self._is_balanced()  # only a move changes it
+                    balanced = self._is_balanced()  # only a move changes the result
             moved_any |= moved
-            # A pass depends on nothing but the state: one that comes again comes again for ever.
+            # A pass depends only on the state: a state that comes back comes back for ever.
             passes += 1
             if moved and passes >= _FIRST_SAVED_PASS:
                 state = self._state()
@@ -197,18 +197,19 @@ class GeneralBuild:
         if tp in self.previous:
             previous, _ = self.previous[tp]
             if size > self._size(previous) + 1:
-                self.move(tp, previous)
+                self.relocate(tp, previous)
                 return True
         if any(size > self._size(other) + 1 for other in self._near_first(tp)):
             subscribers = self.subscribers[tp.topic]
-            self.move(tp, next(m for _, _, m in self.by_size if m in subscribers))
+            self.relocate(tp, next(m for _, _, m in self.by_size if m in subscribers))
             return True
         return False
 
     def _near_first(self, tp: TopicPartition) -> list[str]:
-        """Subscribers of a partition, if its owner is near it with those that are near it before.
+        """Subscribers of a partition; if its owner is near it, subscribers near it come first.
 
-        The order only tells whether Kafka's class meets a member that was taken out.
+        The order decides only whether Kafka's class finds a smaller subscriber before it meets a
+        fixed one and throws.
         """
         subscribers = self.subscribers[tp.topic]
         racks = self.racks.of_partition.get(tp, frozenset())
@@ -216,15 +217,15 @@ class GeneralBuild:
             return subscribers
         return [m for m in subscribers if self.racks.of_member.get(m) in racks] + subscribers
 
-    def move(self, tp: TopicPartition, destination: str) -> None:
+    def relocate(self, tp: TopicPartition, destination: str) -> None:
         tp = self.movements.actual(tp, self.owner[tp], destination)
         source = self.owner[tp]
-        self.movements.move(tp, source, destination)
+        self.movements.record(tp, source, destination)
         self._take(source, tp)
-        self.add(destination, tp)
+        self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
-        """Whether no member could take a partition of its topics from one with two or more more."""
+        """Whether no member could take a partition of its topics from one that has two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
@@ -248,7 +249,7 @@ class GeneralBuild:
             )
         return len(self.current[member_id])
 
-    def add(self, member_id: str, tp: TopicPartition) -> None:
+    def give(self, member_id: str, tp: TopicPartition) -> None:
         self._leave_order(member_id)
         self.current[member_id].append(tp)
         self.owner[tp] = member_id
@@ -267,7 +268,7 @@ class GeneralBuild:
 
 
 def _score(assignment: dict[str, list[TopicPartition]]) -> int:
-    """Sum of the size differences of all pairs of members, as Java's 32-bit int has it."""
+    """Sum of the size differences of all pairs of members, with the overflow of Java's int."""
     sizes = sorted(len(partitions) for partitions in assignment.values())
     # In ascending order, the i-th of n is the larger one in i pairs and the smaller in n - 1 - i.
     total = sum(size * (2 * i - len(sizes) + 1) for i, size in enumerate(sizes))
@@ -275,10 +276,10 @@ def _score(assignment: dict[str, list[TopicPartition]]) -> int:
 
 
 class Owners:
-    """The order of Kafka's map from members to what they hold (`currentAssignment`).
+    """The member order of Kafka's map `currentAssignment`, from members to their partitions.
 
-    The map loses the fixed members and gets them back, and a slot that is a tree is in another
-    order after that. The order decides whose partition counts where two members hold the same one.
+    Step 5 removes the fixed members, which come back at the end; a slot that is a tree then has
+    another order. The order decides which member counts where two members hold one partition.
     """
 
     def __init__(self, claims: Claims) -> None:
@@ -289,7 +290,7 @@ class Owners:
         return self._table.keys()
 
     def members(self) -> list[str]:
-        """All members in the order of a map that was made for so many."""
+        """All members, in the order of a map made for so many members."""
         return _table(self._walked, _slots_for(len(self._walked))).keys()
 
     def take_out(self, fixed: Iterable[str]) -> None:
@@ -297,7 +298,7 @@ class Owners:
             self._table.remove(member_id)
 
     def copy_back(self) -> None:
-        """Clears the map, which keeps its slots, and fills it from a copy made before."""
+        """Clears the map, which keeps its slots, and refills it from a copy made before."""
         self._table = _table(java_hash_order(self.order()), self._table.slots())
 
     def put_back(self, fixed: Iterable[str]) -> None:
@@ -313,5 +314,5 @@ def _table(member_ids: Iterable[str], slots: int = DEFAULT_SLOTS) -> HashTable[s
 
 
 def _slots_for(capacity: int) -> int:
-    """How many slots `new HashMap(capacity)` begins with."""
+    """The initial number of slots of `new HashMap(capacity)`."""
     return 1 << max(capacity - 1, 0).bit_length()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of moves that keeps partitions from going round in circles.
+"""The record of moves that keeps partitions from moving in circles.
 
-When a partition is about to go from c to d while another of the same topic went from d to c in
-this run, sending that one back settles the same difference with one move less.
+If a partition is about to move from c to d, and another one of its topic moved from d to c in this
+run, then that other one is sent back instead: the sizes change equally, with one move less.
 
-Which one is sent back is the first of a HashSet of partitions: the order of a Java hash table that
-partitions were put into and taken out of.
+Of several such partitions, the first of a HashSet is sent back, in the order of a Java hash table
+after insertions and removals.
 
 Source   AbstractStickyAssignor.PartitionMovements (Kafka 4.4.0).
 """
@@ -17,7 +17,7 @@ from kafka_rebalance.java.order import partition_hash
 
 class Movements:
     def __init__(self) -> None:
-        self._moved: dict[TopicPartition, tuple[str, str]] = {}  # from its first owner to its last
+        self._moved: dict[TopicPartition, tuple[str, str]] = {}  # its first, its present owner
         self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}  # topic, from, to
 
     def actual(self, tp: TopicPartition, source: str, destination: str) -> TopicPartition:
@@ -27,7 +27,7 @@ class Movements:
         moved_back = self._by_pair.get((tp.topic, destination, source))
         return tp if moved_back is None else TopicPartition(tp.topic, next(iter(moved_back)))
 
-    def move(self, tp: TopicPartition, source: str, destination: str) -> None:
+    def record(self, tp: TopicPartition, source: str, destination: str) -> None:
         """Records a move; a partition that returns to its first owner has not moved."""
         if tp in self._moved:
             source = self._forget(tp)
@@ -38,11 +38,11 @@ class Movements:
         table.put(tp.partition, partition_hash(*tp), tp.partition)
 
     def has_any(self) -> bool:
-        """Whether anything has moved and not come back."""
+        """Whether any partition is now away from its first owner."""
         return bool(self._moved)
 
     def state(self) -> tuple[object, object]:
-        """Everything that later answers depend on, to compare."""
+        """All that later answers depend on, for comparison."""
         return dict(self._moved), {pair: table.state() for pair, table in self._by_pair.items()}
 
     def _forget(self, tp: TopicPartition) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Racks of members and replicas, as far as the sticky assignors look at them (KIP-881).
+"""Racks of members and replicas, as the sticky assignors use them (KIP-881).
 
-Active when some member has a rack, some replica is in one of those racks, and not every partition
-has replicas in all racks; else as if there were none.
+Racks are active if some member has a rack, some replica is in one of the members' racks, and not
+every partition has replicas in all racks; else they are ignored.
 
 Source   AbstractStickyAssignor.RackInfo, AbstractPartitionAssignor.useRackAwareAssignment.
 """
@@ -19,7 +19,7 @@ from .claims import Claims
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """Empty maps when racks are not active."""
+    """Empty maps if racks are not active."""
 
     of_member: dict[str, str]
     of_partition: dict[TopicPartition, frozenset[str]]

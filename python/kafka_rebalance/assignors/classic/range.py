@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Range: per topic, contiguous runs of partitions to the sorted subscribers.
 
-Each topic is shared out by itself, so every topic gives its extra partitions to the same first
-members: the skew grows with the number of topics. With racks, partitions go first to members near
-one of their replicas, as far as that leaves the shares as they are.
+Each topic is assigned by itself, so the first members get the extra partition of every topic: the
+skew grows with the number of topics. With racks, partitions go first to members near one of their
+replicas, as far as the shares allow.
 
 1. Topics in the order of Java's hash table; each with its subscribers, static ones first.
-2. Rack pass, when any topic needs it: topics with the same subscribers and racks and the same
-   number of partitions are co-partitioned, their equal partition numbers stay together; a topic
-   on its own gives each member in order the first partitions that match its rack.
-3. Ranges: each member in order takes the first partitions left, up to its share.
+2. Rack pass, if any topic needs it. Topics with equal subscribers, racks and numbers of partitions
+   are co-partitioned: partitions with one number go to one member. In any other topic each member
+   in order takes the first partitions that match its rack.
+3. Ranges: each member in order takes the first unassigned partitions, up to its share.
 4. After a rack pass, every list is sorted by topic and partition.
 
 Order    members by static_first; topics by java_hash_order, visible in the answer without racks.
@@ -60,19 +60,19 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
 
 @dataclass(eq=False)
 class TopicShare:
-    """A topic on its way: its subscribers in order, and what each may still take."""
+    """A topic while it is assigned: its subscribers in order, and how many each may still take."""
 
     name: str
     subscribers: list[Member]
-    partition_racks: list[frozenset[str]]  # empty when no subscriber has a rack
+    partition_racks: list[frozenset[str]]  # by partition; empty if no subscriber has a rack
     needs_racks: bool
     unassigned: list[int]
-    share: int  # partitions a member
+    share: int  # partitions of each member
     extras: int  # members that may still have one more
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def partitioned_as(self) -> object:
-        """Topics of which this is equal are co-partitioned."""
+        """A key: topics with equal keys are co-partitioned."""
         racks = tuple((member.member_id, member.rack) for member in self.subscribers)
         return racks, len(self.partition_racks)
 

@@ -2,8 +2,8 @@
 """Round-robin: all partitions, sorted, dealt one by one to the sorted members.
 
 1. Members in a circle, static ones first; topics by name, each with its partitions ascending.
-2. For each partition, members that do not subscribe to its topic are passed over, the next one
-   gets it, and the circle goes on from there; also from topic to topic.
+2. Each partition goes to the next member of the circle that subscribes to its topic; the circle
+   goes on from that member, also from topic to topic.
 
 Order    members by static_first; topics by_name.
 Cost     O(P * members) at worst, O(P) when all subscribe to the same topics.

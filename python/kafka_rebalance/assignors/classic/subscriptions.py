@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an assignor is given: subscriptions as they arrive at the leader.
+"""Subscriptions as the leader receives them.
 
-A subscription travels as bytes, and Java's encoder orders it: topics by name, owned partitions as
-the assignor at hand writes them. Members with a `subscription_version` stand as their bytes do. The
-leader puts the members into a hash map.
+Java's encoder sorts a subscription: topics by name, owned partitions as the assignor writes them.
+A member with a `subscription_version` has the order of its bytes already. The leader puts all
+members into a hash map.
 
 Source   ConsumerProtocol.serializeSubscription, AbstractPartitionAssignor.assign (Kafka 4.4.0).
 """
@@ -16,18 +16,18 @@ from kafka_rebalance.java.order import by_name, java_hash_order
 
 
 def members_in_order(group: GroupSpec) -> list[Member]:
-    """Members as the leader walks them: a HashMap that was filled in join order."""
+    """Members in the order of the leader's HashMap, which is filled in join order."""
     members = {member.member_id: member for member in group.members}
     return [members[member_id] for member_id in java_hash_order(list(members))]
 
 
 def topics_as_sent(member: Member) -> Sequence[str]:
-    """A member's topics in the order of its subscription's bytes."""
+    """A member's topics in the order of its subscription's bytes: by name, if Java wrote them."""
     return by_name(member.topics) if member.subscription_version is None else member.topics
 
 
 def topics_in_order(group: GroupSpec) -> list[str]:
-    """Subscribed topics that have partitions, as the leader walks them.
+    """Subscribed topics that have partitions, in the order of the leader's HashMap.
 
     First a HashSet of all subscribed names, then a HashMap of those with metadata.
     """

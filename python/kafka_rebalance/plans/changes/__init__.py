@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can happen to a group: changes, as objects and as short texts."""
+"""Changes of a group, as objects and as short texts."""
 
 from .change import Change, SwitchAssignor, apply
 from .members import AddMembers, BounceMembers, RemoveMembers

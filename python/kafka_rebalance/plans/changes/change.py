@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can happen to a group.
+"""Changes of a group.
 
     apply: (change, group) -> GroupSpec
 
-A change is one or more events in a row (`events`): most are one; a bounce is a leaving and a coming
-back for each member. After each event a live group rebalances until it has settled (`plans`).
-Changes of members are in `members.py`, of topics in `topics.py`, texts (`add-members=2`) in
-`text.py`. Mirror: `src/changes.rs`.
+A change is one or more events in a row (`events`): a bounce has two for each member, it leaves and
+comes back; most changes have one. After each event a live group rebalances until it has settled
+(`plans/rounds.py`). Changes of members are in `members.py`, of topics in `topics.py`, texts
+(`add-members=2`) in `text.py`. Mirror: `src/plans/changes/change.rs`.
 
-Every change that does not fit the group is a GroupError at `change`: fewer partitions than now, the
-last member gone. One that names a topic, member, client or rack which is not there is NotAffected,
-so that it can be asked of many groups.
+A change that does not fit the group is a GroupError at `change`: fewer partitions than now, or no
+member left. A change that names a topic, member, client or rack which the group does not have is
+NotAffected, so that one change can be applied to many groups.
 """
 
 from dataclasses import dataclass, replace
@@ -29,9 +29,9 @@ from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
 class SwitchAssignor:
     """The group's first rebalance by another assignor.
 
-    The members have already been restarted with both assignors in their configuration; in that
-    state they are eager, give up everything before they join, and send nothing that they owned, so
-    that the new assignor starts from an empty table (KIP-429; ConsumerCoordinator).
+    The members have been restarted with both assignors in their configuration. So they are eager,
+    revoke all partitions before they join, and claim none: the new assignor starts from nothing
+    (KIP-429; ConsumerCoordinator).
     """
 
     assignor: str
@@ -64,7 +64,7 @@ Change = (
 
 
 def apply(change: Change, group: GroupSpec) -> GroupSpec:
-    """The group after a change; what its members own is as before, rebalancing is another step."""
+    """The group after a change, before any rebalance: members still own what they owned."""
     ids = MadeUp(group.group_id)
     for event in change.events(group):
         group = event.edit(group, ids).group
@@ -72,7 +72,7 @@ def apply(change: Change, group: GroupSpec) -> GroupSpec:
 
 
 def renamed(change: Change, ids: MadeUp) -> Change:
-    """The change with the names that made-up members have in this draw."""
+    """The change with the names that made-up members have in this draw of ids."""
     aliases, clients = ids.aliases, ids.client_aliases
     if isinstance(change, AddMembers) and change.like is not None:
         return replace(change, like=aliases.get(change.like, change.like))

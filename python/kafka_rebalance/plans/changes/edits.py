@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events, of which every change is made: each leads from one group to the next."""
+"""Events, the parts of every change: each turns one group into the next."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,12 +14,12 @@ from .made_up import MadeUp
 class Edited(NamedTuple):
     """A group after an event.
 
-    `renamed`     new member ids of members that came back, and the ones that they had before.
-    `rebalances`  False where nothing starts a rebalance: a static member returns in time.
-    `starts_over` the members give up everything and forget what they owned: another assignor.
-    `waiting`     partitions that nobody reads before any rebalance begins: their member is down,
-                  and the group does not know, or does not mind.
-    `leaderless`  partitions without a broker that could lead them: assigned, but not to be read.
+    `renamed`     maps new member ids of members that came back to their old ids.
+    `rebalances`  False if the event starts no rebalance: a static member returns in time.
+    `starts_over` the members revoke all partitions and forget them: another assignor.
+    `waiting`     partitions that nobody reads until a rebalance begins: their member is down, and
+                  its session has not ended.
+    `leaderless`  partitions without a broker that could lead them: assigned, but unavailable.
     """
 
     group: GroupSpec
@@ -31,14 +31,14 @@ class Edited(NamedTuple):
 
 
 class GroupEvent(NamedTuple):
-    """One thing that happens, and what the group is afterwards."""
+    """One event: its cause in words, and a function from the group before to the group after."""
 
     cause: str
     edit: Callable[[GroupSpec, MadeUp], Edited]
 
 
 def find_member(group: GroupSpec, name: str) -> Member:
-    """By member_id, else by group_instance_id."""
+    """The member with this member_id, or else with this group_instance_id; else NotAffected."""
     for member in group.members:
         if member.member_id == name:
             return member
@@ -61,7 +61,7 @@ def without(group: GroupSpec, gone: set[str]) -> GroupSpec:
 
 
 def held_by(group: GroupSpec, members: set[str]) -> tuple[TopicPartition, ...]:
-    """Partitions that exist, and that these members say they own: each once."""
+    """Existing partitions that these members claim, each once."""
     counts = group.partition_counts()
     held = dict.fromkeys(
         tp

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names and ids of members that do not exist yet.
 
-Nobody knows what a broker will call a new member, but everybody knows the pattern: a name (the
-client id, or the instance id of a static member), a dash, a random UUID. The UUID is drawn here
-from the group's id, a number of the draw and a counter, so that the same plan names the same ids,
-and another draw others.
+A broker will choose the id of a new member, but its pattern is known: a name (the client id, or the
+instance id of a static member), a dash, a random UUID. Here the UUID depends on the group's id, the
+number of the draw and a counter: a plan always has the same ids, another draw has others.
 
-The name is a guess, unless it is given: the newcomer is called as the next one of its kind.
+The name of a newcomer is given by the change, or else a guess with one of these bases:
 
     given     by the change: `client-id=`, `instance-id=`
-    shared    all members have the same client id, and so has the newcomer
-    counted   the name's own count goes on: orders-9, orders-10; an instance id always: app, app-2
-    copied    that of the member that the newcomer is like: it has no number, or some share it
+    shared    all members have one client id, and so has the newcomer
+    counted   the next number: orders-10 after orders-9; for an instance id always: app, app-2
+    copied    from the member that the newcomer is like, if its name has no number or is shared
     known     the member restarts, and keeps its name
 
-Names decide: `range` and `roundrobin` go through the members in the order of their ids. A draw
-therefore puts a guessed name (counted, copied) in another place among those that are there.
-Mirror, without draws: `src/changes/made_up.rs`.
+Names change answers: `range` and `roundrobin` sort the members by id. A draw therefore moves a
+guessed name (counted, copied) to another place among the existing names. Mirror, without draws:
+`src/plans/changes/made_up.rs`.
 
 Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (KIP-394, KIP-345).
 """
@@ -33,7 +32,7 @@ _NUMBER = re.compile(r"[0-9]{0,9}\Z")
 
 
 class Basis(Enum):
-    """How a newcomer came by its name."""
+    """The origin of a newcomer's name."""
 
     GIVEN = "given"
     SHARED = "shared"
@@ -47,7 +46,7 @@ class Basis(Enum):
 
 
 class Newcomer(NamedTuple):
-    """A member under an id that is made up; `name` is all of it before the UUID."""
+    """A member with a made-up id; `name` is the part of the id before the UUID."""
 
     member_id: str
     name: str
@@ -56,11 +55,11 @@ class Newcomer(NamedTuple):
 
 
 class MadeUp:
-    """Makes ids up, never one twice; draw 0 is the plan's own, 1 to `draws` are for sampling.
+    """Makes up ids, each once; draw 0 is for the plan itself, draws 1 to `draws` are for sampling.
 
-    `made` are the members so far, in order. `instead_of` are those of draw 0 of the same plan:
-    `aliases` has what their member and instance ids are in this draw, `client_aliases` what their
-    client ids are.
+    `made` has the newcomers so far, `instead_of` those of draw 0 of the same plan, both in order.
+    `aliases` maps member and instance ids of draw 0 to ids of this draw, `client_aliases` client
+    ids.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class MadeUp:
     def newcomer(
         self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool
     ) -> Newcomer:
-        """`name`, a dash and a UUID; the id is none of `taken`."""
+        """Makes up an id of `name`, a dash and a UUID, which is not in `taken`."""
         while True:
             random = uuid.uuid5(uuid.NAMESPACE_OID, f"{self._group_id}/{self._draw}/{self._count}")
             self._count += 1
@@ -96,10 +95,9 @@ class MadeUp:
         return made
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """The racks in the order in which new replicas go round them: a guess, so drawn.
+        """The order in which new replicas go round the racks: a guess that differs between draws.
 
-        The plan's own draw takes `racks` as they are, by name; every second one those of `perhaps`
-        as well.
+        Draw 0 keeps the order of `racks`, by name; odd draws include the racks of `perhaps`.
         """
         self.places_guessed = True
         if self._draw == 0:
@@ -112,10 +110,10 @@ class MadeUp:
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()
     ) -> str:
-        """In a draw, a name elsewhere among `names` (in order) in place of a guessed one.
+        """Moves a guessed name to another place among the sorted `names`, except in draw 0.
 
-        Over the draws, the first newcomer stands in every place in turn, from before all names to
-        after them; those that follow it are moved on by a random distance. None of `taken`.
+        Over the draws, the first newcomer takes every place in turn, from before all names to after
+        them; later newcomers are moved on by a random distance. The name is not in `taken`.
         """
         if self._draw == 0 or not basis.is_guess:
             return name
@@ -134,14 +132,14 @@ class MadeUp:
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:
-    """What stands before the UUID: the client id, or the member id without its UUID."""
+    """The part of a member id before the UUID: the client id, else the id without its UUID."""
     return client_id or _UUID.sub("", member_id) or "consumer"
 
 
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Client ids of members like the one called `model`; `names` are those of all members."""
+    """Client ids for members like the one named `model`; `names` has the names of all members."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN
@@ -154,14 +152,14 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Instance ids, never one twice; `names` are those of all static members."""
+    """Instance ids, each once; `names` has the instance ids of all static members."""
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED
 
 
 def count_on(name: str, taken: Collection[str]) -> Iterator[str]:
-    """The free names that follow in a name's own count: payments-3, payments-4; else name-2."""
+    """The free names with the next numbers: payments-4 after payments-3; name-2 after name."""
     digits = _digits(name)
     stem = name.removesuffix(digits) if digits else f"{name}-"
     taken = set(taken)

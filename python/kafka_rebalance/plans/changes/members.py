@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of members: some join, some leave, a rack is lost, some restart."""
+"""Changes of members: members join, leave or restart; a rack is lost."""
 
 from dataclasses import dataclass, replace
 
@@ -18,10 +18,10 @@ MOST_NEW_MEMBERS = 100_000
 class AddMembers:
     """New members join, in one rebalance.
 
-    They are as the member `like` (member_id or group_instance_id; default: the one that joined
-    last): its subscription and rack, and static where it is; `rack` replaces the rack. They are
-    called as the next of their kind (`made_up.py`), or as `client_id` and `instance_id` say: the
-    first one so, the following counted on from there; a client id without a number is shared.
+    They copy the member `like` (member_id or group_instance_id; default: the one that joined last):
+    its subscription, its rack (unless `rack` is set), and whether it is static. Their names are
+    guessed (`made_up.py`), unless `client_id` or `instance_id` names the first one; later members
+    get the next numbers, but share a client id without a number.
     """
 
     count: int
@@ -91,14 +91,14 @@ class AddMembers:
 
 @dataclass(frozen=True, slots=True)
 class RemoveMembers:
-    """Members leave, in one rebalance: exactly one of the fields says which.
+    """Members leave, in one rebalance: exactly one of the fields selects them.
 
-    `count` removes those that joined last; `member` is a member_id or group_instance_id.
+    `count` selects those that joined last; `member` is a member_id or group_instance_id.
 
-    A lost `rack` takes its brokers along: replicas there are gone, and partitions whose replicas
-    (as far as their racks are known) all were there have no leader. They stay in the metadata, so
-    that they are assigned, but nobody can read them. Members in the rack are killed: they do not
-    leave, and the rebalance begins when their sessions have timed out.
+    With a `rack` its brokers are lost, too: replicas there are gone, and partitions whose known
+    replicas were all there have no leader. Such partitions stay in the metadata, so that they are
+    assigned, but nobody can read them. Members in the rack are killed: they do not leave, and the
+    rebalance begins when their sessions have timed out.
 
     Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;
              ConsumerCoordinator.MetadataSnapshot: a leader that has a rack itself asks for a
@@ -158,9 +158,9 @@ class RemoveMembers:
 class BounceMembers:
     """Members restart one after another (`member` None: all, in join order).
 
-    A dynamic member leaves, and comes back with a new id: two rebalances. A static one is back
-    before its session times out: none, and its partitions wait for it. `static` True bounces all as
-    static ones are, False as dynamic ones are (a static member whose session did time out).
+    A dynamic member leaves, and comes back with a new id: two rebalances. A static member is back
+    before its session times out: no rebalance, and its partitions wait for it. `static` True treats
+    all as static, False all as dynamic (as if the session of a static member timed out).
     """
 
     member: str | None = None
@@ -221,7 +221,7 @@ def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
     )
     return Edited(
         left.edited(topics=topics),
-        # Without a member that is gone, only a leader that has a rack sees a difference.
+        # If no member is gone, only a leader that has a rack notices the lost replicas.
         rebalances=bool(gone) or any(member.rack is not None for member in left.members),
         waiting=held_by(group, gone),
         leaderless=leaderless,
@@ -229,7 +229,7 @@ def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
 
 
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """A process that starts again: a new member, which owns nothing."""
+    """A restarted process joins as a new member, which owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
     name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
     taken = {m.member_id for m in group.members}
@@ -246,7 +246,7 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 
 
 def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """A static member that is back in time: a new member id in its old place (KIP-345)."""
+    """A static member returns in time: it has a new member id in its old place (KIP-345)."""
     waiting = held_by(group, {member.member_id})
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)

@@ -2,7 +2,7 @@
 """Changes as short texts: one grammar for the command line, Python and columns.
 
     change  = verb ("=" | " ") value          add-members=2   partitions orders=24
-    --verb value                              the same as an option of a command
+    --verb value                              the option of a command
 
 `VERBS` has every verb with its value; the option of the same name takes the value as it is. Mirror:
 `src/changes/text.rs`.
@@ -24,7 +24,7 @@ _OPTION = re.compile(r",(rack|client-id|instance-id)=")
 
 
 def change_from_text(text: str) -> Change:
-    """Reads one change; GroupError at `change` for what is not one."""
+    """Reads one change; GroupError at `change` if the text is not one."""
     match = _TEXT.fullmatch(text.strip(" \t\r\n"))
     verb, value = (match[1], match[2] or "") if match else (text, "")
     if verb not in VERBS:
@@ -33,7 +33,7 @@ def change_from_text(text: str) -> Change:
 
 
 class Verb:
-    """How a verb's value is written, in words, and how it is read."""
+    """The form of a verb's value, for help texts, and a function that reads it."""
 
     def __init__(self, metavar: str, help: str, parse: Callable[[str], Change]) -> None:
         self.metavar = metavar

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of topics, and of who subscribes to them."""
+"""Changes of topics and of subscriptions."""
 
 from dataclasses import dataclass, replace
 
@@ -14,8 +14,8 @@ from .made_up import MadeUp
 class AddPartitions:
     """A topic grows to `partitions` in all.
 
-    Where racks of replicas are known, those of the new ones are where Kafka could place them: each
-    partition in as many racks as the others of its topic, round the racks that there are.
+    If racks of replicas are known, new replicas get racks where Kafka could place them: each new
+    partition in as many racks as the old ones of its topic, round all known racks.
     """
 
     topic: str
@@ -47,15 +47,15 @@ class AddPartitions:
 def _new_racks(
     group: GroupSpec, topic: Topic, partitions: int, ids: MadeUp
 ) -> tuple[tuple[str | None, ...], ...]:
-    """Racks of the replicas of the partitions that a topic grows by.
+    """Racks of the replicas of a topic's new partitions.
 
-    Source   StripedReplicaPlacer (Kafka 4.4.0): replicas go round the racks, from a random one on.
+    Source   StripedReplicaPlacer (Kafka 4.4.0): replicas go round the racks, from a random rack on.
     """
     in_racks = max((len(_known(racks)) for racks in topic.racks or ()), default=0)
     every = sorted(
         {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}
     )
-    # A rack that only members are in may have brokers, too, or not.
+    # A rack that is known from members only may have brokers or not.
     of_members = {member.rack for member in group.members if member.rack is not None}
     if 0 < in_racks < len({*every, *of_members}):
         every = ids.placement(every, of_members)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Connect cluster from one rebalance to the next: what each worker carries, and its leader."""
+"""A Connect cluster from one rebalance to the next: the work of each worker, and its leader."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from kafka_rebalance.assignors.registry import Engine
 
 @dataclass(frozen=True, slots=True)
 class ClusterRound:
-    """What happens in one rebalance.
+    """The input of one rebalance.
 
-    `running[worker]` is None for what the worker carried, which is nothing unless it was in the
-    round before or is `retained`; `config` is connector -> tasks; `apply` are the workers that get
-    the answer, None for all of them.
+    `running[worker]` is the work that the worker reports. None: it reports its work after the round
+    before, or nothing, if it was absent there and is not `retained`. `config` maps connectors to
+    numbers of tasks; `apply` has the workers that get the answer, None for all.
     """
 
     time_ms: int
@@ -31,7 +31,7 @@ class ClusterRound:
 
 @dataclass(frozen=True, slots=True)
 class RoundAnswer:
-    """`running` is what was reported, `after` what each worker runs then; memory None if eager."""
+    """`running` is the reported work, `after` the work afterwards; memory is None if eager."""
 
     round: ClusterRound
     running: Mapping[str, Work]
@@ -41,10 +41,10 @@ class RoundAnswer:
 
 
 class ConnectCluster:
-    """Not a value: `step` changes it. Call it once a rebalance, in order of time.
+    """A cluster that `step` changes; call `step` once for each rebalance, in order of time.
 
-    `own_order`: a worker keeps what it runs in its own order, as a real one does; else in the
-    order in which the leader read it. It shows only in who gives up what, and rarely.
+    `own_order`: a worker keeps its work in its own order, as a real worker does; else in the order
+    in which the leader read it. In rare cases the order decides which work is revoked.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ConnectCluster:
         self._generation_id = 0
 
     def step(self, round_: ClusterRound) -> RoundAnswer:
-        """One rebalance: the workers report, the leader answers, the workers do as told."""
+        """One rebalance: the workers report, the leader answers, the workers apply the answer."""
         self._generation_id += 1
         own = {worker: self._own(worker, round_) for worker in round_.running}
         reported = {worker: work.after_wire() for worker, work in own.items()}

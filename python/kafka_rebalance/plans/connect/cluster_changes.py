@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may happen to a Connect cluster, in a few words, and the rebalances that follow.
+"""Events of a Connect cluster as short texts, and the rebalances that follow from them.
 
     worker w2 leaves | worker w2 returns | worker w4 joins
-    leader w1 leaves                                            another leads, and remembers nothing
+    leader w1 leaves                                            the new leader has no memory
     connector files tasks=3 | connector files deleted
     500ms | 60s | 5m                                            time passes
 
-Each event but the last kind makes the workers rejoin. So does a round that revoked something, at
-once, and the end of a wait that the leader scheduled.
+Workers rejoin after each event except the last kind, at once after a round that revoked work, and
+when a delay that the leader scheduled ends.
 """
 
 import re
@@ -28,7 +28,7 @@ _MAX_FOLLOWING = 100  # rounds of one event; a cluster settles in a handful
 
 
 class _Events:
-    """A cluster, a clock, and when the leader wants the workers back."""
+    """A cluster, a clock, and the time of the rebalance that the leader scheduled."""
 
     def __init__(
         self, cluster: ConnectCluster, running: Mapping[str, Work], config: dict[str, int]
@@ -41,7 +41,7 @@ class _Events:
         self.new_leader = False
 
     def rebalance(self, running: Mapping[str, Work | None]) -> Iterator[RoundAnswer]:
-        """One round, and those that follow from it at once."""
+        """One round, and the rounds that follow from it at once."""
         for _ in range(_MAX_FOLLOWING):
             round_ = ClusterRound(
                 self.now_ms, running, dict(self.config), new_leader=self.new_leader
@@ -112,11 +112,11 @@ def play_events(
     max_delay_ms: int,
     engine: Engine = "rust",
 ) -> Iterator[tuple[str, RoundAnswer]]:
-    """From what runs now through each event: what caused a round, and its answer.
+    """Plays a cluster through events; yields the cause and the answer of each round.
 
-    Time starts at 0. The first leader remembers nothing, as after a restart.
+    `running` is the work at time 0. The first leader has no memory, as after a restart.
 
-    Errors   GroupError at `then[i]` for an event that is not understood or cannot happen.
+    Errors   GroupError at `then[i]` for an event that is not known or cannot happen.
     """
     cluster = ConnectCluster(eager=False, max_delay_ms=max_delay_ms, own_order=True, engine=engine)
     state = _Events(cluster, running, dict(config))

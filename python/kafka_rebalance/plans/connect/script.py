@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster's rounds as a script: what happened, and what the assignor answers each time.
+"""A cluster's rounds as a script, to which the assignor's answers are computed.
 
     {"id", "assignor": "connect/incremental", "max_delay_ms": 300000, "rounds": [
       {"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}, …]}
 
-A worker reports what it carried if it was in the previous round or is `retained`, or the
-`connectors` and `tasks` that it is given; else nothing. Of a round, `apply` says who gets the
-answer ("all", "none" or ids), `generation_mismatch` that the leader lost a sync, `new_leader` that
-another worker leads, without memory, `inconsistent` which connectors have no task configurations.
-The generation is the round's number. `own_order` of a script lets workers keep their own order of
-what they run, as real ones do; see `ConnectCluster`.
+A worker reports the `connectors` and `tasks` of its entry. Without these it reports its work after
+the previous round, or nothing, if it was absent there and is not `retained`. Fields of a round:
+
+    apply                 the workers that get the answer: "all", "none" or ids
+    generation_mismatch   the leader lost a sync
+    new_leader            another worker leads, without memory
+    inconsistent          the connectors that have no task configurations
+
+The generation is the round's number. With `own_order` of a script, workers keep their work in their
+own order; see `ConnectCluster`.
 """
 
 from collections.abc import Collection, Mapping
@@ -38,7 +42,7 @@ from .cluster import ClusterRound, ConnectCluster, RoundAnswer
 EAGER = ("connect/eager", "connect-eager")
 INCREMENTAL = ("connect/incremental", "connect-incremental")
 DEFAULT_MAX_DELAY_MS = 300_000
-"""scheduled.rebalance.max.delay.ms, as Kafka has it unless set."""
+"""Kafka's default of scheduled.rebalance.max.delay.ms."""
 
 _MAX_TIME_MS = 2**62
 
@@ -53,7 +57,7 @@ class Script:
 
     @classmethod
     def from_dict(cls, value: Any) -> "Script":
-        """Reads a script; GroupError names the field that is wrong."""
+        """Reads a script; GroupError names the wrong field."""
         fields = object_(value, "line")
         id_ = optional_string(fields, "id", "")
         assignor = string(fields, "assignor", "")
@@ -94,7 +98,7 @@ def run_script(value: Any, *, engine: Engine = "rust") -> dict[str, Any]:
 
 
 def to_dict(answer: RoundAnswer) -> dict[str, Any]:
-    """A round's answer as JSON has it."""
+    """A round's answer in the form of its JSON."""
     result = answer.result
     if answer.memory is None:
         started = result.assigned.items()
@@ -195,7 +199,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """What holds from round to round: time goes on, and nothing runs that never was configured."""
+    """Checks across rounds: time never goes back, and workers run only work that was configured."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

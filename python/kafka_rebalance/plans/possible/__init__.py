@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would have been possible: the best balance, and the least moves there."""
+"""The best balance that is possible, and the least moves to reach it."""
 
 from .optimum import Level, Possible, best_possible
 

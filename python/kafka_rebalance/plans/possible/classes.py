@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a group boils down to, for the question what is possible.
+"""A group reduced to classes, on which the best balance and the least moves depend.
 
-Topics with the same subscribers are one topic class, members with the same topics one subscription
-class: only their sizes matter for the balance, and only who holds how much of which class for the
-moves. Mirror: `src/possible/classes.rs`.
+Topics with equal subscribers are one topic class, members with equal subscriptions one subscription
+class. The balance depends only on the sizes of classes; moves depend also on how much of each topic
+class a member holds. Mirror: `src/plans/possible/classes.rs`.
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,12 @@ from kafka_rebalance.java.order import by_name
 
 @dataclass(slots=True)
 class Classes:
-    """Numbers throughout: members in join order, topics in the group's order.
+    """The classes of a group; members and classes are numbers, members in join order.
 
-    `owner`          who holds a partition: the one claimant of the newest generation, as far as it
-                     subscribes to the topic, which has the partition.
-    `subscribers`    of each topic class, subscription classes ascending.
+    `supply`         of each topic class, the number of partitions.
+    `subscribers`    of each topic class, its subscription classes, ascending.
+    `owner`          of an existing partition, the one claimant of the newest generation, if it
+                     subscribes to the topic.
     """
 
     topics: list[list[str]]
@@ -63,7 +64,7 @@ def classify(group: GroupSpec) -> Classes:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """KIP-341's rule: the newest generation is believed; where two claim at once, nobody is."""
+    """KIP-341's rule: the newest generation is believed, unless two members claim in it."""
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows on small integer networks: the largest, and among the largest the cheapest.
+"""Flows in small integer networks: a largest one, and the cheapest of the largest.
 
 Largest: Dinic's algorithm (shortest augmenting paths in phases). Cheapest: primal-dual; each phase
 finds distances from the source by Dijkstra on reduced costs, and augments along tight arcs only.
-Potentials stay such that no arc with room has a negative reduced cost, which proves the result.
-Mirror: `src/possible/flow.rs`.
+No arc with room ever has a negative reduced cost, which proves the result. Mirror:
+`src/plans/possible/flow.rs`.
 
 Cost     a phase is O(E) and O(E log V); here distances are small integers, so phases are few.
 Source   Dinic 1970; Ahuja, Magnanti, Orlin: Network Flows, chapter 9.8 (primal-dual).
@@ -17,7 +17,7 @@ UNLIMITED = 2**62
 
 
 class Flow:
-    """Nodes are numbers; arc `2i` is the i-th that was added, `2i + 1` its way back."""
+    """A network and its flow; arc `2i` is the i-th that was added, `2i + 1` is its reverse."""
 
     def __init__(self, nodes: int) -> None:
         self.arcs_of: list[list[int]] = [[] for _ in range(nodes)]
@@ -27,7 +27,7 @@ class Flow:
         self.potential = [0] * nodes
 
     def add(self, tail: int, head: int, capacity: int, cost: int = 0) -> int:
-        """Adds an arc; its number is what `sent` asks for. Costs are not negative."""
+        """Adds an arc and returns its number; `cost` is not negative."""
         arc = len(self.head)
         for node, other, room, price in ((tail, head, capacity, cost), (head, tail, 0, -cost)):
             self.arcs_of[node].append(len(self.head))
@@ -37,11 +37,11 @@ class Flow:
         return arc
 
     def sent(self, arc: int) -> int:
-        """How much goes through an arc."""
+        """The flow through an arc."""
         return self.room[arc + 1]
 
     def largest(self, source: int, sink: int) -> int:
-        """Sends as much as possible along tight arcs: all arcs, while potentials are 0."""
+        """Sends as much as possible along tight arcs; returns the amount."""
         total = 0
         while (level := self._levels(source))[sink] is not None:
             unused = [0] * len(self.arcs_of)
@@ -50,7 +50,7 @@ class Flow:
         return total
 
     def cheapest(self, source: int, sink: int) -> int:
-        """Sends as much as possible, as cheaply as possible; the cost."""
+        """Sends as much as possible, as cheaply as possible; returns the cost."""
         total = 0
         while (distance := self._distances(source))[sink] is not None:
             farthest = distance[sink] or 0
@@ -61,14 +61,14 @@ class Flow:
         return total
 
     def reachable(self, source: int) -> list[bool]:
-        """The nodes that more could be sent to."""
+        """By node: whether more flow could be sent to it."""
         return [level is not None for level in self._levels(source)]
 
     def _reduced(self, tail: int, arc: int) -> int:
         return self.cost[arc] + self.potential[tail] - self.potential[self.head[arc]]
 
     def _levels(self, source: int) -> list[int | None]:
-        """Arcs from the source to each node, along tight arcs with room."""
+        """By node: the least number of arcs from the source, along tight arcs with room."""
         level: list[int | None] = [None] * len(self.arcs_of)
         level[source] = 0
         queue = deque([(source, 0)])
@@ -82,7 +82,7 @@ class Flow:
         return level
 
     def _augment(self, source: int, sink: int, level: list[int | None], unused: list[int]) -> int:
-        """One path, a level at a time; `unused[n]` skips arcs of n that lead nowhere any more."""
+        """Sends flow along one path, level by level; `unused[n]` skips useless arcs of node n."""
         path: list[int] = []
         node = source
         while node != sink:
@@ -110,7 +110,7 @@ class Flow:
         return sent
 
     def _distances(self, source: int) -> list[int | None]:
-        """Dijkstra on reduced costs, which are never negative along arcs with room."""
+        """By node: the least reduced cost from the source, by Dijkstra: none is negative."""
         distance: list[int | None] = [None] * len(self.arcs_of)
         heap = [(0, source)]
         while heap:

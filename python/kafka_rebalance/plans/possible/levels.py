@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best balance that the subscriptions allow, with the reason.
 
-Best: the largest load as small as possible, then as few members at it as possible, then the same
-for the others (the load vector, sorted descending, is lexicographically least; it then also has the
-least deviation). It decomposes into levels, each with its own proof:
+Best: the load vector, sorted descending, is lexicographically least. That is, the largest load is
+as small as possible, then as few members as possible have it, then the next load is as small as
+possible, and so on; the deviation is then the least, too. The balance decomposes into levels, each
+with its own proof:
 
-    level   topics T that only its members S (and those of higher levels) subscribe to;
-            the partitions of T are (load - 1) * |S| + extra, so that at least `extra` members
-            of S must have `load`, and nobody more.
+    level   topics T that only its members S (and members of higher levels) subscribe to;
+            T has (load - 1) * |S| + extra partitions, so that at least `extra` members
+            of S must have `load`.
 
-1. The largest load: start at the mean, rounded up; if not all partitions fit, the cut shows topics
-   that have too few subscribers; raise the load to their mean, and try again.
-2. With one less a member not everything fits; what is left over is `extra`, and the side of the cut
-   that it is stuck on is the level: its members are full, and its topics have nobody else.
-3. Take the level away and go on with the rest, in which everybody has less.
+1. The largest load: start at the mean, rounded up. If not all partitions fit, the cut shows topics
+   that have too few subscribers; raise the load to the mean of these, and try again.
+2. With `load - 1` for each member, `extra` partitions do not fit. The side of the cut where they
+   are stuck is the level: its members are full, and its topics have no other subscriber.
+3. Remove the level and go on with the rest, in which all loads are smaller.
 
 Cost     a level is a few flows over topic classes x subscription classes.
 Source   Frank, Murota: Fair integral network flows, Math. OR 2022 (canonical partition); Harvey,
@@ -28,7 +29,7 @@ from .flow import UNLIMITED, Flow
 
 @dataclass(frozen=True, slots=True)
 class ClassLevel:
-    """`extra` members (at least 1, if `load` is not 0) have `load` partitions, the others less 1.
+    """`extra` members (at least 1, if `load` is not 0) have `load` partitions, others one less.
 
     `topics` and `members` are numbers of topic classes and subscription classes.
     """
@@ -40,7 +41,7 @@ class ClassLevel:
 
 
 def levels(classes: Classes) -> list[ClassLevel]:
-    """From the highest load to the lowest."""
+    """All levels, from the highest load to the lowest."""
     topics = list(range(len(classes.topics)))
     members = list(range(len(classes.members)))
     found: list[ClassLevel] = []
@@ -76,7 +77,7 @@ def _mean_up(classes: Classes, topics: list[int], members: list[int]) -> int:
 def _cut(
     classes: Classes, topics: list[int], members: list[int], load: int
 ) -> tuple[int, list[int], list[int]]:
-    """What does not fit with `load` a member, and the topics and members that it is stuck with."""
+    """The number of partitions that do not fit, and the topics and members where they are stuck."""
     source, sink = 0, 1
     topic_node = {c: 2 + i for i, c in enumerate(topics)}
     member_node = {k: 2 + len(topics) + i for i, k in enumerate(members)}

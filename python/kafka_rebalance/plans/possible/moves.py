@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least moves at the best balance, with the reason.
+"""The least moves to the best balance, with the reason.
 
-Levels are independent: a topic of a level is never given to members of a higher one, which are
-full, and no other topic reaches its members. In each level the cheapest flow says what is kept:
+Levels are independent: members of higher levels are full, so that a level's topics go only to its
+own members, and no other topic does. In each level the cheapest flow shows the kept partitions:
 
     source --partitions--> topic class --held, cost 0--> member --load - 1--> sink
                            topic class --> hub --cost 1--> member --1--> extras --extra--> sink
 
 A hub stands for a subscription class, so that there is no arc from every topic to every member.
 
-The prices of the flow prove it (linear duality): no way to give the level's partitions away moves
-fewer than
+The prices of the flow prove the result (linear duality): no assignment of the level's partitions
+moves fewer than
 
     sum(partitions of T * price of T) - sum(held by M of T * max(0, price of T - price of M))
     - (load - 1) * sum(price of M) - (the `extra` largest prices of M)
 
-as long as no price of a topic is more than 1 above that of one of its subscribers in the level.
+if no price of a topic is more than 1 above the price of any of its subscribers in the level.
 
-Cost     a flow over topic classes x subscription classes + members + holdings, a level.
+Cost     for each level, a flow over topic classes x subscription classes + members + holdings.
 Source   linear programming duality; convex flows as in `levels.py`.
 """
 
@@ -32,9 +32,9 @@ from .levels import ClassLevel
 
 @dataclass(frozen=True, slots=True)
 class LevelMoves:
-    """`keep[c, m]` partitions of topic class c stay with member m, `more[m]` lists what it gets.
+    """`keep[c, m]` partitions of topic class c stay with m; m gains `more[m]`, (class, count).
 
-    `moves` is how many do not stay. Prices as in the module's inequality.
+    `moves` counts all gained partitions. Prices as in the module's inequality.
     """
 
     moves: int
@@ -99,7 +99,7 @@ def _through_hubs(
     to_hub: dict[tuple[int, int], int],
     from_hub: dict[int, int],
 ) -> dict[int, list[tuple[int, int]]]:
-    """Which topic classes each member gets more of: what flows into a hub, in order, flows out."""
+    """By member: the topic classes that it gains; a hub passes its flow on in order."""
     more: dict[int, list[tuple[int, int]]] = {}
     for k in level.members:
         into = _runs((c, flow.sent(to_hub[c, k])) for c in level.topics if (c, k) in to_hub)
@@ -116,7 +116,7 @@ def _through_hubs(
 
 
 def _runs(counts: Iterator[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-    """Each class again and again, until its run, which the caller counts down, is used up."""
+    """Yields each class with its run until the caller has counted the run down to 0."""
     for c, count in counts:
         run = [count]
         while run[0]:

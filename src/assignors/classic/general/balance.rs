@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Steps 6 and 7 of the general algorithm: partitions move until nothing moves any more.
+//! Steps 6 and 7 of the general algorithm: partitions move until a pass moves nothing.
 //!
 //! Shortcuts that cannot change the answer:
-//! - Kafka asks before every partition whether the group is balanced, and stops if it is. Only a
-//!   move changes that, and what stops before a partition that would stay where it is might as well
-//!   stop later: so it is asked only before a move (or an exception). Where a partition is owned
-//!   twice the question itself may throw: there it is asked where Kafka asks it.
-//! - Before a move it is mostly known already: `is_balanced.rs`.
-//! - Whether a subscriber has at least two less than an owner is decided by the smallest of them,
-//!   unless one of them was taken out, on which Kafka's class fails when it meets it first.
-//! - A run of partitions whose owners have at most one more than the smallest member of all stays
-//!   where it is (`is_settled`).
-//! - Subscribers of the topic at hand are kept by size (`Smallest`), those of others are not.
+//! - Kafka tests before every partition whether the group is balanced, and stops if it is. Only a
+//!   move changes the result, and to stop before a partition that would stay has no effect: so the
+//!   test runs only before a move (or an exception). Where a partition is owned twice, the test
+//!   itself may throw: there it runs where Kafka runs it.
+//! - Before a move the result is mostly known already (`is_balanced.rs`).
+//! - The smallest subscriber decides whether any has at least two less than the owner, unless a
+//!   subscriber is fixed: Kafka's class throws when it meets a fixed one first.
+//! - A run of partitions stays if its owners have at most one more than the smallest member of all
+//!   (`is_settled`).
+//! - Only the subscribers of the present topic are kept sorted by size (`Smallest`).
 
 use super::owners::Owners;
 use super::smallest::Smallest;
@@ -23,10 +23,10 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// Groups that settle do so in fewer passes.
+/// The first pass whose state is saved; groups that settle need fewer passes.
 const FIRST_SAVED_PASS: usize = 8;
 
-/// All that what follows depends on; in what order a member was given its partitions is not.
+/// The state that later passes depend on; the order within a member's list is not part of it.
 #[derive(PartialEq)]
 struct State {
     owners: Vec<MemberId>,
@@ -41,21 +41,22 @@ pub struct Witness {
     pub(super) partition: PartitionId,
 }
 
+/// Steps 6 and 7, and the state between passes.
 pub struct Balance<'c, 'g, 'a> {
     pub(super) build: Build<'c, 'g, 'a>,
     movements: Movements,
     pub(super) spread: Spread,
-    /// Of `of_topic`, and where each of its subscribers stands there.
+    /// The tree over the subscribers of `of_topic`; `place` has each member's place there.
     smallest: Smallest,
     of_topic: Option<TopicId>,
     place: Vec<u32>,
-    /// Who could take a partition from whom when the group was last found unbalanced.
+    /// The witness of the last test that found the group unbalanced.
     pub(super) witness: Option<Witness>,
-    /// Whether it is known that the group is not balanced as it is now.
+    /// Whether the group is known to be unbalanced as it is now.
     pub(super) unbalanced: bool,
-    /// Equal owners have equal sums; other owners hardly ever.
+    /// A checksum of all owners: equal owners have equal sums, others almost never.
     sum: u64,
-    /// Members that take part, in the order of Kafka's map; empty where no partition is owned twice.
+    /// Members that take part, in the order of Kafka's map; empty unless `build.ghosts`.
     pub(super) order: Vec<MemberId>,
 }
 
@@ -77,14 +78,14 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
     }
 
-    /// The answer, and the members in the order of its map.
+    /// Runs both steps; returns the answer, and the members in the order of its map.
     pub fn balance(
         mut self,
         unassigned: Vec<Run>,
         initializing: bool,
     ) -> Result<(Lists, Vec<MemberId>), GroupError> {
         let build = &self.build;
-        // What was there first is looked at only if something was owned.
+        // The first state is compared only if some member owned something.
         let before = (!initializing).then(|| build.current.lists());
         let contested = |run: &Run| build.is_contested(build.claims.topic(run.start));
         let all = build.topics.iter().map(|&t| build.claims.of_topic(t));
@@ -113,7 +114,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         let mut saved: Option<(u64, State)> = None;
         while self.pass(runs)? {
             moved_any = true;
-            // A pass depends on nothing but the state: one that comes again comes again for ever.
+            // A pass depends only on the state: a state that comes back comes back for ever.
             passes += 1;
             let known = saved.as_ref().filter(|(sum, _)| *sum == self.sum);
             if known.is_some_and(|(_, state)| *state == self.state()) {
@@ -135,7 +136,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
     }
 
-    /// Whether anything moved.
+    /// One walk over the partitions of `runs`; returns whether any of them moved.
     fn pass(&mut self, runs: &[Run]) -> Result<bool, GroupError> {
         let mut moved = false;
         for run in runs {
@@ -164,7 +165,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(moved)
     }
 
-    /// Whether nothing in a run moves, nor makes Kafka throw.
+    /// Whether no partition of a run moves or makes Kafka's class throw.
     fn is_settled(&self, run: &Run) -> bool {
         let build = &self.build;
         let has_other_reasons = build.ghosts
@@ -180,7 +181,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
             })
     }
 
-    /// To whom a partition goes, if not to its owner.
+    /// The member that a partition moves to; None if it stays.
     fn better_owner(&mut self, id: PartitionId) -> Result<Option<MemberId>, GroupError> {
         let owner = self.build.current.owner(id);
         let size = self.size(owner)?;
@@ -192,7 +193,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
         let topic = self.build.claims.topic(id);
         let smallest = self.smallest(topic);
-        // Nobody of its subscribers was taken out: then the smallest decides for all of them.
+        // Without a fixed subscriber, the smallest one decides for all.
         let above = if self.build.meets_fixed[topic as usize] {
             self.is_above_other(id, owner, size)?
         } else {
@@ -202,8 +203,8 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
     }
 
     /// Whether a subscriber has at least two partitions less than the owner. If the owner is near
-    /// the partition, those that are too come first: that only tells whether Kafka's class meets a
-    /// member that was taken out before it finds one.
+    /// the partition, subscribers near it come first; the order decides only whether Kafka's class
+    /// finds a smaller subscriber before it meets a fixed one and throws.
     fn is_above_other(
         &self,
         id: PartitionId,
@@ -231,7 +232,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(false)
     }
 
-    /// Size and name of the first subscriber by size and id, of those that take part.
+    /// The smallest subscriber that takes part, ties by id; returns its size and itself.
     fn smallest(&mut self, topic: TopicId) -> Option<(usize, MemberId)> {
         let build = &self.build;
         let members = build.subscribers.distinct(topic);
@@ -291,7 +292,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
     }
 }
 
-/// Sum of the size differences of all pairs of members, as Java's 32-bit int has it.
+/// Sum of the size differences of all pairs of members, with the overflow of Java's 32-bit int.
 fn score(lists: &Lists, fixed: &[bool]) -> i32 {
     let taking_part = (0..lists.members()).filter(|&m| !fixed[m]);
     let mut sizes: Vec<i64> = taking_part
@@ -307,7 +308,7 @@ fn score(lists: &Lists, fixed: &[bool]) -> i32 {
     terms.fold(0i64, i64::wrapping_add) as i32
 }
 
-/// What one partition and its owner add to the sum of a state.
+/// The share of one partition and its owner in the checksum of all owners.
 fn mixed(id: PartitionId, owner: MemberId) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault};
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))

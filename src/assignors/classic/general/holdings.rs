@@ -1,33 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who holds what, and in which order each was given it.
+//! The partitions that each member holds, in the order in which it got them.
 //!
-//! A member's list is never written down while partitions move: it is what the log says that it was
-//! given and that was not taken away again, from first to last.
+//! No list of a member is stored while partitions move. Its list follows from the log: the
+//! partitions that it was given and still holds, from first to last.
 
 use crate::assignors::classic::claims::NOBODY;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId};
 
+/// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;
-/// How long a log of so many partitions may become before its gaps are closed.
+
+/// The longest log of `held` partitions; a longer one has its gaps closed.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
 
+/// The log, and look-ups into it.
 pub struct Holdings {
-    /// By partition: who was given it last.
+    /// By partition: the member that got it last.
     owner: Vec<MemberId>,
     sizes: Vec<u32>,
     held: usize,
-    /// Partitions in the order in which they were given; `GONE` where one was taken away.
+    /// Partitions in the order in which members got them, or `GONE`.
     log: Vec<PartitionId>,
     /// By partition: its last place in the log.
     place: Vec<u32>,
-    /// To whom each entry belongs, where partitions may be held twice; else the owner tells.
+    /// By entry of the log: its member. Needed only where a partition may be held twice.
     holder: Option<Vec<MemberId>>,
 }
 
 impl Holdings {
+    /// Nobody holds anything; `twice` if a partition may be held twice.
     pub fn new(members: usize, partitions: usize, twice: bool) -> Self {
         Self {
             owner: vec![NOBODY; partitions],
@@ -39,6 +43,7 @@ impl Holdings {
         }
     }
 
+    /// The member that got a partition last, or NOBODY.
     pub fn owner(&self, id: PartitionId) -> MemberId {
         self.owner[id as usize]
     }
@@ -69,7 +74,7 @@ impl Holdings {
         self.held += 1;
     }
 
-    /// Takes away a partition that the member holds, where it stands first.
+    /// Takes a partition away from a member: the first entry, if it has several.
     pub fn take(&mut self, member: MemberId, id: PartitionId) {
         let place = match &self.holder {
             None => Some(self.place[id as usize] as usize),
@@ -85,7 +90,7 @@ impl Holdings {
         }
     }
 
-    /// Who holds what, each member's in order.
+    /// All pairs of member and partition, in the order of the log.
     pub fn iter(&self) -> impl Iterator<Item = (MemberId, PartitionId)> {
         let entries = self.log.iter().enumerate().filter(|&(_, &id)| id != GONE);
         entries.map(|(place, &id)| match &self.holder {
@@ -102,7 +107,7 @@ impl Holdings {
         lists
     }
 
-    /// The same, when nothing else is asked any more.
+    /// As `lists`, but frees memory first.
     pub fn into_lists(mut self) -> Lists {
         self.place = Vec::new();
         self.lists()

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether a group is balanced, the question that Kafka's class asks before every partition: it looks
-//! at all members, their topics and all partitions of these.
+//! Whether a group is balanced. Kafka's class tests this before every partition, over all members,
+//! their topics and the partitions of these topics.
 //!
 //! Shortcuts that cannot change the answer:
-//! - A partition that would move to a smaller subscriber shows by itself that the group is not
-//!   balanced, unless that subscriber has all it can have already (`shows_imbalance`).
-//! - What unbalanced the group before does so still as long as the same member could take the same
-//!   partition (`still_holds`).
-//! - Else every topic's largest owner decides in place of every partition: a member can gain if any
-//!   owner in its topics has two more, and then the largest has (`find_witness`). In what order
-//!   members are looked at tells only who is found first.
-//! - Only where a partition is owned twice does it matter which one, and may the question itself
-//!   throw: there it is asked as Kafka asks it (`can_anybody_gain`).
+//! - A pending move to a smaller subscriber proves the group unbalanced, unless that subscriber has
+//!   all that it can have already (`shows_imbalance`).
+//! - A witness found before proves it as long as its member could take its partition
+//!   (`still_holds`).
+//! - Else the largest owner of each topic is enough: a member can gain if an owner in its topics
+//!   has two more, and then the largest owner has (`find_witness`). The order of members decides
+//!   only which witness is found.
+//! - Only where a partition is owned twice, the test depends on the order of owners, and may throw:
+//!   there it runs as in Kafka (`can_anybody_gain`).
 
 use super::balance::{Balance, Witness};
 use crate::assignors::classic::claims::NOBODY;
@@ -19,7 +19,7 @@ use crate::error::GroupError;
 use crate::group::model::{MemberId, PartitionId};
 
 impl Balance<'_, '_, '_> {
-    /// Whether that a partition would move, or throw, says that the group is not balanced.
+    /// Whether the pending move of a partition already proves the group unbalanced.
     pub(super) fn shows_imbalance(
         &self,
         id: PartitionId,
@@ -37,7 +37,7 @@ impl Balance<'_, '_, '_> {
                 .is_ok_and(|better| better.as_ref().is_some_and(shows))
     }
 
-    /// Whether no member could take a partition of its topics from one with two or more more.
+    /// Whether no member could take a partition of its topics from one that has two more.
     pub(super) fn is_balanced(&mut self) -> Result<bool, GroupError> {
         if self.unbalanced {
             return Ok(false);
@@ -55,7 +55,7 @@ impl Balance<'_, '_, '_> {
         Ok(!self.unbalanced)
     }
 
-    /// Whether what unbalanced the group still does: that is all that the test would find again.
+    /// Whether the stored witness is still valid; a new search would then find one, too.
     fn still_holds(&self, known: Witness) -> bool {
         let build = &self.build;
         let size = build.current.size(known.gainer);
@@ -66,6 +66,7 @@ impl Balance<'_, '_, '_> {
             && build.claims.topic(known.partition) == known.topic
     }
 
+    /// Searches a witness by the largest holder of each topic.
     fn find_witness(&self) -> Option<Witness> {
         let build = &self.build;
         let largest = self.largest_holders();
@@ -89,7 +90,7 @@ impl Balance<'_, '_, '_> {
         None
     }
 
-    /// Of each topic the size of its largest holder, and a partition that it holds.
+    /// By topic: the size of its largest holder, and a partition that this member holds.
     fn largest_holders(&self) -> Vec<(usize, PartitionId)> {
         let build = &self.build;
         let mut largest = vec![(0, 0); build.claims.group.topics.len()];
@@ -107,7 +108,7 @@ impl Balance<'_, '_, '_> {
         largest
     }
 
-    /// The same question where a partition may be owned twice, as Kafka asks it.
+    /// Kafka's own test, where a partition may be owned twice: whether any member can gain.
     fn can_anybody_gain(&self) -> Result<bool, GroupError> {
         let build = &self.build;
         let lists = build.current.lists();

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who of some members has the fewest partitions, the first of equals? A tournament: each place
-//! above holds the smaller one of the two below it, so that a change goes up one path to the top.
+//! The member with the fewest partitions, the first of equals. A tournament tree: each node holds
+//! the smaller of its two children, so that a change updates one path to the root.
 
-/// Size and place of a member in one number, which orders them; `NONE` takes no part.
+/// Size and place of a member in one number, which sorts by both; `NONE` takes no part.
 type Key = u64;
 const NONE: Key = Key::MAX;
 
+/// The tree over some members, each with a place.
 #[derive(Default)]
 pub struct Smallest {
-    /// The winner at 1; those of place n at 2n and 2n + 1; the members in the second half.
+    /// The root is at 1, the children of n at 2n and 2n + 1, the members in the second half.
     tree: Vec<Key>,
 }
 
@@ -27,12 +28,13 @@ impl Smallest {
         }
     }
 
-    /// Size and place.
+    /// Size and place of the winner; None if nobody takes part.
     pub fn first(&self) -> Option<(u32, usize)> {
         let &first = self.tree.get(1).filter(|&&first| first != NONE)?;
         Some(((first >> 32) as u32, first as u32 as usize))
     }
 
+    /// Changes the size of one member.
     pub fn set(&mut self, place: usize, size: u32) {
         let mut n = self.tree.len() / 2 + place;
         self.tree[n] = key(size, place);

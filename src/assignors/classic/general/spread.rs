@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The fewest and the most partitions that anybody has, while single ones move.
+//! The least and the most partitions of a member, kept up to date while partitions move.
 
-/// How many members have how many partitions, of those that take part.
+/// By number of partitions: how many members have it. Only members that take part count.
 pub struct Spread {
     members: Vec<u32>,
     pub least: usize,
@@ -23,7 +23,7 @@ impl Spread {
         }
     }
 
-    /// One member has one partition more or less.
+    /// Records that one member has one partition more or less.
     pub fn resized(&mut self, before: u32, after: u32) {
         let (before, after) = (before as usize, after as usize);
         if after >= self.members.len() {
@@ -32,7 +32,7 @@ impl Spread {
         self.members[before] -= 1;
         self.members[after] += 1;
         if self.members[before] == 0 {
-            // If it was alone there, it is at the end still.
+            // A member that was alone at an end stays at this end.
             self.least = if self.least == before {
                 after
             } else {

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts about a step of the sticky assignors: claims, the constrained and the general algorithm."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_rebalance.assignors.classic.claims import NO_GENERATION
+from kafka_rebalance.group.model import TopicPartition
+
+Outcome = Literal["first", "newer", "equal", "older"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim; `against` is the generation of the claim before it that still counts."""
+
+    member_id: str
+    generation: int
+    against: int | None
+    outcome: Outcome
+
+    def __str__(self) -> str:
+        generation = _generation(self.generation)
+        match self.outcome:
+            case "first":
+                return f"{self.member_id} claims it ({generation})"
+            case "newer":
+                than = _generation(self.against)
+                return (
+                    f"{self.member_id} claims it ({generation}, newer than {than}) and is believed"
+                )
+            case "equal":
+                return (
+                    f"{self.member_id} claims it ({generation}, too), so that neither is believed"
+                )
+            case "older":
+                than = _generation(self.against)
+                return f"{self.member_id} claims it ({generation}, older than {than}), not believed"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFacts:
+    """All claims to a partition in the order in which the leader meets them."""
+
+    claims: tuple[Claim, ...]
+    step = "claims"
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.claims)) or "nobody claims it"
+
+
+def _generation(generation: int | None) -> str:
+    return "no generation" if generation in (None, NO_GENERATION) else f"generation {generation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """Which of the two algorithms runs; `found_equal` is the result of Kafka's test.
+
+    `equal` is the truth: the test counts entries, so that it is wrong about a topic listed twice,
+    and it skips members without topics at the beginning.
+    """
+
+    found_equal: bool
+    equal: bool
+    step = "subscriptions"
+
+    def __str__(self) -> str:
+        if self.found_equal:
+            why = "all subscribe to the same topics"
+            if not self.equal:
+                why = "Kafka's test finds unequal subscriptions equal"
+            return f"{why}: the constrained algorithm"
+        why = "members subscribe to different topics"
+        if self.equal:
+            why = "all subscribe to the same topics, but some list a topic twice"
+        return f"{why}: the general algorithm"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The number of partitions that each member may have in the constrained algorithm."""
+
+    partitions: int
+    members: int
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        each = str(self.least) if self.least == self.most else f"{self.least} or {self.most}"
+        return f"{count(self.partitions, 'partition')} to {count(self.members)}: {each} each"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The believed owner keeps it: one of the first `kept` of `could` by number and topic."""
+
+    share: Share
+    member_id: str
+    kept: int
+    could: int
+    step = "keep"
+
+    def __str__(self) -> str:
+        which = f"one of the first {self.kept} by number of {self.could} that it could keep"
+        return f"{self.share}; {self.member_id} keeps it, {which}"
+
+
+NotKeptWhy = Literal["nobody", "contested", "rack", "share"]
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """Nobody keeps the partition, with the reason."""
+
+    share: Share
+    why: NotKeptWhy
+    member_id: str | None = None
+    kept: int = 0
+    could: int = 0
+    step = "keep"
+
+    def __str__(self) -> str:
+        match self.why:
+            case "nobody":
+                why = "it has no owner that could keep it"
+            case "contested":
+                why = "nobody keeps a partition that is claimed twice in one generation"
+            case "rack":
+                why = f"{self.member_id} gives it up: no replica is in its rack"
+            case "share":
+                why = (
+                    f"{self.member_id} could keep {self.could} and keeps the first {self.kept} by "
+                    "number; this is not one of them"
+                )
+        return f"{self.share}; {why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unassigned:
+    """The partition is to be assigned; `again` if a member keeps it all the same."""
+
+    unassigned: int
+    least: int
+    short: int
+    one_more: int
+    again: bool
+    step = "to hand out"
+
+    def __str__(self) -> str:
+        which = f"{_AGAIN}, and this is" if self.again else "it is"
+        room = [f"{count(self.short)} with fewer than {self.least}"] if self.short else []
+        room += [f"{count(self.one_more)} that may have one more"] if self.one_more else []
+        return f"{which} one of {self.unassigned}, for {' and '.join(room) or 'nobody with room'}"
+
+
+_AGAIN = "a kept partition that does not exist stops the search for unassigned ones"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The member that the constrained algorithm assigns it to; None if no member is near."""
+
+    member_id: str | None
+    near: bool
+    was_short: bool = False
+
+    @property
+    def step(self) -> str:
+        return "rack pass" if self.near else "in turn"
+
+    def __str__(self) -> str:
+        what = "had too few" if self.was_short else "may have one more"
+        if self.member_id is None:
+            return "nobody with room is near a replica"
+        if self.near:
+            return f"{self.member_id} is the next near a replica of those that {what}"
+        return f"by id, the next is {self.member_id}, which {what}"
+
+
+NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Whether the believed owner keeps the partition until balancing; if not, the reason."""
+
+    member_id: str | None
+    topic: str
+    why_not: NotHeldWhy | None = None
+    step = "keep"
+
+    def __str__(self) -> str:
+        match self.why_not:
+            case None:
+                return f"{self.member_id} keeps it for now"
+            case "nobody":
+                return "it has no owner that could keep it"
+            case "rack":
+                return f"{self.member_id} gives it up: no replica is in its rack"
+            case "unsubscribed":
+                return f"{self.member_id} gives it up: it does not subscribe to {self.topic}"
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The partition is assigned a second time although a member keeps it."""
+
+    step = "keep"
+
+    def __str__(self) -> str:
+        return f"{_AGAIN}: this one is handed out a second time"
+
+
+Among = Literal["subscribers", "near"]
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """The member with the fewest partitions, which gets this one; None if no member is near."""
+
+    member_id: str | None
+    holds: int
+    among: Among
+    step = "fewest first"
+
+    def __str__(self) -> str:
+        if self.member_id is None:
+            return "no subscriber is near a replica or without a rack"
+        of = "its subscribers"
+        if self.among == "near":
+            of += " near a replica or without a rack"
+        return f"{self.member_id} has the fewest ({self.holds}) of {of}, ties by id"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The partition's holder takes no part in balancing."""
+
+    member_id: str
+    holds: int
+    step = "fixed"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.member_id} takes no part in balancing: it has all that it can have "
+            f"({self.holds}), and nothing of a topic that another subscribes to"
+        )
+
+
+MovedWhy = Literal["previous", "smallest", "instead"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A move: the sizes of both members before it, and its reason.
+
+    `instead` is the partition that was to move, if this one is sent back in its place.
+    """
+
+    source: str
+    source_holds: int
+    destination: str
+    destination_holds: int
+    why: MovedWhy
+    instead: TopicPartition | None = None
+    step = "balance"
+
+    def __str__(self) -> str:
+        sizes = (
+            f"{self.source} has {self.source_holds}, {self.destination} {self.destination_holds}"
+        )
+        match self.why:
+            case "previous":
+                return f"{sizes}: it goes to {self.destination}, which had it before"
+            case "smallest":
+                return (
+                    f"{sizes}, the fewest of its subscribers that take part: it moves to "
+                    f"{self.destination}"
+                )
+            case "instead":
+                return (
+                    f"{sizes}: it came from there, and goes back to {self.destination} in place of "
+                    f"{self.instead}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Balanced:
+    """The partition's holder after balancing; `undone` if the moves were taken back."""
+
+    member_id: str
+    undone: bool
+
+    @property
+    def step(self) -> str:
+        return "undo" if self.undone else "balance"
+
+    def __str__(self) -> str:
+        if self.undone:
+            return f"balancing did not lower the score and is undone: {self.member_id} has it"
+        return f"balancing leaves it with {self.member_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The cooperative assignor withholds the partition, because a member may still read it."""
+
+    member_id: str
+    claimants: tuple[str, ...]
+    step = "withhold"
+
+    def __str__(self) -> str:
+        return (
+            f"{' and '.join(self.claimants)} may still be reading it: it is withheld from "
+            f"{self.member_id} in this round, and the next round assigns again"
+        )
+
+
+def count(number: int, noun: str = "member") -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -381,7 +381,7 @@ def test_c21_the_highest_protocol_that_all_assignors_have(
 
 
 def test_settings_that_cannot_be() -> None:
-    with pytest.raises(GroupError, match="no assignor is named"):
+    with pytest.raises(GroupError, match="is empty; name an assignor"):
         ConsumerConfig(partition_assignment_strategy=())
     with pytest.raises(GroupError, match="nobody"):
         ConsumerConfig(partition_assignment_strategy=("nobody",)).assignors()

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeat: a sign of life, and how a member hears that it has to rejoin.
+"""Heartbeat: renews a member's session, and its error tells the member to rejoin.
 
-    Empty                UNKNOWN_MEMBER_ID
-    PreparingRebalance   REBALANCE_IN_PROGRESS, also to members that have rejoined
-    CompletingRebalance  NONE
-    Stable               NONE
+`member_checks` has the error of each state. In PreparingRebalance a heartbeat renews the session
+although its answer is REBALANCE_IN_PROGRESS, also for members that have rejoined.
 
 Source   GroupMetadataManager.classicGroupHeartbeat;
          docs/behaviour/coordinator.md#6-heartbeat.
@@ -19,7 +17,7 @@ from .interface import Received
 
 
 def heartbeat(state: CoordinatorState, event: Received, request: Heartbeat) -> None:
-    """Answers a Heartbeat; one that is refused renews nothing."""
+    """Answers a Heartbeat; a refused Heartbeat does not renew the session."""
     error = _beat(state, request)
     response = HeartbeatResponse(error_code=error)
     if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):

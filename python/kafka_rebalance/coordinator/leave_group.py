@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LeaveGroup: members go, or an administrator removes them by instance id.
+"""LeaveGroup: members leave, or an administrator removes them by instance id.
 
-All entries are taken out first, then there is one rebalance.
+All members of the request are removed before one rebalance starts.
 
 Source   GroupMetadataManager.classicGroupLeave;
          docs/behaviour/coordinator.md#7-leavegroup; KIP-345 (batches).
@@ -24,7 +24,7 @@ from .rebalance import prepare, remove, try_complete_join
 
 
 def leave_group(state: CoordinatorState, event: Received, request: LeaveGroup) -> None:
-    """Answers a LeaveGroup, when what it leads to is in the log."""
+    """Removes members; the response is sent when the append of this step, if any, is durable."""
     group = state.groups.get(request.group_id)
     if group is None:
         gone = ErrorCode.UNKNOWN_MEMBER_ID

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's error codes, as far as groups meet them."""
+"""Kafka's error codes: those that group requests can be answered with."""
 
 from enum import IntEnum
 
@@ -47,7 +47,7 @@ class ErrorCode(IntEnum):
 
 _E = ErrorCode
 
-# What a client is told when a record could not be appended; other errors are passed through.
+# Error of a failed append -> error in the response; an error without a row is passed through.
 _APPEND_ERRORS = {
     _E.UNKNOWN_TOPIC_OR_PARTITION: _E.COORDINATOR_NOT_AVAILABLE,
     _E.NOT_ENOUGH_REPLICAS: _E.COORDINATOR_NOT_AVAILABLE,
@@ -61,7 +61,7 @@ _APPEND_ERRORS = {
 
 
 def of_append_error(error: ErrorCode) -> ErrorCode:
-    """The response's code for a failed append.
+    """Returns the response's error code for a failed append.
 
     Source   CoordinatorOperationExceptionHelper and appendGroupMetadataErrorToResponseError.
     """

@@ -51,7 +51,7 @@ def answered(state: Membership, sent: SentRequest, response: Response) -> None:
         case SyncGroupResponse():
             synced(state, sent, response)
         case HeartbeatResponse(error_code=error):
-            beaten(state, sent, error)
+            heartbeat_answered(state, sent, error)
         case _:
             state.role.answered(state, sent, response)
 
@@ -135,7 +135,7 @@ def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) ->
     state.arrived = response.assignment
 
 
-def beaten(state: Membership, sent: SentRequest, error: ErrorCode) -> None:
+def heartbeat_answered(state: Membership, sent: SentRequest, error: ErrorCode) -> None:
     """Handles a Heartbeat response; an error of an older generation counts as success."""
     late = error in _OF_A_GENERATION and sent.generation != state.generation
     known = error is ErrorCode.REBALANCE_IN_PROGRESS and state.state is not MemberState.STABLE

@@ -133,8 +133,8 @@ class Herder:
         for name, version in PROTOCOLS.items():
             if version <= self.config.version:
                 mine = None if report is None else replace(report, version=version)
-                said = replace(metadata, version=version, assignment=mine)
-                offered.append(JoinGroupProtocol(name, encode_connect_metadata(said)))
+                sent = replace(metadata, version=version, assignment=mine)
+                offered.append(JoinGroupProtocol(name, encode_connect_metadata(sent)))
         return tuple(offered)
 
     def _report(self) -> ConnectAssignment | None:
@@ -147,25 +147,25 @@ class Herder:
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
         """Returns each worker's assignment; CONFIG_MISMATCH for all if a worker is ahead."""
-        told = {one.member_id: decode_connect_metadata(one.metadata) for one in response.members}
+        reports = {one.member_id: decode_connect_metadata(one.metadata) for one in response.members}
         leader = response.member_id
-        newest = max(one.config_offset for one in told.values())
+        newest = max(one.config_offset for one in reports.values())
         if self.joined_with.offset < newest:
             self.joined_with = self.newest
         common = ConnectAssignment(
             leader=leader,
-            leader_url=told[leader].url,
+            leader_url=reports[leader].url,
             config_offset=max(newest, self.joined_with.offset),
             version=PROTOCOLS[response.protocol_name or ""],
         )
         if self.joined_with.offset < newest:
             failed = encode_connect_assignment(replace(common, error=CONFIG_MISMATCH))
-            return tuple((member, failed) for member in told)
+            return tuple((member, failed) for member in reports)
         if common.version == EAGER:
-            shares = assign_eager(list(told), self.joined_with.connectors)
-            return tuple((member, _encode(common, shares[member])) for member in told)
+            shares = assign_eager(list(reports), self.joined_with.connectors)
+            return tuple((member, _encode(common, shares[member])) for member in reports)
         spec = ConnectSpec(
-            {member: work_told(one.assignment) for member, one in told.items()},
+            {member: assigned_work(one.assignment) for member, one in reports.items()},
             self.joined_with.connectors,
             self.config.scheduled_rebalance_max_delay_ms,
             response.generation_id,
@@ -175,7 +175,7 @@ class Herder:
         common = replace(common, delay_ms=result.delay_ms)
         return tuple(
             (member, _encode(common, result.assigned[member], result.revoked[member]))
-            for member in told
+            for member in reports
         )
 
     # After the join -------------------------------------------------------------------------------
@@ -183,20 +183,20 @@ class Herder:
     def take(self, state: Membership, assignment: bytes) -> None:
         """Stops revoked work, and takes over the rest of the assignment."""
         try:
-            told = decode_connect_assignment(assignment)
+            received = decode_connect_assignment(assignment)
         except WireError as error:
             state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
             state.arrived = assignment  # kept, so that every further poll throws again
             return
         self.is_rejoin_requested = False
-        work = work_told(told)
-        if told.version > EAGER:
-            revoked = work_revoked(told)
+        work = assigned_work(received)
+        if received.version > EAGER:
+            revoked = revoked_work(received)
             self._stop(state, revoked, is_revoked=True)
             work = work + ((self.work or NOTHING) - revoked)
-        self.assignment, self.work = told, work
+        self.assignment, self.work = received, work
         self.last_completed_generation_id = state.generation.generation_id
-        self.scheduled_ms = state.now_ms + told.delay_ms if told.delay_ms > 0 else None
+        self.scheduled_ms = state.now_ms + received.delay_ms if received.delay_ms > 0 else None
         self.is_resolved = False
 
     def settle(self, state: Membership) -> None:
@@ -249,7 +249,7 @@ class Herder:
             state.effects.append(Start(new))
         self.running = self.running + new
         self.is_resolved = True
-        if work_revoked(self.assignment):
+        if revoked_work(self.assignment):
             self.assignment = replace(self.assignment, revoked_connectors=(), revoked_tasks=())
             self.is_rejoin_requested = True
 
@@ -293,23 +293,23 @@ class Herder:
 
 def _encode(common: ConnectAssignment, work: Work, revoked: Work = NOTHING) -> bytes:
     ordered = work.after_wire()
-    told = replace(
+    message = replace(
         common,
         connectors=ordered.connectors,
         tasks=ordered.tasks,
         revoked_connectors=revoked.connectors,
         revoked_tasks=revoked.tasks,
     )
-    return encode_connect_assignment(told)
+    return encode_connect_assignment(message)
 
 
-def work_told(told: ConnectAssignment | None) -> Work:
+def assigned_work(message: ConnectAssignment | None) -> Work:
     """Returns the connectors and tasks that an assignment assigns."""
-    if told is None:
+    if message is None:
         return NOTHING
-    return Work(told.connectors, tuple(Task(*task) for task in told.tasks))
+    return Work(message.connectors, tuple(Task(*task) for task in message.tasks))
 
 
-def work_revoked(told: ConnectAssignment) -> Work:
+def revoked_work(message: ConnectAssignment) -> Work:
     """Returns the connectors and tasks that an assignment revokes."""
-    return Work(told.revoked_connectors, tuple(Task(*task) for task in told.revoked_tasks))
+    return Work(message.revoked_connectors, tuple(Task(*task) for task in message.revoked_tasks))

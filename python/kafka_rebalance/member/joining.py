@@ -68,9 +68,7 @@ def join(state: Membership) -> None:
 
 
 def waits_in_poll(state: Membership) -> bool:
-
-    """Whether poll blocks until its next step; a cooperative member's poll returns records instead.
-
+    """Whether poll blocks until its next step; a cooperative member's poll returns records.
 
     Source   ConsumerCoordinator.poll (coordinatorUnknownAndUnreadySync waits for the coordinator),
              maybeMarkPartitionsPendingRevocation (eager: nothing is fetched during the commit).

@@ -239,7 +239,7 @@ def test_the_scan_for_the_least_loaded_node_starts_at_the_offset() -> None:
     nodes = [replace(READY, node_id=n) for n in range(3)]
     found = [least_loaded_node(nodes, offset) for offset in range(4)]
     assert [node and node.node_id for node in found] == [0, 1, 2, 0]
-    with pytest.raises(ValueError, match="without nodes"):
+    with pytest.raises(ValueError, match="has no nodes"):
         least_loaded_node([], 0)
 
 

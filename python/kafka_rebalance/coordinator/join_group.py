@@ -29,6 +29,7 @@ from .config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from .coordinator_state import CoordinatorState, ReplaceStatic, Write
 from .group import Group
 from .interface import Received
+from .member_checks import refuse_in_state
 from .members import ClassicGroupMember, without_repeats
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
 from .records import group_record, new_group_record
@@ -54,8 +55,8 @@ def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> 
     if not _has_room(state, group, request.member_id):
         group.remove(request.member_id)
         _refuse(state, event, ErrorCode.GROUP_MAX_SIZE_REACHED)
-    elif group.is_(GroupState.DEAD):
-        _refuse(state, event, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id)
+    elif (error := refuse_in_state(group, request)) is not ErrorCode.NONE:
+        _refuse(state, event, error, request.member_id)
     elif not group.supports(request.protocol_type, tuple(one.name for one in request.protocols)):
         _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
     elif request.member_id == UNKNOWN_MEMBER:

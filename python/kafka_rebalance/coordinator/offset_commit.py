@@ -30,6 +30,7 @@ from kafka_rebalance.protocol.messages import (
 from .coordinator_state import CoordinatorState, SendResponse, Write
 from .group import Group
 from .interface import Received
+from .member_checks import refuse_in_state, refuse_member
 from .offsets import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
@@ -42,12 +43,7 @@ _TXN_ABSENT_IS_NOT_FOUND = 6  # TxnOffsetCommit
 def offset_commit(state: CoordinatorState, event: Received, request: OffsetCommit) -> None:
     """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
-    if group is not None:
-        error = _check(group, request, is_transactional=False)
-    elif request.generation_id < 0:
-        error = ErrorCode.NONE
-    else:
-        error = _absent(event, _ABSENT_IS_NOT_FOUND)
+    error = _check(event, group, request, _ABSENT_IS_NOT_FOUND)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
@@ -59,42 +55,30 @@ def offset_commit(state: CoordinatorState, event: Received, request: OffsetCommi
 def txn_offset_commit(state: CoordinatorState, event: Received, request: TxnOffsetCommit) -> None:
     """Stages offsets of a transaction; the member's session is not renewed."""
     group = state.groups.get(request.group_id)
-    if group is not None:
-        error = _check(group, request, is_transactional=True)
-    elif request.generation_id < 0:
-        error = ErrorCode.NONE
-    else:
-        error = _absent(event, _TXN_ABSENT_IS_NOT_FOUND)
+    error = _check(event, group, request, _TXN_ABSENT_IS_NOT_FOUND)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
     _commit(state, event, request, None, request.producer_id)
 
 
-def _absent(event: Received, since: int) -> ErrorCode:
-    is_new = event.api_version is None or event.api_version >= since
-    return ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION
-
-
 def _check(
-    group: Group, request: OffsetCommit | TxnOffsetCommit, is_transactional: bool
+    event: Received,
+    group: Group | None,
+    request: OffsetCommit | TxnOffsetCommit,
+    absent_is_not_found: int,
 ) -> ErrorCode:
-    if group.is_(GroupState.DEAD):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if request.generation_id < 0 and group.is_(GroupState.EMPTY):
+    if request.generation_id < 0 and (group is None or group.is_(GroupState.EMPTY)):
         return ErrorCode.NONE
-    instance = request.group_instance_id
-    if request.generation_id >= 0 or request.member_id or instance is not None:
-        error = group.check(request.member_id, instance)
-        if error is not ErrorCode.NONE:
-            return error
-        if request.generation_id != group.generation_id:
-            return ErrorCode.ILLEGAL_GENERATION
-    elif not is_transactional:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if group.is_(GroupState.COMPLETING_REBALANCE) and not is_transactional:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return ErrorCode.NONE
+    if group is None:
+        is_new = event.api_version is None or event.api_version >= absent_is_not_found
+        return ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION
+    has_ids = request.member_id or request.group_instance_id is not None
+    if request.generation_id >= 0 or has_ids:
+        return refuse_member(group, request)
+    if isinstance(request, TxnOffsetCommit) or group.is_(GroupState.DEAD):
+        return refuse_in_state(group, request)
+    return ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def _commit(

@@ -18,6 +18,7 @@ from kafka_rebalance.protocol.messages import (
 from .coordinator_state import CoordinatorState, SendResponse, Write
 from .group import CONSUMER
 from .interface import PartitionsDeleted, Received
+from .member_checks import refuse_in_state
 from .offsets import Forget, OffsetChange, Partition
 from .records import group_tombstone, offset_tombstone
 
@@ -25,8 +26,8 @@ from .records import group_tombstone, offset_tombstone
 def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:
     """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
-    if group is None or group.is_(GroupState.DEAD):
-        error = ErrorCode.GROUP_ID_NOT_FOUND
+    error = refuse_in_state(group, request)
+    if group is None or error is not ErrorCode.NONE:
         state.respond(event.request_id, OffsetDeleteResponse(error_code=error))
         return
     if group.not_(GroupState.EMPTY) and group.protocol_type != CONSUMER:
@@ -51,12 +52,9 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
     codes, records, changes, deleted = [], [], list[OffsetChange](), []
     for group_id in dict.fromkeys(request.group_ids):
         group = state.groups.get(group_id)
-        if group is None or group.is_(GroupState.DEAD):
-            codes.append((group_id, ErrorCode.GROUP_ID_NOT_FOUND))
-        elif group.not_(GroupState.EMPTY):
-            codes.append((group_id, ErrorCode.NON_EMPTY_GROUP))
-        else:
-            codes.append((group_id, ErrorCode.NONE))
+        error = refuse_in_state(group, request)
+        codes.append((group_id, error))
+        if group is not None and error is ErrorCode.NONE:
             forgotten = [Forget(group_id, one) for one in _all_partitions(state, group_id)]
             records += [offset_tombstone(*one) for one in forgotten]
             records.append(group_tombstone(group_id))

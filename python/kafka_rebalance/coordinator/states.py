@@ -7,11 +7,7 @@
     Stable               every member has its assignment
     Dead                 removed, or moved to another coordinator
 
-                    +------------------------------------------+
-                    v                                          |
-    Empty --> PreparingRebalance --> CompletingRebalance --> Stable
-      ^            |    ^                   |
-      +------------+    +-------------------+          any --> Dead
+`LEGAL_PREDECESSORS` is drawn in the page below (`python -m tools.tables`).
 
 Source   ClassicGroupState.java; docs/behaviour/coordinator.md#21-states.
 """

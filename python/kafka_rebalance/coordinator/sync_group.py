@@ -16,6 +16,7 @@ from kafka_rebalance.protocol.messages import SyncGroup, SyncGroupResponse
 from .coordinator_state import CoordinatorState, StoreAssignment, Write
 from .group import Group
 from .interface import Received
+from .member_checks import refuse_member
 from .rebalance import drop_assignments, hand_out, prepare, stop_waiting_for_syncs
 from .records import group_record
 
@@ -54,21 +55,12 @@ def _check(event: Received, request: SyncGroup, group: Group | None) -> ErrorCod
     names = (request.protocol_type, request.protocol_name)
     if version >= _NAMES_ITS_PROTOCOL and None in names:
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if group is None or group.is_(GroupState.EMPTY):
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if group.is_(GroupState.DEAD):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    error = group.check(request.member_id, request.group_instance_id)
-    if error is not ErrorCode.NONE:
-        return error
-    if request.generation_id != group.generation_id:
-        return ErrorCode.ILLEGAL_GENERATION
-    for said, is_so in zip(names, (group.protocol_type, group.protocol_name), strict=True):
-        if said is not None and is_so is not None and said != is_so:
-            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if group.is_(GroupState.PREPARING_REBALANCE):
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return ErrorCode.NONE
+    error = refuse_member(group, request)
+    if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        for sent, own in zip(names, (group.protocol_type, group.protocol_name), strict=True):
+            if None not in (sent, own) and sent != own:
+                return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return error
 
 
 def stored(state: CoordinatorState, then: StoreAssignment) -> None:

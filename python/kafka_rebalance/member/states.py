@@ -6,10 +6,7 @@
     COMPLETING_REBALANCE   the member has a generation, and waits for its assignment; heartbeats
     STABLE                 the member has its assignment; heartbeats
 
-    UNJOINED --> PREPARING_REBALANCE --> COMPLETING_REBALANCE --> STABLE
-        ^             ^        |                  |                  |
-        |             +--------|------------------+------------------+
-        +----------------------+---- reset: left, or its generation is gone
+`LEGAL_PREDECESSORS` is drawn in the page below (`python -m tools.tables`).
 
 Source   AbstractCoordinator.MemberState (Kafka 4.4.0); docs/behaviour/member.md#1-states.
 """

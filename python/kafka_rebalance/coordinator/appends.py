@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Continues after an append has become durable or has failed."""
 
-from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error, of_operation_error
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import JoinGroupResponse, SyncGroupResponse
 
@@ -47,7 +47,7 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
         case ReplaceStatic() as then:
             not_replaced(state, then, error)
         case SendResponse() as then:
-            state.respond(then.request_id, refuse(then.request, of_append_error(error)))
+            state.respond(then.request_id, refuse(then.request, of_operation_error(error)))
     for one in write.created:
         _take_back(state, one, error)
     for group in write.deleted:

@@ -61,8 +61,20 @@ _APPEND_ERRORS = {
 
 
 def of_append_error(error: ErrorCode) -> ErrorCode:
-    """Returns the response's error code for a failed append.
+    """Returns the response's error code after a failed append of a group's record.
 
-    Source   CoordinatorOperationExceptionHelper and appendGroupMetadataErrorToResponseError.
+    Source   GroupMetadataManager.appendGroupMetadataErrorToResponseError (JoinGroup, SyncGroup).
     """
     return _APPEND_ERRORS.get(error, error)
+
+
+def of_operation_error(error: ErrorCode) -> ErrorCode:
+    """Returns the response's error code after a failed append of any other request's records.
+
+    A NETWORK_EXCEPTION (of a transaction's verification) becomes COORDINATOR_LOAD_IN_PROGRESS,
+    because clients retry then without a new coordinator lookup.
+
+    Source   CoordinatorOperationExceptionHelper.handleOperationException.
+    """
+    is_network = error is ErrorCode.NETWORK_EXCEPTION
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_network else of_append_error(error)

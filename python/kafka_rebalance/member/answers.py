@@ -141,6 +141,7 @@ def heartbeat_answered(state: Membership, sent: SentRequest, error: ErrorCode) -
     known = error is ErrorCode.REBALANCE_IN_PROGRESS and state.state is not MemberState.STABLE
     if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS) or late:
         state.session_until_ms = state.now_ms + state.config.session_timeout_ms
+        state.heartbeat_failures = 0
     else:
         state.fail_heartbeat()
     if late or known or error not in HEARTBEAT:

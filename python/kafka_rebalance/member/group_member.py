@@ -128,6 +128,7 @@ class GroupMember:
                 state.heartbeat_at_ms = heartbeat_ms + state.config.heartbeat_interval_ms
                 state.session_until_ms = heartbeat_ms + state.config.session_timeout_ms
                 state.poll_until_ms = polled_ms + state.config.rebalance_timeout_ms
+                state.heartbeat_failures = 0
             case _:
                 self._handle_own(event)
         return effects

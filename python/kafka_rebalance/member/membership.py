@@ -73,6 +73,7 @@ class Membership:
     sent: dict[int, SentRequest] = field(default_factory=dict)
     request_ids: "count[int]" = field(default_factory=lambda: count(1))
     heartbeat_at_ms: int | None = None
+    heartbeat_failures: int = 0  # failed heartbeats in a row
     session_until_ms: int = 0
     poll_until_ms: int = 0
     now_ms: int = 0
@@ -146,17 +147,21 @@ class Membership:
         self.needs_prepare = True
 
     def back_off(self) -> None:
-        """Delays the next attempt: `retry.backoff.ms`, doubled by each failure in a row, ± 20 %."""
-        config = self.config
-        delay = min(config.retry_backoff_ms * 2**self.failures, config.retry_backoff_max_ms)
+        """Delays the next attempt to join by an exponential back-off."""
+        self.retry_at_ms = self.now_ms + self._backoff_ms(self.failures)
         self.failures += 1
-        self.retry_at_ms = self.now_ms + round(delay * self.rng.uniform(0.8, 1.2))
 
     def fail_heartbeat(self) -> None:
         """Retries a failed heartbeat after a back-off instead of a heartbeat interval."""
         if self.heartbeat_at_ms is not None:
-            delay = round(self.config.retry_backoff_ms * self.rng.uniform(0.8, 1.2))
-            self.heartbeat_at_ms = self.now_ms + delay
+            self.heartbeat_at_ms = self.now_ms + self._backoff_ms(self.heartbeat_failures)
+            self.heartbeat_failures += 1
+
+    def _backoff_ms(self, failures: int) -> int:
+        """Returns `retry.backoff.ms`, doubled by each failure in a row, ± 20 %, at most the max."""
+        most = self.config.retry_backoff_max_ms
+        delay = min(self.config.retry_backoff_ms * 2 ** min(failures, 32), most)
+        return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
 
     def leave(self) -> None:
         """Leaves without waiting for the response; a static member sends no LeaveGroup."""

@@ -28,14 +28,15 @@ from .group import Group
 
 _S = GroupState
 _E = ErrorCode
-_UNAVAILABLE = {_S.DEAD: _E.COORDINATOR_NOT_AVAILABLE}
-_UNKNOWN = {None: _E.UNKNOWN_MEMBER_ID, _S.EMPTY: _E.UNKNOWN_MEMBER_ID}
-_REBALANCING = {_S.PREPARING_REBALANCE: _E.REBALANCE_IN_PROGRESS}
-_ABSENT = {None: _E.GROUP_ID_NOT_FOUND, _S.DEAD: _E.GROUP_ID_NOT_FOUND}
+_Errors = dict[GroupState | None, ErrorCode]
+_UNAVAILABLE: _Errors = {_S.DEAD: _E.COORDINATOR_NOT_AVAILABLE}
+_UNKNOWN: _Errors = {None: _E.UNKNOWN_MEMBER_ID, _S.EMPTY: _E.UNKNOWN_MEMBER_ID}
+_REBALANCING: _Errors = {_S.PREPARING_REBALANCE: _E.REBALANCE_IN_PROGRESS}
+_ABSENT: _Errors = {None: _E.GROUP_ID_NOT_FOUND, _S.DEAD: _E.GROUP_ID_NOT_FOUND}
 _NON_EMPTY = (_S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE)
 
 # Request -> state -> error; None stands for an absent group. A state without a row proceeds.
-ERROR_BY_STATE: dict[type[Request], dict[GroupState | None, ErrorCode]] = {
+ERROR_BY_STATE: dict[type[Request], _Errors] = {
     JoinGroup: {**_UNAVAILABLE},
     SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
     Heartbeat: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},

@@ -160,7 +160,7 @@ class Membership:
     def _backoff_ms(self, failures: int) -> int:
         """Returns `retry.backoff.ms`, doubled by each failure in a row, ± 20 %, at most the max."""
         most = self.config.retry_backoff_max_ms
-        delay = min(self.config.retry_backoff_ms * 2 ** min(failures, 32), most)
+        delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
         return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
 
     def leave(self) -> None:

@@ -2,25 +2,23 @@
 """Connect's side of a simulation: the configuration topic, and requests to the leader."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kafka_rebalance.member import Worker
 
+from .agenda import Agenda
 from .config_topic import ConfigTopic
 from .intervals import Holds
 from .network import Wire
 from .process import Process
 from .scenario import Kind, Scenario
-from .scheduled import ClientRequest, PollNow, Read, ScheduledEvent, Started
+from .scheduled import ClientRequest, PollNow, Read, Started
 
 _CONFIG = "configuration topic"
 
 
 class Herders:
-    """Getters: config. Inputs: ask, started; `serve` after every event.
-
-    `push` puts an event on the heap, `arm` the next poll of a process.
-    """
+    """Getters: config. Inputs: ask, started; `serve` after every event."""
 
     def __init__(
         self,
@@ -28,8 +26,7 @@ class Herders:
         processes: Mapping[str, Process],
         holds: Holds,
         wire: Wire,
-        push: Callable[[int, ScheduledEvent], None],
-        arm: Callable[[int, PollNow], None],
+        agenda: Agenda,
     ) -> None:
         created = {
             name
@@ -47,8 +44,7 @@ class Herders:
         self._processes = processes
         self._holds = holds
         self._wire = wire
-        self._push = push
-        self._arm = arm
+        self._agenda = agenda
         self._requests: deque[ClientRequest] = deque()
         self._configured: list[Started] = []
 
@@ -81,7 +77,7 @@ class Herders:
         if not isinstance(worker, Worker) or not worker.is_at_work():
             return False
         if until > now_ms:
-            self._arm(until, PollNow(process.name, process.incarnation))
+            self._agenda.arm(until, PollNow(process.name, process.incarnation))
             return False
         return True
 
@@ -108,7 +104,7 @@ class Herders:
                 self._holds.disappear(gone, now_ms)
         written_ms = self._send_to_workers(now_ms)
         if request.place + 1 < len(request.happening.connectors):
-            self._push(written_ms, ClientRequest(request.happening, request.place + 1))
+            self._agenda.push(written_ms, ClientRequest(request.happening, request.place + 1))
 
     def _configure_tasks(self, one: Started, now_ms: int) -> None:
         """Writes a running connector's tasks to the configuration topic, if they changed."""
@@ -128,7 +124,7 @@ class Herders:
             if isinstance(process.member, Worker):
                 at = self._wire.arrival_ms(_CONFIG, process.name, written)
                 read = Read(process.name, process.incarnation, self.config.newest())
-                self._push(at, read)
+                self._agenda.push(at, read)
         return written
 
 

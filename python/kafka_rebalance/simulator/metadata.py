@@ -18,6 +18,7 @@ from kafka_rebalance.member import Consumer, MetadataUpdated
 from kafka_rebalance.member.leading import subscribed_topics
 from kafka_rebalance.protocol import JoinGroupResponse
 
+from .agenda import Agenda
 from .cluster import SimulatedCluster
 from .process import Process
 from .scheduled import Refresh
@@ -26,7 +27,7 @@ from .scheduled import Refresh
 class Metadata:
     """Inputs: start, refresh, refresh_soon, refresh_early, match_anew, learn_topics.
 
-    `deliver` sends metadata to a process, `arm` sets its next Refresh; `pending` has that time.
+    `deliver` sends metadata to a process; the agenda has its next Refresh.
     """
 
     def __init__(
@@ -34,16 +35,14 @@ class Metadata:
         cluster: SimulatedCluster,
         processes: Mapping[str, Process],
         rng: random.Random,
-        pending: Mapping[tuple[str, type], int],
+        agenda: Agenda,
         deliver: Callable[[Process, MetadataUpdated], None],
-        arm: Callable[[int, Refresh], None],
     ) -> None:
         self._cluster = cluster
         self._processes = processes
         self._rng = rng
-        self._pending = pending
+        self._agenda = agenda
         self._deliver = deliver
-        self._arm = arm
 
     def start(self, process: Process, now_ms: int) -> None:
         """A client has started with the current metadata: arms its first Refresh."""
@@ -71,7 +70,8 @@ class Metadata:
         consumer = process.member
         if isinstance(consumer, Consumer) and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)
-            if self._pending.get((process.name, Refresh), at) >= at:
+            armed = self._agenda.timer_ms(process.name, Refresh)
+            if armed is None or armed >= at:
                 self._arm_refresh(process, at)
 
     def match_anew(self, process: Process, now_ms: int) -> None:
@@ -104,4 +104,4 @@ class Metadata:
         return now_ms + (config.retry_backoff_max_ms if soon else config.metadata_max_age_ms)
 
     def _arm_refresh(self, process: Process, at: int) -> None:
-        self._arm(at, Refresh(process.name, process.incarnation))
+        self._agenda.arm(at, Refresh(process.name, process.incarnation))

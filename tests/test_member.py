@@ -327,7 +327,7 @@ def test_failed_heartbeats_back_off_longer_with_each_failure_in_a_row() -> None:
     for place, waited in enumerate(failed):
         expected = min(100 * 2**place, 1_000)
         assert 0.8 * expected <= waited <= min(1.2 * expected, 1_000)
-    # An answer without an error ends the row.
+    # A response without an error ends the row of failures.
     assert wait_ms(ErrorCode.NONE) == client.consumer.config.heartbeat_interval_ms
     assert wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) <= 120
 

@@ -113,7 +113,7 @@ class Coordinator:
 
     @property
     def config(self) -> CoordinatorConfig:
-        """The settings."""
+        """The broker's settings for groups."""
         return self._state.config
 
     def groups(self) -> Mapping[str, Group]:

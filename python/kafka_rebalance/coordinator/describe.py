@@ -26,7 +26,7 @@ _ABSENT_IS_NOT_FOUND = 6
 
 
 def describe_groups(state: CoordinatorState, event: Received, request: DescribeGroups) -> None:
-    """Answers at once."""
+    """Describes groups; the response is sent at once."""
     new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
     absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
     described = []
@@ -60,7 +60,7 @@ def _describe(group: Group) -> DescribedGroup:
 
 
 def list_groups(state: CoordinatorState, event: Received, request: ListGroups) -> None:
-    """Answers at once."""
+    """Lists groups; the response is sent at once."""
     known = dict.fromkeys(state.groups)
     for write in state.writes.values():
         known |= {group.group_id: None for group in write.deleted}

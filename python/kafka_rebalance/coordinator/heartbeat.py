@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeat: renews a member's session, and its error tells the member to rejoin.
+"""Heartbeat: renews a member's session, and reports to the member that it has to rejoin.
 
 `member_checks` has the error of each state. In PreparingRebalance a heartbeat renews the session
 although its answer is REBALANCE_IN_PROGRESS, also for members that have rejoined.

@@ -42,7 +42,7 @@ class Consumer(GroupMember):
 
     @property
     def config(self) -> ConsumerConfig:
-        """The settings."""
+        """The consumer's settings."""
         return self._subscriber.config
 
     @property

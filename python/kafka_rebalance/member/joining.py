@@ -51,7 +51,7 @@ def go_on(state: Membership) -> None:
 
 
 def join(state: Membership) -> None:
-    """Sends JoinGroup."""
+    """Sends JoinGroup with the role's protocols."""
     config = state.config
     state.move(MemberState.PREPARING_REBALANCE)
     state.rejoin_needed = True

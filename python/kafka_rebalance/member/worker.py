@@ -30,7 +30,7 @@ class Worker(GroupMember):
 
     @property
     def config(self) -> WorkerConfig:
-        """The settings."""
+        """The worker's settings."""
         return self._herder.config
 
     @property

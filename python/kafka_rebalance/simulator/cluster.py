@@ -61,7 +61,7 @@ class SimulatedCluster:
             for number in range(count)
         )
 
-    # What happens to it ---------------------------------------------------------------------------
+    # Changes ------------------------------------------------------------------------------------
 
     def create(self, name: str, now_ms: int) -> None:
         """A topic is created: it exists from now on."""

@@ -42,9 +42,11 @@ from kafka_rebalance.protocol import (
     OffsetCommit,
     OffsetFetch,
     OffsetToCommit,
+    PartitionError,
     Request,
     SyncGroup,
     Tick,
+    TxnOffsetCommit,
     find_coordinator,
     least_loaded_node,
     partition_for,
@@ -239,7 +241,7 @@ def test_the_scan_for_the_least_loaded_node_starts_at_the_offset() -> None:
     nodes = [replace(READY, node_id=n) for n in range(3)]
     found = [least_loaded_node(nodes, offset) for offset in range(4)]
     assert [node and node.node_id for node in found] == [0, 1, 2, 0]
-    with pytest.raises(ValueError, match="without nodes"):
+    with pytest.raises(ValueError, match="has no nodes"):
         least_loaded_node([], 0)
 
 
@@ -330,6 +332,33 @@ def test_a_failed_append_leaves_the_newer_one_alone() -> None:
     coordinator.handle(AppendFailed(ids[0], ErrorCode.REQUEST_TIMED_OUT), 0)
     coordinator.handle(Appended(ids[1], 10), 0)
     assert _fetched(coordinator, ("t", 0)) == [2]
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_a_network_exception_of_a_commit_makes_the_client_retry(transactional: bool) -> None:
+    coordinator = Coordinator()
+    request = _commit(OffsetToCommit("t", 0, 1))
+    if transactional:
+        request = TxnOffsetCommit(group_id="g", producer_id=7, offsets=request.offsets)
+    append = next(
+        one for one in coordinator.handle(Received(1, request), 0) if isinstance(one, Append)
+    )
+    effects = coordinator.handle(AppendFailed(append.append_id, ErrorCode.NETWORK_EXCEPTION), 0)
+    answer = next(one.response for one in effects if isinstance(one, Respond))
+    assert answer.partitions == (PartitionError("t", 0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),)
+
+
+def test_a_network_exception_of_an_assignment_is_passed_through() -> None:
+    broker = VirtualBroker(CoordinatorConfig(group_initial_rebalance_delay_ms=0))
+    broker.send(JOIN, api_version=3, client_id="c")
+    broker.advance(0)
+    (member,) = broker.coordinator.groups()["g"].members
+    broker.take()
+    broker.fail_next(ErrorCode.NETWORK_EXCEPTION)
+    sync = SyncGroup(group_id="g", member_id=member, generation_id=1, assignments=((member, b""),))
+    broker.send(sync, api_version=4, client_id="c")
+    codes = [one.response.error_code for _, one in broker.take() if isinstance(one, Respond)]
+    assert codes == [ErrorCode.NETWORK_EXCEPTION]
 
 
 def _described(coordinator: Coordinator) -> object:

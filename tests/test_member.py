@@ -335,6 +335,24 @@ def test_heartbeats_of_the_past_change_nothing() -> None:
     assert client.consumer.generation_id == 2
 
 
+def test_failed_heartbeats_back_off_longer_with_each_failure_in_a_row() -> None:
+    client = Client(COOPERATIVE)
+    client.stable(0)
+
+    def wait_ms(error: ErrorCode) -> int:
+        client.now_ms = client.consumer.next_heartbeat_ms()
+        client.beat(error)
+        return client.consumer.next_heartbeat_ms() - client.now_ms
+
+    failed = [wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) for _ in range(7)]
+    for place, waited in enumerate(failed):
+        expected = min(100 * 2**place, 1_000)
+        assert 0.8 * expected <= waited <= min(1.2 * expected, 1_000)
+    # A response without an error ends the row of failures.
+    assert wait_ms(ErrorCode.NONE) == client.consumer.config.heartbeat_interval_ms
+    assert wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) <= 120
+
+
 def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
@@ -404,7 +422,7 @@ def test_the_highest_protocol_that_all_assignors_have(
 
 
 def test_settings_that_cannot_be() -> None:
-    with pytest.raises(GroupError, match="no assignor is named"):
+    with pytest.raises(GroupError, match="is empty; name an assignor"):
         ConsumerConfig(partition_assignment_strategy=())
     with pytest.raises(GroupError, match="nobody"):
         ConsumerConfig(partition_assignment_strategy=("nobody",)).assignors()

@@ -109,7 +109,7 @@ def test_a_file_says_what_it_says() -> None:
         (
             'topics = ["u"]\n',
             'topics = ["u"]\npattern = "u"\n',
-            r"member\[1\]\.pattern: does not go with topics",
+            r"member\[1\]\.pattern: cannot be combined with topics",
         ),
         ('"range"]', '"nearest"]', r"member\[0\]\.partition_assignment_strategy: "),
         ('at = "30s"\n', 'at = "2m"\n', r"happening\[0\]\.at: reaches to 123000 ms, beyond the"),

@@ -134,7 +134,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
             "audit: resubscribe=audit: the sim",
         ),
         (["--group", "audit", "--member", "process=500"], "process: '500' has no unit"),
-        (["--group", "audit", "--member", "client_rack=a"], "client_rack: is the group's"),
+        (["--group", "audit", "--member", "client_rack=a"], "client_rack: is set by the group"),
         (["--group", "checkout"], "--from: state: PreparingRebalance"),
     ],
 )

@@ -130,7 +130,7 @@ def test_absences_that_overlap_end_with_the_last() -> None:
             r"happenings\[0\]\.topic: 'late' is not created yet",
         ),
         (AWAY + 'rack = "z"\n', r"happenings\[0\]\.rack: no replica is in rack 'z'"),
-        (AWAY + 'rack = "z"\ntopics = "t"\n', r"happening\[0\]\.rack: does not go with topics"),
+        (AWAY + 'rack = "z"\ntopics = "t"\n', "rack: cannot be combined with topics"),
         (AWAY + 'topics = "z"\n', r"happening\[0\]\.topics: 'z' is no topic's name"),
         (AWAY + "unseen = 2\n", r'happening\[0\]\.unseen: 2 has no unit; write "2ms", "2s", "2m"'),
     ],

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classic group coordinator of Kafka, without I/O: `Coordinator.handle(event, now_ms)`.
 
-    states, members, group                         what a group is
+    states, members, member_checks, group          a group's state, and who is its member
     join_group, sync_group, heartbeat, leave_group, rebalance
     offsets, offset_commit, offset_fetch, offset_delete, expiry
     records, appends, loading                      the log of `__consumer_offsets`
-    interface, deadlines, config                   what goes in and comes out, and when
+    interface, deadlines, config                   events, effects, timers, settings
 
-The requests and responses themselves are in `kafka_rebalance.protocol`.
+The classes of requests and responses are in `kafka_rebalance.protocol`.
 
 >>> from kafka_rebalance.coordinator import Coordinator, Received
 >>> from kafka_rebalance.protocol import JoinGroup, JoinGroupProtocol, Tick

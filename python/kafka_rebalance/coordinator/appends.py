@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows an append, well or ill."""
+"""Continues after an append has become durable or has failed."""
 
-from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error, of_operation_error
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import JoinGroupResponse, SyncGroupResponse
 
@@ -18,7 +18,7 @@ from .sync_group import not_stored, stored
 
 
 def appended(state: CoordinatorState, append_id: int, position: int) -> None:
-    """The records are in the log, the first at `position`; ids of before an unload do nothing."""
+    """The append is durable, from `position` on; an append from before an unload is ignored."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return
@@ -36,7 +36,7 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
 
 
 def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> None:
-    """They are not: what the append would have made is taken back."""
+    """The append failed: undoes what it would have created."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return
@@ -47,7 +47,7 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
         case ReplaceStatic() as then:
             not_replaced(state, then, error)
         case SendResponse() as then:
-            state.respond(then.request_id, refuse(then.request, of_append_error(error)))
+            state.respond(then.request_id, refuse(then.request, of_operation_error(error)))
     for one in write.created:
         _take_back(state, one, error)
     for group in write.deleted:
@@ -57,7 +57,7 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
 
 
 def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> None:
-    """Takes out a group that did not come into the log, unless offsets have come to it since."""
+    """Removes a group whose first append failed, unless offsets were committed for it since."""
     group = created.group
     offsets = state.offsets.latest(group.group_id)
     if state.groups.get(group.group_id) is not group or not created.is_of(group.group_id, offsets):

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from kafka_rebalance.errors import GroupError
 
-# Constant in Kafka: how long a member may wait in its first JoinGroup (no session to check yet).
+# Constant in Kafka: how long a new member's first JoinGroup may be parked.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
-    """Times in ms unless the name says otherwise.
+    """The settings. Times in ms unless the name has another unit.
 
-    Errors: GroupError where a number is out of Kafka's bounds.
+    Errors: GroupError if a number is below Kafka's lower bound.
     """
 
     group_initial_rebalance_delay_ms: int = 3_000

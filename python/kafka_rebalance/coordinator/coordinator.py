@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The group coordinator without I/O: events in, effects out, the clock as a number.
+"""The group coordinator without I/O: it takes events and the time, and returns effects.
 
 A Coordinator is one partition of `__consumer_offsets`: the groups that hash to it, and their log.
-It reads no clock, draws nothing at random, waits for nothing. The same events in the same order
-give the same effects and the same state.
+It reads no clock, draws nothing at random, and never blocks: equal events in equal order lead to
+equal effects and equal states.
 
     Getters   next_deadline_ms, next_deadline, groups, deadlines
-    Inputs    handle(event, now_ms), times never going back
+    Inputs    handle(event, now_ms), where `now_ms` never decreases
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
-reports Appended or AppendFailed, and sends every Respond. Answers that depend on what is not in the
-log yet wait for it. Effects are in the order in which they
-happened; Kafka leaves the order of responses within one step to a hash map, here it is the order in
-which members came.
+reports Appended or AppendFailed, and sends every Respond. A response that depends on an append in
+flight is sent when that append is durable. Effects are in the order in which they happened. The
+order of responses within one step is that of a hash map in Kafka; here members are answered in the
+order in which they joined.
 
-A Tick runs one deadline, the first that is due, as Kafka queues each expired timer as an event of
-its own, behind the requests that wait: `next_deadline_ms()` is the present as long as more are due.
-A rebalance timeout of 0 can arm a deadline for its own moment again and again, until a session
-ends; so a host whose clock stands still while it ticks has to let time pass after some ticks
+A Tick runs one deadline, the first that is due, because Kafka queues each expired timer as an event
+behind the waiting requests. While more deadlines are due, `next_deadline_ms()` is the present.
+A rebalance timeout of 0 can arm a deadline again and again for the present, until a session ends:
+a host whose clock stands still during Ticks must let time pass after some of them
 (`VirtualBroker`: a millisecond when one deadline has fallen due 3 times). Members of the simulator
-have timeouts of 1 ms at least, so its clock moves by itself.
+have timeouts of at least 1 ms, so the simulator's clock always advances.
 
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic groups.
 """
@@ -88,16 +88,16 @@ from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Ids of 36 characters that count up: the default, so that runs repeat."""
+    """Ids of 36 characters that count up: the default, so that runs are repeatable."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 
 
 class Coordinator:
-    """See the module. `new_id` gives the 36 characters of a new member's id.
+    """See the module. `new_id` returns the 36 characters at the end of a new member's id.
 
-    `vouched` is for simulations: members that have joined are alive unless the host says Silent, so
-    that nobody has to send their heartbeats.
+    `vouched` is for simulations: joined members count as alive until the host reports Silent, so
+    their heartbeats need not be simulated.
     """
 
     def __init__(
@@ -113,28 +113,28 @@ class Coordinator:
 
     @property
     def config(self) -> CoordinatorConfig:
-        """The settings."""
+        """The broker's settings for groups."""
         return self._state.config
 
     def groups(self) -> Mapping[str, Group]:
-        """Group id -> group, to be looked at."""
+        """Returns group id -> group; the caller must not change a group."""
         return MappingProxyType(self._state.groups)
 
     def deadlines(self) -> dict[DeadlineKey, int]:
-        """What is armed, and for when."""
+        """Returns all armed deadlines with their times in ms."""
         return self._state.deadlines.armed()
 
     def next_deadline_ms(self) -> int | None:
-        """When to Tick next; None where nothing is armed."""
+        """Returns the time of the next Tick; None if no deadline is armed."""
         found = self._state.deadlines.next()
         return None if found is None else found[1]
 
     def next_deadline(self) -> tuple[DeadlineKey, int] | None:
-        """What the next Tick is for, and when; None where nothing is armed."""
+        """Returns the deadline of the next Tick and its time; None if no deadline is armed."""
         return self._state.deadlines.next()
 
     def handle(self, event: CoordinatorEvent, now_ms: int) -> list[Effect]:
-        """One event. Errors: ValueError where time goes back."""
+        """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
         if now_ms < state.now_ms:
             raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
@@ -180,7 +180,7 @@ def _receive(state: CoordinatorState, event: Received) -> None:
         if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
             response = ListGroupsResponse()  # the groups of this broker: none
         if isinstance(request, Heartbeat) and refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            response = HeartbeatResponse()  # not the time to send members away
+            response = HeartbeatResponse()  # Kafka keeps members while the log is loaded
         state.respond(event.request_id, response)
         return
     match request:
@@ -217,7 +217,7 @@ _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
 def _gate(state: CoordinatorState, request: Request) -> ErrorCode | None:
-    """What is refused before the group is looked at.
+    """Returns the error of a request that is refused before its group is read, else None.
 
     Source   docs/behaviour/coordinator.md#31-refused-before-the-group-is-read.
     """

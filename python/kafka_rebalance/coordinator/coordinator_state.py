@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that a coordinator knows, and the four things that a step may do: answer, append, arm, move.
+"""A coordinator's whole state, and the actions of a step: answer, append, arm, move.
 
-The steps themselves are in `join_group`, `sync_group`, `rebalance`, …; each takes this first.
+The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the state is their first
+argument.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
 
 
 class Ownership(Enum):
-    """Whether this broker coordinates the groups at all."""
+    """Whether this broker coordinates the groups, still loads their log, or has lost them."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -37,7 +38,7 @@ class Ownership(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoreAssignment:
-    """After the append: the leader's assignment is everybody's, and the group Stable."""
+    """After the append: all members get the leader's assignment, and the group is Stable."""
 
     group: Group
     generation_id: int
@@ -46,7 +47,7 @@ class StoreAssignment:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceStatic:
-    """After the append: a static member has a new id (`before` is how it was), no rebalance."""
+    """After the append: a static member has a new id without a rebalance; `before` is its copy."""
 
     group: Group
     before: ClassicGroupMember
@@ -57,7 +58,7 @@ class ReplaceStatic:
 
 @dataclass(frozen=True, slots=True)
 class SendResponse:
-    """After the append: the response, or a refusal of the request."""
+    """After the append: sends the response, or a refusal if the append failed."""
 
     request_id: int
     response: Response
@@ -68,19 +69,19 @@ Continuation = StoreAssignment | ReplaceStatic | SendResponse | None
 
 
 class Created(NamedTuple):
-    """A group that is not in the log yet, and what offsets of its name were there before it."""
+    """A group without a record in the log yet; `before` are offsets older than the group."""
 
     group: Group
     before: frozenset[OffsetValue]
 
     def is_of(self, group_id: str, offsets: GroupOffsets) -> bool:
-        """Whether this is still the group that was created, and it has no offsets of its own."""
+        """Whether the group of this id is this one, and has no offsets but those in `before`."""
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An append under way: what follows it, and which groups it brings into the log or removes."""
+    """An append in flight: what follows it, and the groups that it creates or deletes."""
 
     then: Continuation
     created: tuple[Created, ...] = ()
@@ -89,7 +90,7 @@ class Write:
 
 @dataclass(slots=True)
 class Waiting:
-    """A response that says nothing before the appends that were under way are durable."""
+    """A response that is held back until the appends in `append_ids` are durable."""
 
     request: Request
     response: Response
@@ -98,15 +99,15 @@ class Waiting:
 
 @dataclass(slots=True)
 class CoordinatorState:
-    """`now_ms` is the time of the event at hand, `effects` what it has led to so far.
+    """`now_ms` is the time of the current event, `effects` are the event's effects so far.
 
-    A group comes into being with the next append, whatever that is of: until then it is in
-    `created`, unseen by those who read the log only, and an append that fails takes it back.
+    A new group is in `created` until the next append, whatever that append holds. Until then
+    readers of the log do not see the group; if the append fails, the group is removed again.
     """
 
     config: CoordinatorConfig
     new_id: Callable[[], str]
-    vouched: bool = False  # the host says who is silent; everybody else is alive
+    vouched: bool = False  # the host reports silent members; all other members are alive
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, Group] = field(default_factory=dict)
     created: list[Created] = field(default_factory=list)
@@ -117,11 +118,11 @@ class CoordinatorState:
     now_ms: int = 0
     effects: list[Effect] = field(default_factory=list)
     append_ids: "count[int]" = field(default_factory=count)
-    answer: SendResponse | None = None  # goes with the next append
+    answer: SendResponse | None = None  # sent after the next append
     silent: set[tuple[str, str]] = field(default_factory=set)
 
     def clear(self) -> None:
-        """Forgets everything but the settings."""
+        """Drops the whole state except the settings."""
         self.groups.clear()
         self.created.clear()
         self.offsets = Offsets()
@@ -133,11 +134,11 @@ class CoordinatorState:
     # Answer ---------------------------------------------------------------------------------------
 
     def respond(self, request_id: int, response: Response) -> None:
-        """Answers a request."""
+        """Sends the response now."""
         self.effects.append(Respond(request_id, response))
 
     def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
-        """Answers a request that saw what is not durable yet: after what is under way."""
+        """Sends the response when all appends in flight are durable: it may depend on them."""
         if self.writes:
             self.waiting[request_id] = Waiting(request, response, set(self.writes))
         else:
@@ -146,13 +147,13 @@ class CoordinatorState:
     def answer_join(
         self, group: Group, member: ClassicGroupMember, response: JoinGroupResponse
     ) -> None:
-        """Answers the member's parked JoinGroup, if there is one."""
+        """Answers the member's parked JoinGroup, if it has one."""
         request_id = group.take_join(member)
         if request_id is not None:
             self.respond(request_id, response)
 
     def answer_sync(self, member: ClassicGroupMember, response: SyncGroupResponse) -> bool:
-        """Answers the member's parked SyncGroup; whether there was one."""
+        """Answers the member's parked SyncGroup; returns whether it had one."""
         request_id, member.parked_sync = member.parked_sync, None
         if request_id is None:
             return False
@@ -160,20 +161,20 @@ class CoordinatorState:
         return True
 
     def park_join(self, group: Group, member: ClassicGroupMember, request_id: int) -> None:
-        """Keeps a JoinGroup; an older one of the member gets no answer any more."""
+        """Parks a JoinGroup; an older parked JoinGroup of the member is dropped."""
         replaced = group.park_join(member, request_id)
         if replaced is not None:
             self.effects.append(Drop(replaced))
 
     def park_sync(self, member: ClassicGroupMember, request_id: int) -> None:
-        """Keeps a SyncGroup, likewise."""
+        """Parks a SyncGroup; an older parked SyncGroup of the member is dropped."""
         if member.parked_sync is not None:
             self.effects.append(Drop(member.parked_sync))
         member.parked_sync = request_id
 
     @contextmanager
     def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
-        """Answers after the append that the block asks for, if it asks for one."""
+        """Sends the response after the append of the `with` block, if the block appends."""
         self.answer = SendResponse(request_id, response, request)
         yield
         if self.answer is not None:
@@ -183,33 +184,33 @@ class CoordinatorState:
     # Arm ------------------------------------------------------------------------------------------
 
     def arm_session(self, group: Group, member_id: str, timeout_ms: int) -> None:
-        """The member, or pending id, has so long from now."""
+        """The session of the member, or pending id, ends `timeout_ms` from now."""
         key = DeadlineKey("heartbeat", group.group_id, member_id)
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
-        """The member has been heard of."""
+        """The member has shown that it is alive: its session starts anew."""
         if self.vouched and (group.group_id, member.member_id) not in self.silent:
             self.end_session(group, member.member_id)
         else:
             self.arm_session(group, member.member_id, member.session_timeout_ms)
 
     def end_session(self, group: Group, member_id: str) -> None:
-        """Nobody waits for the id any more."""
+        """Cancels the session deadline of a member or pending id."""
         self.deadlines.cancel(DeadlineKey("heartbeat", group.group_id, member_id))
 
     def arm(self, kind: str, group: Group, delay_ms: int) -> None:
-        """The group's `join` or `sync` deadline."""
+        """Arms the group's `join` or `sync` deadline."""
         self.deadlines.arm(DeadlineKey(kind, group.group_id), self.now_ms + delay_ms)
 
     def cancel(self, kind: str, group: Group) -> None:
-        """Forgets it."""
+        """Cancels the group's `join` or `sync` deadline."""
         self.deadlines.cancel(DeadlineKey(kind, group.group_id))
 
     # Groups ---------------------------------------------------------------------------------------
 
     def create(self, group_id: str) -> Group:
-        """A new group, Empty; offsets may be left of another one of this name."""
+        """Returns a new Empty group; offsets of an older group of this id may be left."""
         group = self.groups[group_id] = Group(group_id, self.now_ms)
         there = (self.offsets.durable(group_id), self.offsets.latest(group_id))
         before = frozenset[OffsetValue]().union(*(offsets.contents() for offsets in there))
@@ -217,11 +218,11 @@ class CoordinatorState:
         return group
 
     def forget(self, group: Group) -> None:
-        """Takes a group out; its deadlines pass without effect, as in Kafka."""
+        """Removes a group; its deadlines stay armed and run without effect, as in Kafka."""
         del self.groups[group.group_id]
 
     def durable_group(self, group_id: str) -> Group | None:
-        """A group as the log has it: there from its first record on, until its tombstone."""
+        """Returns the group if it is in the log: from its first durable record to its tombstone."""
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
             if any(one.is_of(group_id, offsets) for one in write.created):
@@ -236,13 +237,13 @@ class CoordinatorState:
     # Move -----------------------------------------------------------------------------------------
 
     def move(self, group: Group, state: GroupState) -> None:
-        """Changes a group's state."""
+        """Changes a group's state and reports the transition."""
         before = group.state
         group.transition_to(state, self.now_ms)
         self.effects.append(Transition(group.group_id, before, state, group.generation_id))
 
     def next_generation(self, group: Group) -> None:
-        """Ends a group's join phase."""
+        """Ends a group's join phase and reports the transition."""
         before = group.state
         group.next_generation(self.now_ms)
         self.effects.append(Transition(group.group_id, before, group.state, group.generation_id))
@@ -257,7 +258,7 @@ class CoordinatorState:
         producer_id: int | None = None,
         committed: bool | None = None,
     ) -> None:
-        """Asks for an append; `changes` are what it does to offsets, one a record where any."""
+        """Asks for an append; `changes`, if any, has each record's change of the offsets."""
         append_id = next(self.append_ids)
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None

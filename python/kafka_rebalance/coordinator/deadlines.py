@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named deadlines: arming a name again replaces it, the next one is the least.
+"""Named deadlines: arming a name again replaces its deadline; the earliest deadline runs first.
 
-A heap with lazy deletion: a scan for the least costs 210 us at 10,000 members, this less than 1.
+A heap with lazy deletion: finding the earliest of 10,000 by a scan costs 210 us, here under 1 us.
 
-Order    by time, then by the order of arming.
+Order    by time; tie-break: the order of arming.
 """
 
 import heapq
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class DeadlineKey(NamedTuple):
-    """`join` and `sync` of a group, `heartbeat` of a member or of an id that is still pending."""
+    """A deadline's name: `join` or `sync` of a group, `heartbeat` of a member or pending id."""
 
     kind: str
     group_id: str
@@ -39,21 +39,21 @@ class Deadlines:
         self._sequence = count()
 
     def arm(self, key: DeadlineKey, at_ms: int) -> None:
-        """Lets `key` fall due at `at_ms`, whatever it was before."""
+        """Sets `key`'s deadline to `at_ms`, in place of an older deadline."""
         armed = _Armed(at_ms, next(self._sequence))
         self._armed[key] = armed
         heapq.heappush(self._heap, (at_ms, armed.sequence, key))
-        # Heartbeats re-arm for ever: the heap must not keep every one of them.
+        # Each heartbeat arms its key again: without this, the heap would keep every stale entry.
         if len(self._heap) > 64 + 4 * len(self._armed):
             self._heap = [(one.at_ms, one.sequence, name) for name, one in self._armed.items()]
             heapq.heapify(self._heap)
 
     def cancel(self, key: DeadlineKey) -> None:
-        """Forgets `key`; nothing happens where it is not armed."""
+        """Removes `key`'s deadline, if it has one."""
         self._armed.pop(key, None)
 
     def next(self) -> tuple[DeadlineKey, int] | None:
-        """The next one, and when it falls due."""
+        """Returns the earliest deadline and its time."""
         self._drop_stale()
         if not self._heap:
             return None
@@ -61,7 +61,7 @@ class Deadlines:
         return key, at_ms
 
     def take_due(self, now_ms: int) -> DeadlineKey | None:
-        """Takes out the first that is due at `now_ms`; a deadline falls due at its very moment."""
+        """Removes and returns the earliest deadline whose time is at most `now_ms`."""
         self._drop_stale()
         if not self._heap or self._heap[0][0] > now_ms:
             return None
@@ -70,7 +70,7 @@ class Deadlines:
         return key
 
     def armed(self) -> dict[DeadlineKey, int]:
-        """All names with their times in ms."""
+        """Returns all deadlines with their times in ms."""
         return {key: one.at_ms for key, one in self._armed.items()}
 
     def _drop_stale(self) -> None:

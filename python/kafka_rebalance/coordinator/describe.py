@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DescribeGroups and ListGroups: what an administrator sees.
+"""DescribeGroups and ListGroups: groups as administrators see them.
 
-They read what is in the log already: a group whose first record is under way is not there yet.
-Outside of Stable there is no metadata and no protocol, but the last assignment; a group that is not
-there is Dead, and from version 6 on also an error (KIP-1043).
+Both requests read durable state: a group whose first record is still in flight is absent.
+Metadata and protocol are described in Stable only, the last assignment in every state. An absent
+group is described as Dead; from version 6 on it also has an error (KIP-1043).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
@@ -26,7 +26,7 @@ _ABSENT_IS_NOT_FOUND = 6
 
 
 def describe_groups(state: CoordinatorState, event: Received, request: DescribeGroups) -> None:
-    """Answers at once."""
+    """Describes groups; the response is sent at once."""
     new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
     absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
     described = []
@@ -60,7 +60,7 @@ def _describe(group: Group) -> DescribedGroup:
 
 
 def list_groups(state: CoordinatorState, event: Received, request: ListGroups) -> None:
-    """Answers at once."""
+    """Lists groups; the response is sent at once."""
     known = dict.fromkeys(state.groups)
     for write in state.writes.values():
         known |= {group.group_id: None for group in write.deleted}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sweep: offsets that have expired, and groups of which nothing is left (KIP-211).
+"""The sweep: removes expired offsets, and groups without members and offsets (KIP-211).
 
     group                                         an offset's age is counted from
     no type (offsets only)                        its commit
     Empty                                         the moment when the group became Empty
-    Stable consumers, subscriptions known         its commit, if its topic is not subscribed
-    anything else                                 never
+    Stable consumers, subscriptions known         its commit; a subscribed topic never expires
+    any other group                               offsets never expire
 
 Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition;
          docs/behaviour/coordinator.md#86-expiry.
@@ -20,10 +20,10 @@ from .records import group_tombstone, offset_tombstone
 
 
 def sweep(state: CoordinatorState) -> None:
-    """Removes what has expired, and Empty groups of which nothing is left.
+    """Removes expired offsets, and Empty groups that have no offsets left.
 
-    A value of a transaction that is open keeps its partition's offset, and the group. A transaction
-    of which no value is left keeps nothing.
+    A pending value of an open transaction keeps its partition's offset and the group. An open
+    transaction without pending values keeps neither.
     """
     retention = state.config.offsets_retention_ms
     records, changes, deleted = [], list[OffsetChange](), []

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A classic group: members, leader, generation, votes. No requests, no clock of its own.
+"""A classic group: members, leader, generation, votes; requests and timers are elsewhere.
 
-    members        member id -> Member, in the order in which they came
-    pending        ids handed out with MEMBER_ID_REQUIRED and not used yet (KIP-394)
-    pending_sync   ids that have not sent SyncGroup in this generation
-    votes          protocol -> how many members list it
-    awaiting_join  how many members have a parked JoinGroup
+    members        member id -> member, in the order in which the members joined
+    pending        ids sent with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)
+    pending_sync   ids of members that have not sent SyncGroup in this generation
+    votes          protocol -> number of members that list it
+    awaiting_join  number of members with a parked JoinGroup
 
-Where Kafka iterates over a hash map of member ids (a leader after the leader's loss), we take the
-order in which members came.
+Where Kafka iterates over a hash map of member ids (the next leader after a loss), we use the order
+in which members joined.
 
 Source   ClassicGroup.java; docs/behaviour/coordinator.md#2-group.
 """
@@ -33,7 +33,7 @@ CONSUMER = "consumer"
 class Group:
     """Getters: is_, not_, can_rebalance, size, supports, … Inputs: transition_to, add, remove, …
 
-    `state_timestamp_ms` is None only where it was loaded from a record that had none.
+    `state_timestamp_ms` is None only if the group was loaded from a record without one.
     """
 
     group_id: str
@@ -52,8 +52,8 @@ class Group:
     awaiting_join: int = 0
     subscribed_topics: frozenset[str] | None = None
     new_member_added: bool = False
-    initial_delay_ms: int | None = None  # the wait that runs now, of the initial delay
-    initial_remaining_ms: int = 0  # what may still be waited after it
+    initial_delay_ms: int | None = None  # the current part of the initial delay
+    initial_remaining_ms: int = 0  # how much longer the initial delay may become
 
     # State ----------------------------------------------------------------------------------------
 
@@ -62,15 +62,15 @@ class Group:
         return self.state in states
 
     def not_(self, *states: GroupState) -> bool:
-        """Whether it is in none of them."""
+        """Whether the group is in none of the states."""
         return self.state not in states
 
     def can_rebalance(self) -> bool:
-        """Whether PreparingRebalance may come next."""
+        """Whether the group may move to PreparingRebalance."""
         return self.state in LEGAL_PREDECESSORS[GroupState.PREPARING_REBALANCE]
 
     def transition_to(self, state: GroupState, now_ms: int) -> None:
-        """Changes the state. Errors: IllegalTransition, and nothing is changed."""
+        """Changes the state. Errors: IllegalTransition; the group is then unchanged."""
         if self.state not in LEGAL_PREDECESSORS[state]:
             raise IllegalTransition(self.group_id, self.state, state)
         self.previous_state, self.state = self.state, state
@@ -80,27 +80,27 @@ class Group:
 
     @property
     def size(self) -> int:
-        """How many members; pending ids do not count."""
+        """The number of members; pending ids do not count."""
         return len(self.members)
 
     def has(self, member_id: str) -> bool:
-        """Whether the id is a member's."""
+        """Whether a member has this id."""
         return member_id in self.members
 
     def get(self, member_id: str) -> ClassicGroupMember:
-        """The member. Errors: KeyError."""
+        """Returns the member. Errors: KeyError if no member has this id."""
         return self.members[member_id]
 
     def is_leader(self, member_id: str) -> bool:
-        """Whether the id is the leader's."""
+        """Whether the leader has this id."""
         return member_id == self.leader_id
 
     def rebalance_timeout_ms(self) -> int:
-        """The longest of its members', 0 without members."""
+        """Returns the longest rebalance timeout of the members, 0 without members."""
         return max((one.rebalance_timeout_ms for one in self.members.values()), default=0)
 
     def supports(self, protocol_type: str, names: tuple[str, ...]) -> bool:
-        """Whether a member with this type and these protocols may join."""
+        """Whether a member with this protocol type and these protocols may join."""
         if self.is_(GroupState.EMPTY):
             return bool(protocol_type) and bool(names)
         return protocol_type == self.protocol_type and any(
@@ -108,9 +108,9 @@ class Group:
         )
 
     def add(self, member: ClassicGroupMember) -> None:
-        """Takes a member in; the first sets the protocol type, and leads.
+        """Adds a member; the first member sets the protocol type, and leads.
 
-        Errors: ValueError where its instance id is taken or its type or protocols do not fit.
+        Errors: ValueError if the instance id is taken, or the protocols do not fit the group's.
         """
         instance = member.group_instance_id
         if instance is not None and instance in self.static_members:
@@ -129,7 +129,7 @@ class Group:
         self.pending.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> ClassicGroupMember | None:
-        """Takes an id out, member or pending; leadership passes on to the oldest member."""
+        """Removes a member or pending id; the oldest member succeeds a removed leader."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self.votes.subtract(member.names())
@@ -143,7 +143,7 @@ class Group:
         return member
 
     def replace_static(self, group_instance_id: str, new_id: str) -> ClassicGroupMember:
-        """Gives a static member's place to a new id; leadership and all but requests go along."""
+        """Replaces a static member's id; the member keeps leadership and its assignment."""
         old_id = self.static_members[group_instance_id]
         member = self.members.pop(old_id)
         member.member_id = new_id
@@ -161,7 +161,7 @@ class Group:
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
     ) -> None:
-        """What a member's newest JoinGroup says about it."""
+        """Sets the protocols and timeouts of a member's newest JoinGroup."""
         self.votes.subtract(member.names())
         member.protocols = protocols
         self.votes.update(member.names())
@@ -169,25 +169,25 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
 
     def add_pending(self, member_id: str) -> None:
-        """Hands out an id. Errors: ValueError where a member has it."""
+        """Registers an id that was handed out. Errors: ValueError if a member has it."""
         if self.has(member_id):
             raise ValueError(f"{member_id!r} is a member already")
         self.pending[member_id] = None
 
     def park_join(self, member: ClassicGroupMember, request_id: int) -> int | None:
-        """Keeps a JoinGroup unanswered; gives the one that it replaces."""
+        """Parks a member's JoinGroup; returns the request id of the one that it replaces."""
         replaced, member.parked_join = member.parked_join, request_id
         self.awaiting_join += replaced is None
         return replaced
 
     def take_join(self, member: ClassicGroupMember) -> int | None:
-        """The parked JoinGroup, to be answered now."""
+        """Removes and returns the member's parked JoinGroup, which the caller answers."""
         parked, member.parked_join = member.parked_join, None
         self.awaiting_join -= parked is not None
         return parked
 
     def check(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """What a request with these ids is told; NONE where they are a member's."""
+        """Returns the error for a request with these ids; NONE if they belong to a member."""
         if group_instance_id is not None:
             known = self.static_members.get(group_instance_id)
             if known is None:
@@ -199,11 +199,11 @@ class Group:
     # Generations ----------------------------------------------------------------------------------
 
     def has_all_joined(self) -> bool:
-        """Whether the join phase waits for nobody, members or pending ids."""
+        """Whether every member has a parked JoinGroup and no id is pending."""
         return self.awaiting_join == self.size and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Makes sure that the leader has joined; False where no member has."""
+        """Elects a joined leader if the leader has not joined; False if no member has joined."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True
@@ -214,7 +214,7 @@ class Group:
         return False
 
     def next_generation(self, now_ms: int) -> None:
-        """Ends the join phase: a generation more, with members or without."""
+        """Ends the join phase and starts the next generation, with or without members."""
         self.generation_id += 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.find_subscribed_topics()
@@ -223,14 +223,14 @@ class Group:
         self.pending_sync.clear()
 
     def select_protocol(self) -> str:
-        """The members' vote. Errors: ValueError without members."""
+        """Returns the winner of the members' vote. Errors: ValueError without members."""
         return select_protocol([member.names() for member in self.members.values()])
 
     def find_subscribed_topics(self) -> None:
-        """Sets `subscribed_topics`: None where they are not known.
+        """Sets `subscribed_topics` from the members' metadata; None if they are not known.
 
-        Any version's metadata starts with version 0's; Kafka fails on some broken metadata here,
-        for us it is a subscription that is not known.
+        Metadata of every version starts with the fields of version 0. Kafka fails on some broken
+        metadata here; we treat it as an unknown subscription.
         """
         self.subscribed_topics = None
         if self.protocol_type != CONSUMER:
@@ -247,13 +247,13 @@ class Group:
         self.subscribed_topics = frozenset(topics)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether offsets of the topic are in use; yes where a consumer group's is not known."""
+        """Whether the topic is subscribed; True for a consumer group whose topics are unknown."""
         if self.subscribed_topics is None:
             return self.protocol_type == CONSUMER
         return topic in self.subscribed_topics
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """All members, as the leader gets them."""
+        """Returns all members, as the leader's JoinGroup response lists them."""
         return tuple(
             JoinedMember(one.member_id, one.group_instance_id, one.metadata(self.protocol_name))
             for one in self.members.values()

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into `Coordinator.handle`, events, and what comes out, effects.
+"""The events that `Coordinator.handle` takes, and the effects that it returns.
 
-An event is what has happened, an effect what is to be done about it.
+An event reports something that happened; an effect asks the host to do something.
 
-    Received                        a request -> Respond, at once or with a later event
-    Appended, AppendFailed          what came of an Append
-    Tick                            time has come to `now_ms`
-    LoadStarted, Loaded, Unloaded   the partition of `__consumer_offsets` comes and goes
-    PartitionsDeleted, Sweep        of the cluster, of the clock
-    Silent, Heard                   of members, where the host vouches for all others
+    Received                        a request; Respond follows at once or after a later event
+    Appended, AppendFailed          the result of an Append
+    Tick                            the clock has reached `now_ms`
+    LoadStarted, Loaded, Unloaded   this broker becomes the coordinator, or no longer is
+    PartitionsDeleted               topics were deleted
+    Sweep                           time to expire offsets
+    Silent, Heard                   members that stop or resume heartbeats, if `vouched`
 """
 
 from dataclasses import dataclass
@@ -32,10 +33,10 @@ class LogRecord(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """A record, or a transaction's marker, at its place in the log.
+    """A record, or a transaction's marker, at its position in the log.
 
-    `producer_id` where it is part of a transaction; `committed` set makes it that producer's
-    marker, and then key and value are empty.
+    `producer_id` is set for records of a transaction. If `committed` is set too, the entry is that
+    producer's marker, and key and value are empty.
     """
 
     position: int
@@ -47,10 +48,9 @@ class LogEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request has come. `request_id` is the caller's, and names it in `Respond`.
+    """A request has arrived. The caller chooses `request_id`; `Respond` refers to it.
 
-    `api_version` is the newest that the client and the broker have for this request; None is the
-    newest of all.
+    `api_version` is the request's version; None means the newest version of Kafka 4.4.0.
     """
 
     request_id: int
@@ -62,7 +62,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The log has taken an Append durably; its first record is at `position`."""
+    """An Append is durable; its first record is at `position`."""
 
     append_id: int
     position: int
@@ -70,7 +70,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class AppendFailed:
-    """The log has not taken an Append."""
+    """An Append failed: none of its records is in the log."""
 
     append_id: int
     error: ErrorCode
@@ -83,7 +83,7 @@ class LoadStarted:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The whole log, in order; the coordinator starts from it."""
+    """The whole log has been read, in order; the coordinator starts from it."""
 
     entries: tuple[LogEntry, ...]
 
@@ -95,19 +95,19 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsDeleted:
-    """(topic, partition)s are gone from the cluster."""
+    """(topic, partition)s were deleted from the cluster."""
 
     partitions: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Expired offsets and empty groups go; Kafka: every `offsets.retention.check.interval.ms`."""
+    """Time to expire offsets and empty groups: every `offsets.retention.check.interval.ms`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A member says nothing any more since `since_ms`: its session ends by itself."""
+    """The host reports a member silent since `since_ms`; its session timeout runs from then."""
 
     group_id: str
     member_id: str
@@ -116,7 +116,7 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A member that was silent is heard of again."""
+    """The host reports that a silent member sends heartbeats again."""
 
     group_id: str
     member_id: str
@@ -142,7 +142,7 @@ CoordinatorEvent = (
 
 @dataclass(frozen=True, slots=True)
 class Respond:
-    """Answer a request."""
+    """The host sends this response to the request."""
 
     request_id: int
     response: Response
@@ -150,16 +150,17 @@ class Respond:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A parked request that a newer one of the same member has replaced: it gets no answer."""
+    """A newer request of the member has replaced this parked request, which gets no response."""
 
     request_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append records (of a transaction, where `producer_id` is set) and say what came of it.
+    """The host appends the records and reports Appended or AppendFailed.
 
-    With `committed` set there are no records: it is the producer's marker.
+    The records belong to a transaction if `producer_id` is set. If `committed` is set, there are no
+    records: the host writes the producer's marker.
     """
 
     append_id: int
@@ -170,7 +171,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A group has changed its state."""
+    """A group has changed its state or generation."""
 
     group_id: str
     before: GroupState
@@ -187,7 +188,7 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A record of the log could not be read and was passed over."""
+    """A record of the log could not be read and was skipped."""
 
     position: int
     problem: str

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JoinGroup: who may come in, under which id, and whether the group has to rebalance for it.
+"""JoinGroup: who may join, under which member id, and whether the group rebalances.
 
-    in order                                      told
+    check, in this order                          error
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
     2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
-    3. no member id: a static member's place is taken over, a new static member added;
-       a dynamic one gets an id and comes again   MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
+    3. no member id: a known instance id takes over its member, a new one is added;
+       a dynamic member gets an id and rejoins    MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
     4. a member id: pending, known, fenced?       UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
-    5. a known one, unchanged: answered at once; changed, or the leader's in Stable: rebalance
+    5. a known member: unchanged is answered at once; changed, or the leader in Stable, rebalances
 
 Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-joingroup;
          KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).
@@ -29,6 +29,7 @@ from .config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from .coordinator_state import CoordinatorState, ReplaceStatic, Write
 from .group import Group
 from .interface import Received
+from .member_checks import refuse_in_state
 from .members import ClassicGroupMember, without_repeats
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
 from .records import group_record, new_group_record
@@ -39,7 +40,7 @@ _KNOWS_SKIPPING = 9
 
 
 def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> None:
-    """Answers, or parks, a JoinGroup."""
+    """Answers a JoinGroup, or parks it until the join phase ends."""
     group = state.groups.get(request.group_id)
     is_new = group is None
     if group is None:
@@ -49,13 +50,13 @@ def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> 
         group = state.create(request.group_id)
     request = replace(request, protocols=without_repeats(request.protocols))
     if _version(event) == 0:
-        # Version 0 has one timeout for both.
+        # Version 0 has one field for both timeouts.
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     if not _has_room(state, group, request.member_id):
         group.remove(request.member_id)
         _refuse(state, event, ErrorCode.GROUP_MAX_SIZE_REACHED)
-    elif group.is_(GroupState.DEAD):
-        _refuse(state, event, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id)
+    elif (error := refuse_in_state(group, request)) is not ErrorCode.NONE:
+        _refuse(state, event, error, request.member_id)
     elif not group.supports(request.protocol_type, tuple(one.name for one in request.protocols)):
         _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
     elif request.member_id == UNKNOWN_MEMBER:
@@ -63,7 +64,7 @@ def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> 
     else:
         _join_with_id(state, event, request, group)
     if is_new:
-        # The first trace of the group in the log; without it, it has never been there.
+        # The group's first record: if this append fails, the group is removed again.
         state.append([new_group_record(group)], Write(None))
 
 
@@ -73,7 +74,7 @@ def _has_room(state: CoordinatorState, group: Group, member_id: str) -> bool:
         return True
     member = group.members.get(member_id)
     if group.is_(GroupState.PREPARING_REBALANCE):
-        # Who rejoins last loses, where the limit was lowered below the group's size.
+        # If the limit was lowered below the group's size, the last members to rejoin are refused.
         waits = member is not None and member.parked_join is not None
         return waits or group.awaiting_join < limit
     return member is not None or group.size < limit
@@ -100,7 +101,7 @@ def _join_with_id(
     member_id = request.member_id
     if member_id in group.pending:
         if request.group_instance_id is not None:
-            # Only dynamic members get an id before they are in.
+            # Only dynamic members have pending ids.
             _refuse(state, event, ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
             _add(state, event, request, group, member_id)
@@ -112,14 +113,14 @@ def _join_with_id(
     member = group.get(member_id)
     unchanged = member.protocols == request.protocols
     if group.is_(GroupState.COMPLETING_REBALANCE) and unchanged:
-        # It may have lost our answer.
+        # The member may have missed our first response.
         state.respond(event.request_id, joined(group, member, group.joined_members()))
     elif group.is_(GroupState.STABLE) and unchanged and not group.is_leader(member_id):
         state.respond(event.request_id, joined(group, member))
     elif group.is_(GroupState.EMPTY):
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
-        # The leader too when unchanged: topics may have changed, which only it watches.
+        # An unchanged leader too: it rejoins because topics changed, which only a leader watches.
         _update(state, event, request, group, member)
         rebalance_or_complete(state, group)
 
@@ -142,7 +143,7 @@ def _add(
     if group.is_(GroupState.PREPARING_REBALANCE) and group.previous_state is GroupState.EMPTY:
         group.new_member_added = True
     group.add(member)
-    # It cannot send heartbeats before it has its answer, so its session says nothing yet.
+    # A member sends no heartbeats before its first response: its session timeout starts later.
     state.arm_session(group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
     rebalance_or_complete(state, group)
 
@@ -162,24 +163,24 @@ def _update(
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
-    """A static member is back under a new id; a rebalance only where it changes the protocol."""
+    """A static member has restarted and gets a new id; only a changed vote starts a rebalance."""
     assert request.group_instance_id is not None
     member = group.get(group.static_members[request.group_instance_id])
     old_id, old_leader = member.member_id, group.leader_id
-    # 1. Whoever still waits under the old id is fenced.
+    # 1. Requests that are parked under the old id are answered: fenced.
     fenced = ErrorCode.FENCED_INSTANCE_ID
     state.answer_join(group, member, JoinGroupResponse(error_code=fenced, member_id=old_id))
     state.answer_sync(member, SyncGroupResponse(error_code=fenced))
-    # 2. The new id has the old one's session, until it is heard of.
+    # 2. The new id replaces the old id; its session starts now.
     before = replace(member)
     group.replace_static(request.group_instance_id, member_id)
     state.renew_session(group, member)
     _update(state, event, request, group, member)
-    # 3. What follows depends on the state.
+    # 3. The state decides how the group goes on.
     if group.is_(GroupState.PREPARING_REBALANCE):
         try_complete_join(state, group)
     elif group.is_(GroupState.COMPLETING_REBALANCE):
-        # The leader may be assigning to the old id at this moment.
+        # The leader may already be computing an assignment for the old id.
         prepare(state, group)
     elif group.select_protocol() == group.protocol_name:
         knows = _version(event) >= _KNOWS_SKIPPING
@@ -191,28 +192,29 @@ def _take_over(
 
 
 def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
-    """The new id is in the log: the member goes on with what it had."""
+    """The new id is in the log: the member keeps its assignment."""
     group = then.group
     instance = then.before.group_instance_id
     member = group.members.get(group.static_members.get(instance or "", ""))
     if member is None or member.parked_join != then.request_id or group.not_(GroupState.STABLE):
-        return  # a rebalance has begun; it answers
+        return  # a new rebalance has begun, and answers the JoinGroup
     leads = group.is_leader(member.member_id)
     if then.knows_skipping:
         response = replace(joined(group, member, group.joined_members()), skip_assignment=leads)
     else:
-        # An old client that leads would assign anew: it is told that it follows.
+        # A leader whose client does not know `skip_assignment` would assign again. The response
+        # names the old id as leader, so the member acts as a follower.
         response = replace(joined(group, member), leader=then.old_leader or "")
     state.answer_join(group, member, response)
 
 
 def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode) -> None:
-    """The new id is not in the log: the old one is valid again."""
+    """The append failed: the old id is valid again."""
     group, before = then.group, then.before
     instance = before.group_instance_id
     member = group.members.get(group.static_members.get(instance or "", ""))
     if member is None or member.parked_join != then.request_id:
-        return  # it has been answered, or is gone
+        return  # the JoinGroup has been answered, or the member was removed
     response = JoinGroupResponse(
         error_code=of_append_error(error),
         generation_id=group.generation_id,

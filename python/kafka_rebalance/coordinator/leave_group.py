@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LeaveGroup: members go, or an administrator removes them by instance id.
+"""LeaveGroup: members leave, or an administrator removes them by instance id.
 
-All entries are taken out first, then there is one rebalance.
+All members of the request are removed before one rebalance starts.
 
 Source   GroupMetadataManager.classicGroupLeave;
          docs/behaviour/coordinator.md#7-leavegroup; KIP-345 (batches).
@@ -20,20 +20,20 @@ from kafka_rebalance.protocol.messages import (
 from .coordinator_state import CoordinatorState
 from .group import Group
 from .interface import Received
+from .member_checks import refuse_in_state
 from .rebalance import prepare, remove, try_complete_join
 
 
 def leave_group(state: CoordinatorState, event: Received, request: LeaveGroup) -> None:
-    """Answers a LeaveGroup, when what it leads to is in the log."""
+    """Removes members; the response is sent when the append of this step, if any, is durable."""
     group = state.groups.get(request.group_id)
+    error = refuse_in_state(group, request)
     if group is None:
-        gone = ErrorCode.UNKNOWN_MEMBER_ID
-        entries = tuple(LeftMember(*entry, gone) for entry in request.members)
+        entries = tuple(LeftMember(*entry, error) for entry in request.members)
         state.respond(event.request_id, LeaveGroupResponse(members=entries))
         return
-    if group.is_(GroupState.DEAD):
-        response = LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        state.respond(event.request_id, response)
+    if error is not ErrorCode.NONE:
+        state.respond(event.request_id, LeaveGroupResponse(error_code=error))
         return
     entries = tuple(LeftMember(*entry, _take_out(state, group, entry)) for entry in request.members)
     with state.answering(event.request_id, request, LeaveGroupResponse(members=entries)):

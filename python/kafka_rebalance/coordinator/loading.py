@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coming and going: a coordinator starts from the log, and leaves nothing behind.
+"""Loading and unloading: a coordinator starts from the log, and drops its state when it moves.
 
-A record that cannot be read is passed over and told; the rest is still read. An unfinished
-rebalance is not in the log: a group with members is Stable again, one without is Empty.
+A record that cannot be read is skipped and reported. The log has no unfinished rebalances:
+a loaded group with members is Stable, and a loaded group without members is Empty.
 
 Source   GroupMetadataManager.replay/onLoaded/onUnloaded, OffsetMetadataManager.replay;
          docs/behaviour/coordinator.md#93-load, docs/behaviour/coordinator.md#94-unload.
@@ -36,7 +36,7 @@ from .refusals import refuse
 
 
 def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
-    """Replays the log, in order; then every member's session starts anew."""
+    """Replays the log in order, then starts every member's session anew."""
     for entry in entries:
         try:
             _replay(state, entry)
@@ -47,7 +47,7 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
         for member in group.members.values():
             state.renew_session(group, member)
         if group.size > state.config.group_max_size:
-            # The limit is lower than it was: members come again, the last ones are refused.
+            # `group.max.size` was lowered: members rejoin, and the last of them are refused.
             prepare(state, group)
 
 
@@ -66,7 +66,7 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
         case OffsetCommitKey(group_id, topic, partition), None:
             state.offsets.load(Forget(group_id, (topic, partition)), entry.position)
         case OffsetCommitKey(group_id, topic, partition), OffsetCommitValue():
-            # Offsets without a group are a simple consumer's.
+            # Offsets without a group record were committed without membership.
             state.groups.setdefault(group_id, Group(group_id, state.now_ms))
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)
@@ -117,7 +117,7 @@ def _offset(value: OffsetCommitValue) -> CommittedOffset:
 
 
 def unload(state: CoordinatorState) -> None:
-    """Everybody who waits is sent away; nothing is written, everything is forgotten."""
+    """Answers all waiting requests with NOT_COORDINATOR and drops the state; appends nothing."""
     gone = ErrorCode.NOT_COORDINATOR
     for append_id in list(state.writes):
         append_failed(state, append_id, gone)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member of a group, as its coordinator knows it."""
+"""A member of a group, as the group's coordinator knows it."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from kafka_rebalance.protocol.messages import JoinGroupProtocol
 
 @dataclass(slots=True)
 class ClassicGroupMember:
-    """Times in ms; `parked_join` and `parked_sync` are the ids of requests that wait.
+    """A member. Times in ms; `parked_join` and `parked_sync` are ids of unanswered requests.
 
-    `is_new` from its creation until its first completed join phase: only then may it be removed
-    while its JoinGroup waits.
+    `is_new` until the member's first join phase is completed: a new member can be removed
+    although its JoinGroup is parked.
     """
 
     member_id: str
@@ -29,27 +29,27 @@ class ClassicGroupMember:
 
     @property
     def is_static(self) -> bool:
-        """Whether it has a `group.instance.id` (KIP-345)."""
+        """Whether the member has a `group.instance.id` (KIP-345)."""
         return self.group_instance_id is not None
 
     def names(self) -> tuple[str, ...]:
-        """The protocols it lists, in its order of preference."""
+        """Returns the protocols that the member lists, in its order of preference."""
         return tuple(protocol.name for protocol in self.protocols)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Its metadata for one protocol. Errors: KeyError where it does not list it."""
+        """Returns the member's metadata for a protocol. Errors: KeyError if it is not listed."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Whether a session that ends now is passed over, as it waits for us and not we for it."""
+        """Whether an expired session is ignored because the member waits for our response."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 
 def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroupProtocol, ...]:
-    """The first of each name. Kafka counts a name twice and then hangs; we do not copy that."""
+    """Drops repeated names. Kafka counts a repeated name twice and then hangs; we do not."""
     first: dict[str, JoinGroupProtocol] = {}
     for protocol in protocols:
         first.setdefault(protocol.name, protocol)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """OffsetCommit, TxnOffsetCommit and the end of a transaction.
 
-Who may commit, first match:
+Who may commit; the first row that matches decides:
 
-    Dead                                          COORDINATOR_NOT_AVAILABLE
-    no generation, group Empty                    yes, whoever it is
-    generation, member or instance id given       must be a member's, of this generation
-    nothing given, group not Empty                UNKNOWN_MEMBER_ID; in a transaction yes
-    CompletingRebalance                           REBALANCE_IN_PROGRESS; in a transaction yes
+    no generation, group Empty                    accepted, without a check of the ids
+    generation, member or instance id given       checked, as `member_checks` says
+    none of them given, group not Empty           UNKNOWN_MEMBER_ID; accepted in a transaction
 
-Commits of the current generation are accepted while the group rebalances.
+Commits of the current generation are accepted in PreparingRebalance.
 
 Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit;
          docs/behaviour/coordinator.md#82-who-may-commit,
@@ -32,23 +30,20 @@ from kafka_rebalance.protocol.messages import (
 from .coordinator_state import CoordinatorState, SendResponse, Write
 from .group import Group
 from .interface import Received
+from .member_checks import refuse_in_state, refuse_member
 from .offsets import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
 
-_ABSENT_IS_NOT_FOUND = 9  # from this version of OffsetCommit on
-_TXN_ABSENT_IS_NOT_FOUND = 6  # and from this one of TxnOffsetCommit on
+# The first versions whose error for an absent group is GROUP_ID_NOT_FOUND.
+_ABSENT_IS_NOT_FOUND = 9  # OffsetCommit
+_TXN_ABSENT_IS_NOT_FOUND = 6  # TxnOffsetCommit
 
 
 def offset_commit(state: CoordinatorState, event: Received, request: OffsetCommit) -> None:
-    """Stages offsets; the answer comes with the append."""
+    """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
-    if group is not None:
-        error = _check(group, request, is_transactional=False)
-    elif request.generation_id < 0:
-        error = ErrorCode.NONE
-    else:
-        error = _absent(event, _ABSENT_IS_NOT_FOUND)
+    error = _check(event, group, request, _ABSENT_IS_NOT_FOUND)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
@@ -58,44 +53,32 @@ def offset_commit(state: CoordinatorState, event: Received, request: OffsetCommi
 
 
 def txn_offset_commit(state: CoordinatorState, event: Received, request: TxnOffsetCommit) -> None:
-    """Stages offsets of a transaction; no sign of life."""
+    """Stages offsets of a transaction; the member's session is not renewed."""
     group = state.groups.get(request.group_id)
-    if group is not None:
-        error = _check(group, request, is_transactional=True)
-    elif request.generation_id < 0:
-        error = ErrorCode.NONE
-    else:
-        error = _absent(event, _TXN_ABSENT_IS_NOT_FOUND)
+    error = _check(event, group, request, _TXN_ABSENT_IS_NOT_FOUND)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
     _commit(state, event, request, None, request.producer_id)
 
 
-def _absent(event: Received, since: int) -> ErrorCode:
-    is_new = event.api_version is None or event.api_version >= since
-    return ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION
-
-
 def _check(
-    group: Group, request: OffsetCommit | TxnOffsetCommit, is_transactional: bool
+    event: Received,
+    group: Group | None,
+    request: OffsetCommit | TxnOffsetCommit,
+    absent_is_not_found: int,
 ) -> ErrorCode:
-    if group.is_(GroupState.DEAD):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if request.generation_id < 0 and group.is_(GroupState.EMPTY):
+    if request.generation_id < 0 and (group is None or group.is_(GroupState.EMPTY)):
         return ErrorCode.NONE
-    instance = request.group_instance_id
-    if request.generation_id >= 0 or request.member_id or instance is not None:
-        error = group.check(request.member_id, instance)
-        if error is not ErrorCode.NONE:
-            return error
-        if request.generation_id != group.generation_id:
-            return ErrorCode.ILLEGAL_GENERATION
-    elif not is_transactional:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if group.is_(GroupState.COMPLETING_REBALANCE) and not is_transactional:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return ErrorCode.NONE
+    if group is None:
+        is_new = event.api_version is None or event.api_version >= absent_is_not_found
+        return ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION
+    has_ids = request.member_id or request.group_instance_id is not None
+    if request.generation_id >= 0 or has_ids:
+        return refuse_member(group, request)
+    if isinstance(request, TxnOffsetCommit) or group.is_(GroupState.DEAD):
+        return refuse_in_state(group, request)
+    return ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def _commit(
@@ -118,7 +101,7 @@ def _commit(
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = OffsetCommitResponse(partitions=tuple(codes))
     if request.group_id not in state.groups:
-        # A group that is there for its offsets only; also where none of them is stored.
+        # A group without members, for its offsets only; Kafka creates it even if none is stored.
         state.create(request.group_id)
     if not commits:
         state.respond_when_durable(event.request_id, request, response)
@@ -134,12 +117,12 @@ def _value(one: OffsetToCommit, now_ms: int, expires: int | None) -> CommittedOf
 
 
 def _utf16_length(text: str) -> int:
-    """Java's length of a string, which Kafka compares with its limit of bytes."""
+    """Returns Java's String.length, which Kafka compares with a limit that is given in bytes."""
     return len(text.encode("utf-16-le")) // 2
 
 
 def end_transaction(state: CoordinatorState, event: Received, request: EndTransaction) -> None:
-    """Appends the producer's marker."""
+    """Appends the marker that ends the producer's transaction."""
     then = SendResponse(event.request_id, EndTransactionResponse(), request)
     marker = Marker(request.producer_id, request.committed)
     state.append([], Write(then), [marker], request.producer_id, request.committed)

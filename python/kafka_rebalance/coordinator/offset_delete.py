@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes offsets away on request: OffsetDelete, DeleteGroups, partitions that are gone.
+"""Deletes offsets: OffsetDelete, DeleteGroups, and partitions that left the cluster.
 
 Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;
          docs/behaviour/coordinator.md#85-deletes; KIP-496 (OffsetDelete).
@@ -18,15 +18,16 @@ from kafka_rebalance.protocol.messages import (
 from .coordinator_state import CoordinatorState, SendResponse, Write
 from .group import CONSUMER
 from .interface import PartitionsDeleted, Received
+from .member_checks import refuse_in_state
 from .offsets import Forget, OffsetChange, Partition
 from .records import group_tombstone, offset_tombstone
 
 
 def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:
-    """Forgets offsets of topics that nobody is subscribed to."""
+    """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
-    if group is None or group.is_(GroupState.DEAD):
-        error = ErrorCode.GROUP_ID_NOT_FOUND
+    error = refuse_in_state(group, request)
+    if group is None or error is not ErrorCode.NONE:
         state.respond(event.request_id, OffsetDeleteResponse(error_code=error))
         return
     if group.not_(GroupState.EMPTY) and group.protocol_type != CONSUMER:
@@ -47,16 +48,13 @@ def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelet
 
 
 def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroups) -> None:
-    """Forgets empty groups and their offsets; a group that is named twice is answered once."""
+    """Deletes empty groups and their offsets; a group that is named twice is answered once."""
     codes, records, changes, deleted = [], [], list[OffsetChange](), []
     for group_id in dict.fromkeys(request.group_ids):
         group = state.groups.get(group_id)
-        if group is None or group.is_(GroupState.DEAD):
-            codes.append((group_id, ErrorCode.GROUP_ID_NOT_FOUND))
-        elif group.not_(GroupState.EMPTY):
-            codes.append((group_id, ErrorCode.NON_EMPTY_GROUP))
-        else:
-            codes.append((group_id, ErrorCode.NONE))
+        error = refuse_in_state(group, request)
+        codes.append((group_id, error))
+        if group is not None and error is ErrorCode.NONE:
             forgotten = [Forget(group_id, one) for one in _all_partitions(state, group_id)]
             records += [offset_tombstone(*one) for one in forgotten]
             records.append(group_tombstone(group_id))
@@ -72,7 +70,7 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
 
 
 def _all_partitions(state: CoordinatorState, group_id: str) -> list[Partition]:
-    """Committed ones, then those that only transactions have."""
+    """Returns partitions with a committed offset, then those with pending values only."""
     offsets = state.offsets.latest(group_id)
     committed = [partition for partition, _ in offsets.values()]
     pending = {
@@ -85,12 +83,12 @@ def _all_partitions(state: CoordinatorState, group_id: str) -> list[Partition]:
 
 
 def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> None:
-    """Partitions are gone from the cluster, and with them their offsets in every group."""
+    """Deletes the offsets of deleted partitions in every group."""
     forgotten = []
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
         for partition in event.partitions:
-            # One tombstone each, as Kafka writes them.
+            # Kafka writes a tombstone for the committed value and for each pending value.
             holders = [values for values in offsets.pending.values() if partition in values]
             count = len(holders) + (offsets.value(partition) is not None)
             forgotten += [Forget(group_id, partition)] * count

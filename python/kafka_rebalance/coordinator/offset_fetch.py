@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OffsetFetch: plain ones at once, stable ones when what is under way has ended.
+"""OffsetFetch: returns durable offsets at once, or stable offsets after the appends in flight.
 
 Source   OffsetMetadataManager.fetchOffsets; docs/behaviour/coordinator.md#84-offsetfetch;
          KIP-447 (stable).
@@ -16,7 +16,7 @@ from .offsets import GroupOffsets
 
 
 def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
-    """Answers with what is durable; or with the latest, when it is durable."""
+    """Answers with durable offsets; `require_stable` waits until the latest ones are durable."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
         response = _fetched(state.groups.get(request.group_id), offsets, request)
@@ -30,7 +30,7 @@ def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch)
 def _fetched(
     group: Group | None, offsets: GroupOffsets, request: OffsetFetch
 ) -> OffsetFetchResponse:
-    # Committed offsets left behind by a removed group are ignored; its open transactions count.
+    # Committed offsets of a removed group are ignored; its open transactions count.
     is_absent = group is None or group.is_(GroupState.DEAD)
     wanted = request.partitions
     if wanted is None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Committed offsets: what the log says, and what appends that are still under way will make of it.
+"""Committed offsets: the durable ones, and the changes of appends in flight.
 
-    committed   (topic, partition) -> value at a place in the log; the later place wins
-    pending     producer -> (topic, partition) -> value: waits for the transaction's marker
+    committed   (topic, partition) -> value and its position in the log; the later position wins
+    pending     producer -> (topic, partition) -> value that waits for the transaction's marker
     staged      append -> its changes, not durable yet
 
-A fetch reads what is durable; what decides about new records (deletes, expiry, "is it stable?")
-reads the latest: durable with the staged changes over it.
+A fetch reads durable values. Decisions about new records (deletes, expiry, stability) read the
+latest values: the durable ones with all staged changes applied.
 
 Source   OffsetMetadataManager.java; docs/behaviour/coordinator.md#81-what-is-kept,
          docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 for `pending`.
@@ -20,7 +20,7 @@ Partition = tuple[str, int]  # (topic, partition)
 
 
 class CommittedOffset(NamedTuple):
-    """A committed offset; times in ms, None for none."""
+    """A committed offset. Times in ms; an absent time or epoch is None."""
 
     offset: int
     metadata: str
@@ -31,18 +31,18 @@ class CommittedOffset(NamedTuple):
 
 OffsetValue = tuple[
     int | None, Partition, CommittedOffset
-]  # with the producer, where it is pending
+]  # the producer is None once the value is committed
 
 
 class Stored(NamedTuple):
-    """A value and its place in the log; None where a tombstone took it out."""
+    """A value and its position in the log; the value is None after a tombstone."""
 
     value: CommittedOffset | None
     position: int
 
 
 class Commit(NamedTuple):
-    """A record with a value; of a transaction where `producer_id` is set."""
+    """A record with a value; it belongs to a transaction if `producer_id` is set."""
 
     group_id: str
     partition: Partition
@@ -51,7 +51,7 @@ class Commit(NamedTuple):
 
 
 class Forget(NamedTuple):
-    """A tombstone: goes for the committed and for every pending value of the partition."""
+    """A tombstone: it removes the committed value and all pending values of the partition."""
 
     group_id: str
     partition: Partition
@@ -69,18 +69,18 @@ OffsetChange = Commit | Forget | Marker
 
 @dataclass(slots=True)
 class GroupOffsets:
-    """The offsets of one group. `pending`: producers with an offset that is not committed yet."""
+    """The offsets of one group; `pending` has the producers whose transaction is open."""
 
     committed: dict[Partition, Stored] = field(default_factory=dict)
     pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)
 
     def value(self, partition: Partition) -> CommittedOffset | None:
-        """The committed value."""
+        """Returns the committed value, None if there is none."""
         stored = self.committed.get(partition)
         return None if stored is None else stored.value
 
     def values(self) -> list[tuple[Partition, CommittedOffset]]:
-        """All committed values, in the order in which their partitions came."""
+        """Returns all committed values, in the order of each partition's first commit."""
         return [
             (partition, stored.value)
             for partition, stored in self.committed.items()
@@ -88,15 +88,15 @@ class GroupOffsets:
         ]
 
     def is_pending(self, partition: Partition) -> bool:
-        """Whether a transaction that is open has a value for it."""
+        """Whether an open transaction has a value for the partition."""
         return any(partition in values for values in self.pending.values())
 
     def is_empty(self) -> bool:
-        """Whether nothing is left."""
+        """Whether there are no values, no pending values and no tombstones."""
         return not (self.committed or self.pending)
 
     def contents(self) -> frozenset[OffsetValue]:
-        """All values, committed (producer None) and pending."""
+        """Returns all values: committed (producer None) and pending."""
         return frozenset(
             (producer, partition, stored.value)
             for producer, values in ((None, self.committed), *self.pending.items())
@@ -105,12 +105,12 @@ class GroupOffsets:
         )
 
     def copy(self) -> "GroupOffsets":
-        """One to change; values are shared."""
+        """Returns a copy that can be changed; both share the immutable values."""
         pending = {producer: dict(values) for producer, values in self.pending.items()}
         return GroupOffsets(dict(self.committed), pending)
 
     def apply(self, change: OffsetChange, position: int) -> None:
-        """One record of the log. Order does not matter but for markers: places decide."""
+        """Applies one record of the log. Only markers depend on the order of calls."""
         match change:
             case Commit(_, partition, value, producer_id):
                 stored = Stored(value, position)
@@ -135,14 +135,14 @@ class GroupOffsets:
             self.committed[partition] = stored
 
     def purge(self) -> None:
-        """Forgets tombstones: nothing older is under way that they would have to win against."""
+        """Drops tombstones once no older append is in flight."""
         gone = [partition for partition, one in self.committed.items() if one.value is None]
         for partition in gone:
             del self.committed[partition]
 
 
 _NONE = GroupOffsets()
-# Staged changes stand after everything in the log, in the order of their appends.
+# Positions of staged changes: after every record of the log, in the order of their appends.
 _AFTER_THE_LOG = 1 << 62
 
 
@@ -153,14 +153,14 @@ class Offsets:
         self._groups: dict[str, GroupOffsets] = {}
         self._groups_of: dict[int, dict[str, None]] = {}  # producer -> groups with its values
         self._staged: dict[int, tuple[OffsetChange, ...]] = {}
-        self._tombstones: dict[str, None] = {}  # groups that hold some
+        self._tombstones: dict[str, None] = {}  # groups that still keep tombstones
 
     def durable(self, group_id: str) -> GroupOffsets:
-        """What the log says of a group; not to be changed."""
+        """Returns a group's durable offsets; the caller must not change them."""
         return self._groups.get(group_id, _NONE)
 
     def latest(self, group_id: str) -> GroupOffsets:
-        """The same with what is staged; not to be changed."""
+        """Returns durable offsets with staged changes applied; the caller must not change them."""
         staged = [
             change
             for changes in self._staged.values()
@@ -177,7 +177,7 @@ class Offsets:
         return latest
 
     def groups(self) -> list[str]:
-        """Groups with offsets, durable or staged."""
+        """Returns the ids of groups with offsets, durable or staged."""
         staged = {
             change.group_id: None
             for changes in self._staged.values()
@@ -187,22 +187,22 @@ class Offsets:
         return list(self._groups | staged)
 
     def stage(self, append_id: int, changes: Sequence[OffsetChange]) -> None:
-        """Changes that an append will make."""
+        """Stages the changes that an append will make when it is durable."""
         self._staged[append_id] = tuple(changes)
 
     def complete(self, append_id: int, position: int) -> None:
-        """The append stands at `position`, one place a change."""
+        """The append is durable: its changes have the positions from `position` on."""
         for place, change in enumerate(self._staged.pop(append_id)):
             self._apply(change, position + place)
         self._purge()
 
     def fail(self, append_id: int) -> None:
-        """The append came to nothing."""
+        """The append failed: drops its staged changes."""
         del self._staged[append_id]
         self._purge()
 
     def load(self, change: OffsetChange, position: int) -> None:
-        """One record of a log that is loaded, in order."""
+        """Applies one record of a log that is loaded; records come in the log's order."""
         self._apply(change, position)
         self._purge()
 

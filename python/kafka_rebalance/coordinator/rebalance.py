@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rebalance itself: from "somebody has to rejoin" to a new generation.
+"""A rebalance: from its start to a new generation and the deadline of its SyncGroups.
 
-    prepare          parked SyncGroups are told to rejoin; Empty waits the initial delay (KIP-134),
-                     any other state the longest rebalance timeout, or not at all if all are here
-    complete_join    dynamic members that did not come are out; a leader that came is found; every
-                     member gets its generation, and the rebalance timeout again for its SyncGroup
-    sync_deadline    who has not synced by then is out, also in a Stable group
+    prepare          answers parked SyncGroups with REBALANCE_IN_PROGRESS; an Empty group waits the
+                     initial delay (KIP-134), others at most the longest rebalance timeout
+    complete_join    removes dynamic members that have not rejoined, elects a leader among those
+                     that have, starts the generation; SyncGroups have the rebalance timeout again
+    sync_deadline    removes members that have not sent SyncGroup, even in a Stable group
 
 Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, expirePendingSync,
          tryCompleteInitialRebalanceElseSchedule);
@@ -23,7 +23,7 @@ from .records import group_record
 
 
 def rebalance_or_complete(state: CoordinatorState, group: Group) -> None:
-    """A rebalance starts, or the one that runs goes on."""
+    """Starts a rebalance, or completes the join phase of the running one if all have joined."""
     if group.can_rebalance():
         prepare(state, group)
     else:
@@ -31,7 +31,7 @@ def rebalance_or_complete(state: CoordinatorState, group: Group) -> None:
 
 
 def prepare(state: CoordinatorState, group: Group) -> None:
-    """Starts a rebalance."""
+    """Starts a rebalance: moves the group to PreparingRebalance."""
     if group.is_(GroupState.COMPLETING_REBALANCE):
         drop_assignments(state, group, ErrorCode.REBALANCE_IN_PROGRESS)
     stop_waiting_for_syncs(state, group)
@@ -53,7 +53,7 @@ def prepare(state: CoordinatorState, group: Group) -> None:
 
 
 def try_complete_join(state: CoordinatorState, group: Group) -> None:
-    """Ends the join phase if nobody is missing; never cuts the initial delay short."""
+    """Ends the join phase if all members have joined, except during the initial delay."""
     if (
         group.is_(GroupState.PREPARING_REBALANCE)
         and group.previous_state is not GroupState.EMPTY
@@ -63,12 +63,12 @@ def try_complete_join(state: CoordinatorState, group: Group) -> None:
 
 
 def join_deadline(state: CoordinatorState, group: Group) -> None:
-    """The join phase's time, or a part of the initial delay, is over."""
+    """The join phase's time is up, or a part of the initial delay is over."""
     if group.not_(GroupState.PREPARING_REBALANCE):
-        return  # of a group of this name that is gone
+        return  # the deadline belongs to a removed group of this id
     delay = group.initial_delay_ms
     if delay is not None and group.new_member_added and group.initial_remaining_ms:
-        # Somebody came while we waited: others may be on their way.
+        # A member joined during this part of the delay: more members may follow.
         group.new_member_added = False
         remaining = group.initial_remaining_ms
         group.initial_delay_ms = min(state.config.group_initial_rebalance_delay_ms, remaining)
@@ -79,20 +79,20 @@ def join_deadline(state: CoordinatorState, group: Group) -> None:
 
 
 def complete_join(state: CoordinatorState, group: Group) -> None:
-    """Ends the join phase, with whoever has come."""
+    """Ends the join phase with the members that have joined."""
     state.cancel("join", group)
     group.initial_delay_ms = None
-    # 1. Dynamic members that did not come are out; static ones keep their place.
+    # 1. Dynamic members that have not rejoined are removed; static members stay.
     for member in list(group.members.values()):
         if member.parked_join is None and not member.is_static:
             remove(state, group, member)
             state.end_session(group, member.member_id)
-    # 2. Without a leader that came there is no generation: wait until somebody comes, or until
-    #    the sessions of the static members end.
+    # 2. If no member has joined, no leader can be elected: wait for a JoinGroup, or until the
+    #    sessions of the static members end.
     if not group.elect_joined_leader() and group.members:
         state.arm("join", group, group.rebalance_timeout_ms())
         return
-    # 3. A generation more.
+    # 3. The next generation starts.
     state.next_generation(group)
     if group.is_(GroupState.EMPTY):
         state.append([group_record(group, {})], Write(None))
@@ -109,7 +109,7 @@ def complete_join(state: CoordinatorState, group: Group) -> None:
 def joined(
     group: Group, member: ClassicGroupMember, listed: tuple[JoinedMember, ...] = ()
 ) -> JoinGroupResponse:
-    """A member's place in the current generation; `listed` goes to the leader only."""
+    """Returns a member's JoinGroup response; only the leader's has the members `listed`."""
     return JoinGroupResponse(
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,
@@ -121,7 +121,7 @@ def joined(
 
 
 def sync_deadline(state: CoordinatorState, group: Group) -> None:
-    """Who has not synced in time is out."""
+    """Removes the members that have not sent SyncGroup in time."""
     if not group.is_(GroupState.COMPLETING_REBALANCE, GroupState.STABLE) or not group.pending_sync:
         return
     for member_id in list(group.pending_sync):
@@ -133,7 +133,7 @@ def sync_deadline(state: CoordinatorState, group: Group) -> None:
 
 
 def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> None:
-    """A member, or an id that is still pending, has been silent for too long."""
+    """The session of a member, or of a pending id, has expired."""
     if member_id in group.pending:
         group.remove(member_id)
     elif group.has(member_id) and not group.get(member_id).is_excused():
@@ -143,13 +143,13 @@ def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> N
             return
     else:
         return
-    # Unlike a LeaveGroup, this cuts the initial delay short.
+    # Unlike a LeaveGroup, an expired session can end the initial delay early.
     if group.is_(GroupState.PREPARING_REBALANCE) and group.has_all_joined():
         complete_join(state, group)
 
 
 def fall_silent(state: CoordinatorState, group_id: str, member_id: str, since_ms: int) -> None:
-    """A member's session runs from then on; one that is new has its own deadline already."""
+    """Starts the session timeout of a silent member at `since_ms`; a new member has its own."""
     group = state.groups.get(group_id)
     member = None if group is None else group.members.get(member_id)
     if group is not None and member is not None and not member.is_new:
@@ -158,9 +158,9 @@ def fall_silent(state: CoordinatorState, group_id: str, member_id: str, since_ms
 
 
 def remove(state: CoordinatorState, group: Group, member: ClassicGroupMember) -> None:
-    """Takes a member out; what it waits for is answered.
+    """Removes a member and answers its parked requests.
 
-    Kafka leaves a parked SyncGroup of a removed member unanswered for ever; we answer it.
+    Kafka never answers the parked SyncGroup of a removed member; we do.
     """
     response = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
     state.answer_join(group, member, response)
@@ -169,7 +169,7 @@ def remove(state: CoordinatorState, group: Group, member: ClassicGroupMember) ->
 
 
 def drop_assignments(state: CoordinatorState, group: Group, error: ErrorCode) -> None:
-    """Nobody has an assignment any more, and who waits for one is told why."""
+    """Clears all assignments and answers parked SyncGroups with `error`."""
     for member in group.members.values():
         member.assignment = b""
         hand_out(state, group, member, error)
@@ -178,9 +178,9 @@ def drop_assignments(state: CoordinatorState, group: Group, error: ErrorCode) ->
 def hand_out(
     state: CoordinatorState, group: Group, member: ClassicGroupMember, error: ErrorCode
 ) -> None:
-    """Answers a parked SyncGroup with the member's assignment, or an error.
+    """Answers a member's parked SyncGroup with its assignment, or an error.
 
-    Its session starts anew: it could not be heard of while it waited.
+    The member's session starts anew, because a waiting member cannot prove that it is alive.
     """
     well = error is ErrorCode.NONE
     response = SyncGroupResponse(
@@ -194,6 +194,6 @@ def hand_out(
 
 
 def stop_waiting_for_syncs(state: CoordinatorState, group: Group) -> None:
-    """Nobody's SyncGroup is missing any more."""
+    """Cancels the group's `sync` deadline and forgets who has not sent SyncGroup."""
     group.pending_sync.clear()
     state.cancel("sync", group)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the coordinator writes to `__consumer_offsets`.
+"""Builds the records that the coordinator writes to `__consumer_offsets`.
 
-Versions as Kafka 4.4.0 writes them: group metadata 3; offsets 4, or 1 where they have their own
-expiry. Topic ids, a tagged field of version 4, are not known here.
+Versions as Kafka 4.4.0 writes them: group metadata 3; offsets 4, or 1 if the offset has its own
+expiry. Version 4's tagged field, the topic id, is never written.
 """
 
 from kafka_rebalance.wire.group_records import (
@@ -21,7 +21,7 @@ from .offsets import Commit, Partition
 
 
 def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
-    """The group as it is, with `assignment`; metadata of the selected protocol only."""
+    """Returns the group's record with `assignment`, and the selected protocol's metadata only."""
     timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
     members = tuple(
         MemberMetadata(
@@ -48,19 +48,19 @@ def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
 
 
 def new_group_record(group: Group) -> LogRecord:
-    """A group of which nothing is known yet but that it is there."""
+    """Returns the first record of a group, which has no members yet."""
     timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
     value = GroupMetadataValue("", 0, None, None, timestamp)
     return LogRecord(encode_key(GroupMetadataKey(group.group_id)), encode_value(value))
 
 
 def group_tombstone(group_id: str) -> LogRecord:
-    """The group is gone; its offsets have their own tombstones."""
+    """Returns the record that removes a group; each of its offsets needs a tombstone of its own."""
     return LogRecord(encode_key(GroupMetadataKey(group_id)), None)
 
 
 def offset_record(commit: Commit) -> LogRecord:
-    """A committed offset: version 1 where it has its own expiry, else 4."""
+    """Returns the record of a committed offset: version 1 if it has its own expiry, else 4."""
     value = commit.value
     expires = value.expire_timestamp_ms
     written = OffsetCommitValue(
@@ -76,5 +76,5 @@ def offset_record(commit: Commit) -> LogRecord:
 
 
 def offset_tombstone(group_id: str, partition: Partition) -> LogRecord:
-    """The offset is gone."""
+    """Returns the record that removes a committed offset."""
     return LogRecord(encode_key(OffsetCommitKey(group_id, *partition)), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One error code for a whole request, as each kind of response says it."""
+"""Responses that refuse a whole request, with the error code where each kind of response has it."""
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import (
@@ -36,7 +36,7 @@ from kafka_rebalance.protocol.messages import (
 
 
 def refuse(request: Request, error: ErrorCode) -> Response:
-    """The response to `request` that says nothing but `error`."""
+    """Returns the response to `request` that carries only `error`."""
     match request:
         case FindCoordinator():
             return FindCoordinatorResponse(error_code=error)

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a classic group: what each answers, and when a group leaves it.
+"""The states of a classic group, and the legal transitions between them.
 
-    Empty                no members; offsets may be left. Leaves with the first member.
-    PreparingRebalance   JoinGroups are parked until all members have come, or time is up.
-    CompletingRebalance  all have their generation; waits for the leader's SyncGroup.
-    Stable               every member has its assignment.
-    Dead                 removed or moved away; answers COORDINATOR_NOT_AVAILABLE.
+    Empty                no members, perhaps offsets; the first member starts a rebalance
+    PreparingRebalance   JoinGroups are parked until all members have joined or time is up
+    CompletingRebalance  the members have a generation; the leader's SyncGroup is awaited
+    Stable               every member has its assignment
+    Dead                 removed, or moved to another coordinator
 
-                    +------------------------------------------+
-                    v                                          |
-    Empty --> PreparingRebalance --> CompletingRebalance --> Stable
-      ^            |    ^                   |
-      +------------+    +-------------------+          any --> Dead
+`LEGAL_PREDECESSORS` is drawn in the page below (`python -m tools.tables`).
 
 Source   ClassicGroupState.java; docs/behaviour/coordinator.md#21-states.
 """
@@ -21,7 +17,7 @@ from kafka_rebalance.protocol.group_state import GroupState
 
 _S = GroupState
 
-# state -> the states that a group may come from
+# State -> the states that it may follow.
 LEGAL_PREDECESSORS: dict[GroupState, frozenset[GroupState]] = {
     _S.EMPTY: frozenset({_S.PREPARING_REBALANCE}),
     _S.PREPARING_REBALANCE: frozenset({_S.EMPTY, _S.COMPLETING_REBALANCE, _S.STABLE}),
@@ -32,7 +28,7 @@ LEGAL_PREDECESSORS: dict[GroupState, frozenset[GroupState]] = {
 
 
 class IllegalTransition(KafkaRebalanceError):
-    """A transition that the table does not have; the group is as it was."""
+    """A transition that LEGAL_PREDECESSORS does not allow; the group is unchanged."""
 
     def __init__(self, group_id: str, before: GroupState, after: GroupState) -> None:
         allowed = ", ".join(sorted(str(state) for state in LEGAL_PREDECESSORS[after]))

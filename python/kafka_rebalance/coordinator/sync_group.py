@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SyncGroup: members wait for the leader, and the leader's assignment for the log.
+"""SyncGroup: members wait until the leader has sent the assignment and the log has stored it.
 
-    Empty                UNKNOWN_MEMBER_ID
-    PreparingRebalance   REBALANCE_IN_PROGRESS
-    CompletingRebalance  parked; the leader's assignment is appended, and then given to all
-    Stable               the member's assignment
+    CompletingRebalance  parked; the leader's assignment is appended, then sent to all members
+    Stable               answered at once with the member's assignment
+    other states         refused, as `member_checks` says
 
 Source   GroupMetadataManager.classicGroupSync; docs/behaviour/coordinator.md#5-syncgroup;
          KIP-559 for type and name.
@@ -17,6 +16,7 @@ from kafka_rebalance.protocol.messages import SyncGroup, SyncGroupResponse
 from .coordinator_state import CoordinatorState, StoreAssignment, Write
 from .group import Group
 from .interface import Received
+from .member_checks import refuse_member
 from .rebalance import drop_assignments, hand_out, prepare, stop_waiting_for_syncs
 from .records import group_record
 
@@ -24,7 +24,7 @@ _NAMES_ITS_PROTOCOL = 5
 
 
 def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> None:
-    """Answers, or parks, a SyncGroup."""
+    """Answers a SyncGroup, or parks it until the leader's assignment is stored."""
     group = state.groups.get(request.group_id)
     error = _check(event, request, group)
     if group is None or error is not ErrorCode.NONE:
@@ -36,7 +36,7 @@ def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> 
         stop_waiting_for_syncs(state, group)
     state.park_sync(member, event.request_id)
     if group.is_(GroupState.STABLE):
-        # No `hand_out`: this SyncGroup is no sign of life to Kafka.
+        # Not `hand_out`, which renews the session: Kafka does not renew it for this SyncGroup.
         response = SyncGroupResponse(
             protocol_type=group.protocol_type,
             protocol_name=group.protocol_name,
@@ -55,25 +55,16 @@ def _check(event: Received, request: SyncGroup, group: Group | None) -> ErrorCod
     names = (request.protocol_type, request.protocol_name)
     if version >= _NAMES_ITS_PROTOCOL and None in names:
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if group is None or group.is_(GroupState.EMPTY):
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if group.is_(GroupState.DEAD):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    error = group.check(request.member_id, request.group_instance_id)
-    if error is not ErrorCode.NONE:
-        return error
-    if request.generation_id != group.generation_id:
-        return ErrorCode.ILLEGAL_GENERATION
-    for said, is_so in zip(names, (group.protocol_type, group.protocol_name), strict=True):
-        if said is not None and is_so is not None and said != is_so:
-            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if group.is_(GroupState.PREPARING_REBALANCE):
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return ErrorCode.NONE
+    error = refuse_member(group, request)
+    if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        for sent, own in zip(names, (group.protocol_type, group.protocol_name), strict=True):
+            if None not in (sent, own) and sent != own:
+                return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return error
 
 
 def stored(state: CoordinatorState, then: StoreAssignment) -> None:
-    """The assignment is in the log: everybody has it, unless a rebalance has begun meanwhile."""
+    """The assignment is in the log: all members get it, unless a new rebalance has begun."""
     group = then.group
     if not _is_current(then):
         return
@@ -84,7 +75,7 @@ def stored(state: CoordinatorState, then: StoreAssignment) -> None:
 
 
 def not_stored(state: CoordinatorState, then: StoreAssignment, error: ErrorCode) -> None:
-    """It is not: nobody has it, and the group rebalances."""
+    """The assignment was not stored: drops it and starts a new rebalance."""
     if _is_current(then):
         drop_assignments(state, then.group, of_append_error(error))
         prepare(state, then.group)

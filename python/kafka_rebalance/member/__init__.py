@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client's side of the classic group protocol, without I/O: consumers and Connect workers.
 
-`member.handle(event, now_ms)` gives the effects.
+`member.handle(event, now_ms)` returns effects.
 """
 
 from .config import ConsumerConfig

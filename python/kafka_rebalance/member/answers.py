@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes back: each response, each error code, and no response at all.
+"""Handles responses: each kind, each error code, and the loss of a response.
 
 Source   AbstractCoordinator's response handlers;
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,
@@ -34,7 +34,7 @@ _OF_A_GENERATION = (
 
 
 def answered(state: Membership, sent: SentRequest, response: Response) -> None:
-    """A response has come."""
+    """Handles a response that has arrived."""
     match response:
         case FindCoordinatorResponse(error_code=error, node_id=node):
             if error is ErrorCode.NONE:
@@ -51,18 +51,18 @@ def answered(state: Membership, sent: SentRequest, response: Response) -> None:
         case SyncGroupResponse():
             synced(state, sent, response)
         case HeartbeatResponse(error_code=error):
-            beaten(state, sent, error)
+            heartbeat_answered(state, sent, error)
         case _:
             state.role.answered(state, sent, response)
 
 
 def failed(state: Membership, sent: SentRequest) -> None:
-    """No response will come."""
+    """Handles a request that will get no response: the connection was lost, or time ran out."""
     match sent.request:
         case FindCoordinator():
             state.back_off()
         case JoinGroup() | SyncGroup():
-            # The member id is kept: the coordinator may have taken the member in.
+            # The member id is kept: the coordinator may have added the member.
             state.forget_coordinator()
             state.rejoin_needed = True
             state.back_off()
@@ -76,7 +76,7 @@ def failed(state: Membership, sent: SentRequest) -> None:
 
 
 def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) -> None:
-    """JoinGroup is answered: lead or follow, or do as the error says."""
+    """Handles a JoinGroup response: leads or follows, or reacts to the error."""
     error = response.error_code
     if error is not ErrorCode.NONE:
         if error is ErrorCode.MEMBER_ID_REQUIRED:
@@ -84,7 +84,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
         react(state, sent, JOIN_GROUP.get(error, Reaction.FATAL), error)
         return
     if state.state is not MemberState.PREPARING_REBALANCE:
-        state.rejoin_needed = True  # reset meanwhile
+        state.rejoin_needed = True  # the generation was reset since the request was sent
         return
     if response.protocol_type not in (state.role.protocol_type, None):
         react(state, sent, Reaction.FATAL, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -116,7 +116,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
 
 
 def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) -> None:
-    """SyncGroup is answered: the assignment waits for the next poll."""
+    """Handles a SyncGroup response: keeps the assignment for the next poll."""
     error = response.error_code
     if error is not ErrorCode.NONE:
         react(state, sent, SYNC_GROUP.get(error, Reaction.FATAL), error)
@@ -135,12 +135,13 @@ def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) ->
     state.arrived = response.assignment
 
 
-def beaten(state: Membership, sent: SentRequest, error: ErrorCode) -> None:
-    """Heartbeat is answered; what comes too late, or is known already, counts as well answered."""
+def heartbeat_answered(state: Membership, sent: SentRequest, error: ErrorCode) -> None:
+    """Handles a Heartbeat response; an error of an older generation counts as success."""
     late = error in _OF_A_GENERATION and sent.generation != state.generation
     known = error is ErrorCode.REBALANCE_IN_PROGRESS and state.state is not MemberState.STABLE
     if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS) or late:
         state.session_until_ms = state.now_ms + state.config.session_timeout_ms
+        state.heartbeat_failures = 0
     else:
         state.fail_heartbeat()
     if late or known or error not in HEARTBEAT:
@@ -151,10 +152,10 @@ def beaten(state: Membership, sent: SentRequest, error: ErrorCode) -> None:
 
 
 def react(state: Membership, sent: SentRequest, reaction: Reaction, error: ErrorCode) -> None:
-    """Does what the table says; resets only if nothing has changed since the request was sent."""
+    """Carries out a reaction; resets only if the generation has not changed since the request."""
     unchanged = sent.generation == state.generation
     if isinstance(sent.request, OffsetCommit) and not unchanged:
-        # A commit of an older generation is forgiven only while the member joins the next one.
+        # An error of an older generation's commit resets too, unless a join is in progress.
         unchanged = state.state is not MemberState.PREPARING_REBALANCE
     match reaction:
         case Reaction.ADOPT_ID | Reaction.RETRY | Reaction.REJOIN:

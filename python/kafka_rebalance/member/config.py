@@ -11,7 +11,7 @@ from kafka_rebalance.errors import GroupError
 
 
 class GroupConfig(Protocol):
-    """The settings that every kind of member has."""
+    """The settings that consumers and Connect workers share."""
 
     @property
     def group_id(self) -> str: ...
@@ -54,23 +54,23 @@ class ConsumerConfig:
     def __post_init__(self) -> None:
         check_times(self)
         if not self.partition_assignment_strategy:
-            raise GroupError("partition_assignment_strategy", "no assignor is named")
+            raise GroupError("partition_assignment_strategy", "is empty; name an assignor")
         if self.group_instance_id == "":
             raise GroupError("group_instance_id", "is empty; leave it out for a dynamic member")
         self.rebalance_protocol()
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """What JoinGroup sends: a member that does not poll cannot rejoin either."""
+        """JoinGroup's rebalance timeout: the poll interval, because members rejoin in poll."""
         return self.max_poll_interval_ms
 
     @property
     def join_timeout_ms(self) -> int:
-        """How long a JoinGroup may stay unanswered."""
+        """The time after which an unanswered JoinGroup fails."""
         return join_timeout_ms(self)
 
     def assignors(self) -> dict[str, Assignor]:
-        """One object for each name, with a memory of its own, in order of preference."""
+        """New assignor objects, each with its own memory, by name in order of preference."""
         names = self.partition_assignment_strategy
         try:
             return {name: built_in(name) if name in BUILT_IN else custom(name) for name in names}
@@ -78,7 +78,7 @@ class ConsumerConfig:
             raise GroupError("partition_assignment_strategy", error.problem) from None
 
     def rebalance_protocol(self) -> RebalanceProtocol:
-        """The highest that all assignors support (KIP-429)."""
+        """The highest rebalance protocol that all assignors support (KIP-429)."""
         supported = [set(one.supported_protocols) for one in self.assignors().values()]
         common = set.intersection(*supported)
         if not common:
@@ -90,12 +90,12 @@ class ConsumerConfig:
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """How long a JoinGroup may stay unanswered: the rebalance itself, and 5 s."""
+    """The time after which an unanswered JoinGroup fails: the rebalance timeout plus 5 s."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 
 def check_times(config: GroupConfig) -> None:
-    """Errors: GroupError for a time that must not be 0, or heartbeats rarer than a session."""
+    """Errors: GroupError for a time below 1 ms, or a heartbeat interval of a session or more."""
     for name in _NOT_0:
         if getattr(config, name, 1) < 1:
             raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")

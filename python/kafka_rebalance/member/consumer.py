@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A classic consumer's membership: subscriptions, callbacks, commits (see `group_member`).
 
-The application's calls are events (Subscribe, Poll, Close).
+The application's calls are events: Subscribe, Poll, Close.
 
 Source   ConsumerCoordinator of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
@@ -30,9 +30,9 @@ from .subscriber import Subscriber
 
 
 class Consumer(GroupMember):
-    """A consumer.
+    """A consumer in a classic group.
 
-    Getters besides those of every member: config, owned_partitions, subscription, misses_topics,
+    Getters besides those of GroupMember: config, owned_partitions, subscription, misses_topics,
     matches_before_joining, sees.
     """
 
@@ -42,22 +42,22 @@ class Consumer(GroupMember):
 
     @property
     def config(self) -> ConsumerConfig:
-        """The settings."""
+        """The consumer's settings."""
         return self._subscriber.config
 
     @property
     def owned_partitions(self) -> Partitions:
-        """What it owns, in the assignment's order."""
+        """The partitions that the member owns, in the assignment's order."""
         return self._subscriber.owned
 
     @property
     def subscription(self) -> frozenset[str]:
-        """Topics; of a pattern, those that match now."""
+        """The subscribed topics; for a pattern, the topics that match now."""
         return self._subscriber.subscription
 
     @property
     def misses_topics(self) -> bool:
-        """Whether its metadata lack a topic that it knows by name: its client asks again soon."""
+        """Whether metadata lack a topic subscribed by name: the client then asks again soon."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:
@@ -66,13 +66,13 @@ class Consumer(GroupMember):
 
     @property
     def matches_before_joining(self) -> bool:
-        """Whether the next poll asks for metadata, to match a pattern before it joins."""
+        """Whether the next poll joins and first asks for metadata, to match a pattern."""
         state = self._state
         is_joining = joining.needs_rejoin(state) and not state.is_joining()
         return self._subscriber.pattern is not None and is_joining
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Whether this metadata is another than the one it has."""
+        """Whether this metadata differs from the metadata that the consumer has."""
         return tuple(self._subscriber.topics.values()) != topics
 
     def _poll(self, event: Poll) -> None:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member of a group without I/O: events in, effects out, the clock as a number.
+"""A group member without I/O: it takes events and the time, and returns effects.
 
     Getters   state, member_id, generation_id, is_leader, coordinator_node, is_in_poll,
               reads_in_poll, is_idle, next_poll_ms, next_deadline_ms, next_heartbeat_ms
-    Inputs    handle(event, now_ms), times never going back
+    Inputs    handle(event, now_ms), where `now_ms` never decreases
 
-The caller sends every Send and says Answered or Failed; it calls `handle(Tick(), t)` when
-`next_deadline_ms()` is `t`, and polls; `next_poll_ms()` says from when on a poll would change
-something. Callbacks happen and a rebalance goes on in `Poll`, as in Kafka's clients, while
-heartbeats follow the clock alone. Nothing is random but the back-off, from `rng`.
+The caller sends every Send and reports Answered or Failed, calls `handle(Tick(), t)` when
+`next_deadline_ms()` is `t`, and polls; before `next_poll_ms()` a poll changes nothing.
+Callbacks and the steps of a rebalance happen in `Poll`, as in Kafka's clients; heartbeats depend
+on the clock alone. Only the back-off is random, drawn from `rng`.
 
 Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
@@ -22,52 +22,52 @@ from .states import MemberState
 
 
 class GroupMember:
-    """What consumers and workers have in common; see the module."""
+    """The interface that consumers and workers share; see the module."""
 
     def __init__(self, state: Membership) -> None:
         self._state = state
 
     @property
     def state(self) -> MemberState:
-        """Where it stands."""
+        """The member's state in the group protocol."""
         return self._state.state
 
     @property
     def member_id(self) -> str:
-        """The id that the coordinator gave it, or nothing."""
+        """The id that the coordinator gave the member, or an empty text."""
         return self._state.generation.member_id
 
     @property
     def generation_id(self) -> int:
-        """Its generation, -1 for none."""
+        """The member's generation, -1 if it has none."""
         return self._state.generation.generation_id
 
     @property
     def is_leader(self) -> bool:
-        """Whether it led the last rebalance."""
+        """Whether the member led the last rebalance."""
         return self._state.is_leader
 
     @property
     def coordinator_node(self) -> int | None:
-        """The coordinator's node, None while it is not known."""
+        """The coordinator's node, None while the coordinator is unknown."""
         return self._state.coordinator_node
 
     @property
     def is_in_poll(self) -> bool:
-        """Whether the last poll waits, without records to return, until it can go on.
+        """Whether the last poll is blocked: it returns no records before it can continue.
 
-        It waits for its coordinator, or, eager, for its commit; the caller polls again as soon as
-        `next_poll_ms` has come, whatever its application does with records.
+        A poll blocks for the coordinator; an eager member's poll also for its commit. The caller
+        polls again at `next_poll_ms`, without time for the application to process records.
         """
         return self._state.poll_waits
 
     @property
     def reads_in_poll(self) -> bool:
-        """Whether only a poll reads answers: the heartbeat thread rests while a member joins."""
+        """Whether responses are read only in a poll: the heartbeat thread pauses during a join."""
         return self._state.state is MemberState.PREPARING_REBALANCE
 
     def is_idle(self) -> bool:
-        """Whether nothing but heartbeats is to be done now: then the host may vouch for it."""
+        """Whether only heartbeats are due: the host may then skip them and send Vouched later."""
         state = self._state
         return (
             state.state is MemberState.STABLE
@@ -78,7 +78,7 @@ class GroupMember:
         )
 
     def next_poll_ms(self) -> int | None:
-        """From when on a poll would change something; None while it waits, or has nothing to do."""
+        """When a poll will change something; None if no poll will before another event."""
         state = self._state
         if state.fatal is not None:
             return state.now_ms
@@ -89,7 +89,7 @@ class GroupMember:
         return state.role.next_settle_ms(state)
 
     def next_deadline_ms(self) -> int | None:
-        """When to Tick: heartbeats, the session, the poll interval, requests that time out."""
+        """When to Tick next: heartbeat, session, poll interval or a request's timeout."""
         state = self._state
         due = [one.expires_ms for one in state.sent.values()]
         if state.heartbeat_at_ms is not None:
@@ -100,11 +100,11 @@ class GroupMember:
         return min(due, default=None)
 
     def next_heartbeat_ms(self) -> int | None:
-        """When the next heartbeat goes out; None while there are none."""
+        """When the next heartbeat is sent; None while the member sends no heartbeats."""
         return self._state.heartbeat_at_ms
 
     def handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
-        """One event. Errors: ValueError where time goes back."""
+        """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
         if now_ms < state.now_ms:
             raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
@@ -128,12 +128,13 @@ class GroupMember:
                 state.heartbeat_at_ms = heartbeat_ms + state.config.heartbeat_interval_ms
                 state.session_until_ms = heartbeat_ms + state.config.session_timeout_ms
                 state.poll_until_ms = polled_ms + state.config.rebalance_timeout_ms
+                state.heartbeat_failures = 0
             case _:
                 self._handle_own(event)
         return effects
 
     def _handle_own(self, event: MemberEvent) -> None:
-        """What only this kind of member is told."""
+        """Handles an event that only this kind of member takes."""
         raise TypeError(f"{type(self).__name__} takes no {type(event).__name__}")
 
     def _poll(self, event: Poll) -> None:
@@ -154,7 +155,7 @@ class GroupMember:
 
 
 def _tick(state: Membership) -> None:
-    """The heartbeat thread, and requests that have waited too long."""
+    """Does the work of the heartbeat thread, and fails requests that have timed out."""
     for number, sent in list(state.sent.items()):
         if sent.expires_ms <= state.now_ms:
             del state.sent[number]
@@ -164,7 +165,7 @@ def _tick(state: Membership) -> None:
     if state.coordinator_node is None:
         state.find_coordinator()
     elif state.session_until_ms <= state.now_ms:
-        # Nothing is given up: only the coordinator can end a session.
+        # Partitions are kept: only the coordinator can end a session.
         state.forget_coordinator()
         state.find_coordinator()
     elif state.poll_until_ms <= state.now_ms:

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Connect worker does about connectors and tasks: its report, leading, starting, stopping.
+"""The role of a Connect worker: reports, leads, starts and stops connectors and tasks.
 
-    prepare     eager workers stop everything, incremental ones nothing
-    protocols   the newest configuration's offset, and from version 1 on what is assigned
-    lead        the eager or the incremental assignor, on the newest configuration
-    take        stops what is revoked
-    settle      once up to date with the leader's configuration it starts what is new; what was
-                revoked, a newer configuration or the leader's delay make it join again
+    prepare     an eager worker stops everything, an incremental one nothing
+    protocols   reports the newest configuration's offset, and from version 1 on the assigned work
+    lead        runs the eager or the incremental assignor on the newest configuration
+    take        stops revoked work
+    settle      starts new work when the worker has read the leader's configuration; joins again
+                after a revocation, for a newer configuration, or when the leader's delay is over
 
-Each step acts on a configuration of its own: the report on the newest one, the leader on that of
-its report, the herder on the one that it read last. Where they differ, somebody joins again.
+The steps use three configurations: the report the newest one, the leader the one of its own
+report, the herder the one that it read last. If they differ, a worker joins again.
 
-    downgrade   incremental workers that follow an eager leader stop nothing: what is not theirs any
-                more runs on until they end. The same in Kafka, where nothing remembers it either.
+    downgrade   incremental workers that follow an eager leader stop nothing, in Kafka too: work
+                that has moved to other workers also runs on here until this worker ends
 
 Source   WorkerCoordinator, DistributedHerder.tick/handleRebalanceCompleted/startWork (Connect
          4.3.1); KIP-415, KIP-507.
-Differs  a worker that is behind its leader waits for the configuration without a limit, where
-         `worker.sync.timeout.ms` (3 s) would make it leave and come back later. A connector whose
-         settings alone have changed is not restarted.
+Differs  a worker whose configuration is older than the leader's waits without a limit; in Kafka it
+         leaves after `worker.sync.timeout.ms` (3 s) and returns later. A connector is not restarted
+         if only its settings have changed.
 """
 
 from collections.abc import Mapping
@@ -48,13 +48,13 @@ from .worker_config import WorkerConfig
 
 NOTHING = Work()
 
-# The group's protocols, preferred first; a worker offers those up to its own version.
+# The group's protocols, preferred first; a worker offers the protocols up to its own version.
 PROTOCOLS = {"sessioned": SESSIONED, "compatible": COMPATIBLE, "default": EAGER}
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What should run, as the configuration topic says up to an offset; connector -> tasks."""
+    """The connectors and their numbers of tasks in the configuration topic, up to an offset."""
 
     offset: int = -1
     connectors: Mapping[str, int] = field(default_factory=dict)
@@ -62,44 +62,43 @@ class Configuration:
 
 @dataclass(slots=True)
 class Herder:
-    """A worker's role, and all that only a worker knows."""
+    """A worker's role, and the state that only workers have."""
 
     config: WorkerConfig
     url: str
-    # The newest configuration that has come, what the last JoinGroup was sent with, and what the
-    # herder acts on
+    # The newest configuration that was read, the last JoinGroup's, and the herder's own
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
-    has_read: bool = False  # to the end, before the first join
-    is_reconfigured: bool = False  # by a connector or by tasks: that needs a rebalance
-    reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks start anew
-    # Work: as assigned (None before the first time), and as started
+    has_read: bool = False  # the topic was read to its end, before the first join
+    is_reconfigured: bool = False  # connectors or tasks have changed, which needs a rebalance
+    reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
+    # The assigned work (None before the first assignment), and the started work
     assignment: ConnectAssignment | None = None
     work: Work | None = None
     running: Work = NOTHING
-    is_resolved: bool = True  # what was assigned is started
+    is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
     scheduled_ms: int | None = None  # when the leader wants the next rebalance
-    # What a leader remembers
+    # The leader's memory between rebalances
     memory: Memory = field(default_factory=Memory)
     last_completed_generation_id: int = -1
     is_in: bool = True
 
     protocol_type = "connect"
-    is_pending_revocation = False  # its callbacks wait for no commit
+    is_pending_revocation = False  # a worker commits nothing before a revocation
 
     def wants_in(self) -> bool:
-        """From its start until it is closed."""
+        """True from the worker's start until it is closed."""
         return self.is_in
 
     def has_news(self, state: Membership) -> bool:
-        """No assignment yet, or a failed one; or the herder has asked for it."""
+        """No assignment yet, or a failed one, or the herder has asked to rejoin."""
         failed = self.assignment is None or self.assignment.error != NO_ERROR
         return failed or self.work is None or self.is_rejoin_requested
 
     def update(self, configuration: Configuration) -> None:
-        """A newer configuration: connectors and tasks that come or go need a rebalance."""
+        """Takes a newer configuration; added or removed connectors and tasks need a rebalance."""
         before, self.newest = self.newest.connectors, configuration
         if not self.has_read:
             self.has_read = True
@@ -113,20 +112,20 @@ class Herder:
     # Before the join ------------------------------------------------------------------------------
 
     def prepare(self, state: Membership) -> bool:
-        """Eager stops everything that it was assigned."""
+        """An eager worker stops all its assigned work."""
         if self._protocol_in_use() == EAGER:
             self._stop(state, self.work or NOTHING)
         return True
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """It waits for nothing."""
+        """None: a worker never waits in `prepare`."""
         return None
 
     def _protocol_in_use(self) -> int:
         return self.config.version if self.assignment is None else self.assignment.version
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
-        """The same report in every version that it speaks."""
+        """The worker's report, encoded in every protocol version up to its own."""
         self.joined_with = self.newest
         report = self._report()
         metadata = ConnectMetadata(url=self.url, config_offset=self.newest.offset)
@@ -134,8 +133,8 @@ class Herder:
         for name, version in PROTOCOLS.items():
             if version <= self.config.version:
                 mine = None if report is None else replace(report, version=version)
-                said = replace(metadata, version=version, assignment=mine)
-                offered.append(JoinGroupProtocol(name, encode_connect_metadata(said)))
+                sent = replace(metadata, version=version, assignment=mine)
+                offered.append(JoinGroupProtocol(name, encode_connect_metadata(sent)))
         return tuple(offered)
 
     def _report(self) -> ConnectAssignment | None:
@@ -147,26 +146,26 @@ class Herder:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
-        """Everybody's work; a mismatch for all where somebody knows a newer configuration."""
-        told = {one.member_id: decode_connect_metadata(one.metadata) for one in response.members}
+        """Returns each worker's assignment; CONFIG_MISMATCH for all if a worker is ahead."""
+        reports = {one.member_id: decode_connect_metadata(one.metadata) for one in response.members}
         leader = response.member_id
-        newest = max(one.config_offset for one in told.values())
+        newest = max(one.config_offset for one in reports.values())
         if self.joined_with.offset < newest:
             self.joined_with = self.newest
         common = ConnectAssignment(
             leader=leader,
-            leader_url=told[leader].url,
+            leader_url=reports[leader].url,
             config_offset=max(newest, self.joined_with.offset),
             version=PROTOCOLS[response.protocol_name or ""],
         )
         if self.joined_with.offset < newest:
             failed = encode_connect_assignment(replace(common, error=CONFIG_MISMATCH))
-            return tuple((member, failed) for member in told)
+            return tuple((member, failed) for member in reports)
         if common.version == EAGER:
-            shares = assign_eager(list(told), self.joined_with.connectors)
-            return tuple((member, _encode(common, shares[member])) for member in told)
+            shares = assign_eager(list(reports), self.joined_with.connectors)
+            return tuple((member, _encode(common, shares[member])) for member in reports)
         spec = ConnectSpec(
-            {member: work_told(one.assignment) for member, one in told.items()},
+            {member: assigned_work(one.assignment) for member, one in reports.items()},
             self.joined_with.connectors,
             self.config.scheduled_rebalance_max_delay_ms,
             response.generation_id,
@@ -176,32 +175,32 @@ class Herder:
         common = replace(common, delay_ms=result.delay_ms)
         return tuple(
             (member, _encode(common, result.assigned[member], result.revoked[member]))
-            for member in told
+            for member in reports
         )
 
     # After the join -------------------------------------------------------------------------------
 
     def take(self, state: Membership, assignment: bytes) -> None:
-        """Stops what is revoked, and keeps the rest besides what is new."""
+        """Stops revoked work, and takes over the rest of the assignment."""
         try:
-            told = decode_connect_assignment(assignment)
+            received = decode_connect_assignment(assignment)
         except WireError as error:
             state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
-            state.arrived = assignment  # and every further poll throws
+            state.arrived = assignment  # kept, so that every further poll throws again
             return
         self.is_rejoin_requested = False
-        work = work_told(told)
-        if told.version > EAGER:
-            revoked = work_revoked(told)
+        work = assigned_work(received)
+        if received.version > EAGER:
+            revoked = revoked_work(received)
             self._stop(state, revoked, is_revoked=True)
             work = work + ((self.work or NOTHING) - revoked)
-        self.assignment, self.work = told, work
+        self.assignment, self.work = received, work
         self.last_completed_generation_id = state.generation.generation_id
-        self.scheduled_ms = state.now_ms + told.delay_ms if told.delay_ms > 0 else None
+        self.scheduled_ms = state.now_ms + received.delay_ms if received.delay_ms > 0 else None
         self.is_resolved = False
 
     def settle(self, state: Membership) -> None:
-        """What the herder does between rebalances; nothing while it looks for a coordinator."""
+        """Does the herder's work between rebalances; nothing while the coordinator is unknown."""
         if state.coordinator_node is None:
             return
         if self._is_due(state):
@@ -219,22 +218,22 @@ class Herder:
         return self.is_reconfigured or self.newest.offset != self.configuration.offset
 
     def _read_updates(self, state: Membership) -> None:
-        """The herder's own part of a newer configuration, before the rebalance that it needs."""
+        """Applies a newer configuration to the herder, before the rebalance that it needs."""
         assert self.assignment is not None
         self.configuration = self.newest
-        # While a rebalance is scheduled the herder checks time and again that offsets agree.
+        # While a rebalance is scheduled, the herder keeps checking that the offsets are equal.
         differs = self.configuration.offset != self.assignment.config_offset
         is_unsettled = self.scheduled_ms is not None and differs
         self.is_rejoin_requested = self.is_reconfigured or is_unsettled
         self.is_reconfigured = False
         if self.assignment.version > EAGER:
-            # Tasks with new settings stop now, and start where the rebalance puts them.
+            # Tasks with new settings stop now; the rebalance decides where they start.
             anew = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
             self._stop(state, Work((), anew))
             self.reconfigured.clear()
 
     def _complete(self, state: Membership) -> None:
-        """A rebalance is over: starts what is new, once the configurations agree."""
+        """A rebalance is over: starts new work, once the worker has the leader's configuration."""
         assert self.assignment is not None
         assert self.work is not None
         wanted = self.assignment.config_offset
@@ -250,12 +249,12 @@ class Herder:
             state.effects.append(Start(new))
         self.running = self.running + new
         self.is_resolved = True
-        if work_revoked(self.assignment):
+        if revoked_work(self.assignment):
             self.assignment = replace(self.assignment, revoked_connectors=(), revoked_tasks=())
             self.is_rejoin_requested = True
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Now, or when the leader wants a rebalance; None while it can only wait."""
+        """Now, or the time of the leader's scheduled rebalance; None if neither is known."""
         if state.coordinator_node is None:
             return None
         if not self.is_resolved:
@@ -265,7 +264,7 @@ class Herder:
         return state.now_ms if self._has_updates() else self.scheduled_ms
 
     def is_at_work(self, state: Membership) -> bool:
-        """Whether the herder could take a request: no rebalance is under way or expected."""
+        """Whether the herder could take a request: no rebalance is in progress or expected."""
         return (
             state.coordinator_node is not None
             and self.is_resolved
@@ -273,12 +272,12 @@ class Herder:
         )
 
     def give_up(self, state: Membership) -> None:
-        """Before it leaves: everything stops."""
+        """Stops everything, before the worker leaves the group."""
         self._stop(state, self.running)
         self.work = None
 
     def lose(self, state: Membership) -> None:
-        """It cannot find a coordinator: others may run by now what it was assigned."""
+        """Stops everything without a coordinator: other workers may run this work by now."""
         self._stop(state, self.work or NOTHING)
         self.work = None
 
@@ -289,28 +288,28 @@ class Herder:
         self.running = self.running - work
 
     def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:
-        """It sends nothing of its own."""
+        """Does nothing: a worker's role sends no requests of its own."""
 
 
 def _encode(common: ConnectAssignment, work: Work, revoked: Work = NOTHING) -> bytes:
     ordered = work.after_wire()
-    told = replace(
+    message = replace(
         common,
         connectors=ordered.connectors,
         tasks=ordered.tasks,
         revoked_connectors=revoked.connectors,
         revoked_tasks=revoked.tasks,
     )
-    return encode_connect_assignment(told)
+    return encode_connect_assignment(message)
 
 
-def work_told(told: ConnectAssignment | None) -> Work:
-    """What an assignment gives."""
-    if told is None:
+def assigned_work(message: ConnectAssignment | None) -> Work:
+    """Returns the connectors and tasks that an assignment assigns."""
+    if message is None:
         return NOTHING
-    return Work(told.connectors, tuple(Task(*task) for task in told.tasks))
+    return Work(message.connectors, tuple(Task(*task) for task in message.tasks))
 
 
-def work_revoked(told: ConnectAssignment) -> Work:
-    """What an assignment takes."""
-    return Work(told.revoked_connectors, tuple(Task(*task) for task in told.revoked_tasks))
+def revoked_work(message: ConnectAssignment) -> Work:
+    """Returns the connectors and tasks that an assignment revokes."""
+    return Work(message.revoked_connectors, tuple(Task(*task) for task in message.revoked_tasks))

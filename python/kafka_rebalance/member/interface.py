@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into `Consumer.handle`, and what comes out.
+"""The events that `Consumer.handle` and `Worker.handle` take, and the effects that they return.
 
-An event is what has happened, an effect what is to be done about it.
+An event reports something that happened; an effect asks the host to do something.
 
     Subscribe, SubscribePattern, Unsubscribe, Poll, Close     the application
     MetadataUpdated, ConfigurationUpdated                     the cluster
     Answered, Failed                                          the network
-    Tick, Vouched                                             the clock, and who keeps it
+    Tick, Vouched                                             the host's clock
 """
 
 from dataclasses import dataclass
@@ -23,38 +23,38 @@ Partitions = tuple[TopicPartition, ...]
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """subscribe(topics)."""
+    """The application calls subscribe(topics)."""
 
     topics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SubscribePattern:
-    """subscribe(pattern): all topics whose whole name matches."""
+    """The application calls subscribe(pattern): topics whose whole name matches."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """unsubscribe(): gives everything up and leaves."""
+    """The application calls unsubscribe(): the member gives up its partitions and leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """poll(): `positions` are (partition, next offset) of what has been consumed so far."""
+    """poll(); `positions` are the (partition, next offset) pairs of the records read so far."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """close()."""
+    """The application calls close()."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdated:
-    """All topics of the cluster, as far as the client may see them."""
+    """The client has new metadata: all topics of the cluster that it may see."""
 
     topics: tuple[Topic, ...]
 
@@ -69,7 +69,7 @@ class ConfigurationUpdated:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The response to a request has come."""
+    """The response to a request has arrived."""
 
     request_id: int
     response: Response
@@ -77,16 +77,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No response will come: disconnected."""
+    """A request will get no response: the connection was lost."""
 
     request_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """The host has not simulated this member for a while: it was well.
+    """The host reports that this member, not simulated for a while, was healthy all the time.
 
-    Its last heartbeat was sent and answered at `heartbeat_ms`, its last poll() at `polled_ms`.
+    The member's last heartbeat was answered at `heartbeat_ms`, its last poll() was at `polled_ms`.
     """
 
     heartbeat_ms: int
@@ -110,7 +110,7 @@ MemberEvent = (
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a request: to a node, or to the least loaded one where `node_id` is None."""
+    """The host sends a request to a node, or to the least loaded node if `node_id` is None."""
 
     request_id: int
     node_id: int | None
@@ -120,26 +120,26 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class FetchMetadata:
-    """The client wants the cluster's metadata now."""
+    """The client asks for the cluster's metadata now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """onPartitionsRevoked: the member still owns them while it is called."""
+    """onPartitionsRevoked: the member still owns the partitions during this callback."""
 
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """onPartitionsAssigned: what is new; called with nothing too."""
+    """onPartitionsAssigned: the gained partitions, possibly none."""
 
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """onPartitionsLost: others may own them already."""
+    """onPartitionsLost: other members may own these partitions already."""
 
     partitions: Partitions
 
@@ -153,7 +153,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """It stops them, and goes on when they have stopped; `is_revoked` where its leader says so."""
+    """A Connect worker stops connectors and tasks; `is_revoked` if its leader revoked them."""
 
     work: Work
     is_revoked: bool = False
@@ -169,7 +169,7 @@ class MemberTransition:
 
 @dataclass(frozen=True, slots=True)
 class Fatal:
-    """poll() throws; the member goes on only if the application polls again."""
+    """poll() throws; the member continues only if the application polls again."""
 
     error_code: ErrorCode
     message: str

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What poll does about the group: prepare, join, take the assignment, and again if need be.
+"""The group's part of poll: prepare, join, take the assignment, and repeat if needed.
 
-    1. rejoin?      asked for, or the role has news
-    2. coordinator  found first
-    3. prepare      the role's part, once a rebalance
-    4. JoinGroup    the role's protocols; the answer is `answers.joined`
-    5. take         the role's part
+    1. rejoin?      `rejoin_needed` is set, or the role has news
+    2. coordinator  is looked up if it is unknown
+    3. prepare      the role prepares, once a rebalance
+    4. JoinGroup    is sent with the role's protocols; `answers.joined` handles the response
+    5. take         the role takes the assignment
 
 Source   AbstractCoordinator.joinGroupIfNeeded; docs/behaviour/member.md#3-poll,
          docs/behaviour/member.md#4-join.
@@ -20,12 +20,12 @@ _JOIN_VERSION = 9
 
 
 def needs_rejoin(state: Membership) -> bool:
-    """Whether the next poll joins."""
+    """Whether the next poll sends JoinGroup."""
     return state.role.wants_in() and (state.rejoin_needed or state.role.has_news(state))
 
 
 def go_on(state: Membership) -> None:
-    """One poll's part of a rebalance: as far as it goes without waiting."""
+    """Does one poll's part of a rebalance: the steps that need not wait."""
     while needs_rejoin(state) or state.is_joining():
         if state.coordinator_node is None:
             state.find_coordinator()
@@ -51,7 +51,7 @@ def go_on(state: Membership) -> None:
 
 
 def join(state: Membership) -> None:
-    """Sends JoinGroup."""
+    """Sends JoinGroup with the role's protocols."""
     config = state.config
     state.move(MemberState.PREPARING_REBALANCE)
     state.rejoin_needed = True
@@ -68,7 +68,7 @@ def join(state: Membership) -> None:
 
 
 def waits_in_poll(state: Membership) -> bool:
-    """Whether poll returns nothing before it has gone on; a cooperative member's returns records.
+    """Whether poll blocks until its next step; a cooperative member's poll returns records.
 
     Source   ConsumerCoordinator.poll (coordinatorUnknownAndUnreadySync waits for the coordinator),
              maybeMarkPartitionsPendingRevocation (eager: nothing is fetched during the commit).
@@ -79,7 +79,7 @@ def waits_in_poll(state: Membership) -> bool:
 
 
 def next_step_ms(state: Membership) -> int | None:
-    """From when on `go_on` would go on; None while it waits, or has nothing to do."""
+    """When `go_on` can take its next step; None if it waits for an event, or has no step."""
     if not (needs_rejoin(state) or state.is_joining()):
         return None
     if state.coordinator_node is None:

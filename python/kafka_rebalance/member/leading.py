@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a leader does with its members' metadata: the assignor's work, and what it watches.
+"""The leader's work on its members' metadata: runs the assignor, and watches topics.
 
 Source   ConsumerCoordinator.onLeaderElected; KIP-881 (racks are watched where the client has one).
 """
@@ -26,10 +26,10 @@ _NO_LIMIT = 2**31 - 1
 def assignments(
     assignor: Assignor, members: Iterable[JoinedMember], topics: Mapping[str, Topic]
 ) -> tuple[tuple[str, bytes], ...]:
-    """(member id, assignment in bytes) of every member.
+    """Returns (member id, encoded assignment) of every member.
 
-    Topics without metadata are left out. Errors: WireError for metadata that cannot be read,
-    AssignorThrows where Kafka's class throws.
+    Topics without metadata are left out. Errors: WireError for metadata that cannot be decoded,
+    AssignorThrows if Kafka's assignor throws.
     """
     known = tuple(
         sent_member(
@@ -50,12 +50,12 @@ def assignments(
 
 
 def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
-    """Topics of all members: what a leader watches."""
+    """Returns the topics of all members, whose changes the leader watches."""
     subscriptions: Iterable[Subscription] = (decode_subscription(one.metadata) for one in members)
     return frozenset(topic for sent in subscriptions for topic in sent.topics)
 
 
 def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
-    """What would make an assignment outdated: counts, and racks where the client has one."""
+    """Returns the facts whose change outdates an assignment: partition counts, and racks."""
     there = (topics[name] for name in sorted(names) if name in topics)
     return tuple(one if racks else Topic(one.name, one.partitions) for one in there)

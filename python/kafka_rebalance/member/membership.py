@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every member knows, and what its steps may do to it: send, move, reset, back off.
+"""The state of every group member, and the actions of its steps: send, move, reset, back off.
 
-What only a consumer or only a worker knows is in its role.
+State that only consumers or only workers have is in their roles.
 """
 
 import random
@@ -28,7 +28,7 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What a member belongs to; an id without a generation has only been handed out."""
+    """A member's place in the group; an id without a generation has not joined yet."""
 
     generation_id: int = NO_GENERATION
     member_id: str = ""
@@ -36,13 +36,13 @@ class Generation:
 
     @property
     def is_known(self) -> bool:
-        """Whether the group has taken it in."""
+        """Whether the member has joined a generation."""
         return self.generation_id != NO_GENERATION and self.member_id != ""
 
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request without an answer yet, and the generation that it was sent in."""
+    """An unanswered request, and the generation in which it was sent."""
 
     request: Request
     generation: Generation
@@ -51,7 +51,7 @@ class SentRequest:
 
 @dataclass(slots=True)
 class Membership:
-    """`effects` is what the event at hand has led to so far; None stands for "not now"."""
+    """`effects` are the current event's effects so far; a time of None means not scheduled."""
 
     config: GroupConfig
     rng: random.Random
@@ -62,34 +62,35 @@ class Membership:
     # The join
     rejoin_needed: bool = True
     needs_prepare: bool = True
-    arrived: bytes | None = None  # an assignment that poll has not taken yet
-    poll_waits: bool = False  # the last poll has not returned: it waits for what a join needs first
-    failures: int = 0  # in a row
+    arrived: bytes | None = None  # an assignment for the next poll to take
+    poll_waits: bool = False  # the last poll is blocked: a step before the join has not ended
+    failures: int = 0  # failed attempts to join in a row
     retry_at_ms: int = 0
     fatal: Fatal | None = None
     # Requests and clocks
     coordinator_node: int | None = None
-    unknown_since_ms: int | None = None  # since when there has been none, after there was one
+    unknown_since_ms: int | None = None  # when the coordinator was lost
     sent: dict[int, SentRequest] = field(default_factory=dict)
     request_ids: "count[int]" = field(default_factory=lambda: count(1))
     heartbeat_at_ms: int | None = None
+    heartbeat_failures: int = 0  # failed heartbeats in a row
     session_until_ms: int = 0
     poll_until_ms: int = 0
     now_ms: int = 0
     effects: list[MemberEffect] = field(default_factory=list)
 
     def is_waiting_for(self, *kinds: type) -> bool:
-        """Whether a request of such a kind has no answer yet."""
+        """Whether a request of one of these kinds is unanswered."""
         return any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def is_joining(self) -> bool:
-        """Whether a join is under way, or its assignment has come."""
+        """Whether a join is in progress, or its assignment waits for poll."""
         return self.arrived is not None or self.is_waiting_for(JoinGroup, SyncGroup)
 
     def send(
         self, request: Request, timeout_ms: int, api_version: int | None = None
     ) -> SentRequest:
-        """Sends to the coordinator; FindCoordinator goes to the least loaded node."""
+        """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
         node = None if isinstance(request, FindCoordinator) else self.coordinator_node
         number = next(self.request_ids)
         sent = SentRequest(request, self.generation, self.now_ms + timeout_ms)
@@ -98,15 +99,15 @@ class Membership:
         return sent
 
     def find_coordinator(self) -> None:
-        """Asks once, when the back-off is over."""
+        """Sends FindCoordinator, unless one is unanswered or the back-off is not over."""
         if not self.is_waiting_for(FindCoordinator) and self.now_ms >= self.retry_at_ms:
             request = FindCoordinator(group_id=self.config.group_id)
             self.send(request, self.config.request_timeout_ms)
 
     def forget_coordinator(self) -> None:
-        """It is not there, or not it: what it has not answered it never will.
+        """The coordinator is gone or has moved: its unanswered requests will stay unanswered.
 
-        The next step looks for it again; a join starts anew, after a while.
+        The next step looks for the coordinator again; a join starts anew after a back-off.
         """
         if self.coordinator_node is not None:
             self.unknown_since_ms = self.now_ms
@@ -120,7 +121,7 @@ class Membership:
                 self.back_off()
 
     def move(self, state: MemberState) -> None:
-        """Changes the state; heartbeats stop where there are none."""
+        """Changes the state; stops heartbeats if the new state has none."""
         if state is self.state:
             return
         if self.state not in LEGAL_PREDECESSORS[state]:
@@ -131,13 +132,13 @@ class Membership:
             self.heartbeat_at_ms = None
 
     def start_heartbeats(self) -> None:
-        """A generation has come: all three clocks start anew."""
+        """A generation has begun: heartbeat, session and poll timers start anew."""
         self.heartbeat_at_ms = self.now_ms + self.config.heartbeat_interval_ms
         self.session_until_ms = self.now_ms + self.config.session_timeout_ms
         self.poll_until_ms = self.now_ms + self.config.rebalance_timeout_ms
 
     def reset(self, *, keep_id: bool) -> None:
-        """The generation is gone: what is owned will be lost at the next poll."""
+        """Drops the generation: owned partitions are lost at the next poll."""
         member_id = self.generation.member_id if keep_id else ""
         self.generation = Generation(member_id=member_id)
         self.move(MemberState.UNJOINED)
@@ -146,20 +147,24 @@ class Membership:
         self.needs_prepare = True
 
     def back_off(self) -> None:
-        """100 ms, doubled by every failure in a row up to 1 s, with a spread of a fifth."""
-        config = self.config
-        delay = min(config.retry_backoff_ms * 2**self.failures, config.retry_backoff_max_ms)
+        """Delays the next attempt to join by an exponential back-off."""
+        self.retry_at_ms = self.now_ms + self._backoff_ms(self.failures)
         self.failures += 1
-        self.retry_at_ms = self.now_ms + round(delay * self.rng.uniform(0.8, 1.2))
 
     def fail_heartbeat(self) -> None:
-        """The next one comes sooner."""
+        """Retries a failed heartbeat after a back-off instead of a heartbeat interval."""
         if self.heartbeat_at_ms is not None:
-            delay = round(self.config.retry_backoff_ms * self.rng.uniform(0.8, 1.2))
-            self.heartbeat_at_ms = self.now_ms + delay
+            self.heartbeat_at_ms = self.now_ms + self._backoff_ms(self.heartbeat_failures)
+            self.heartbeat_failures += 1
+
+    def _backoff_ms(self, failures: int) -> int:
+        """Returns `retry.backoff.ms` doubled by each failure, ± 20 %, at most the maximum."""
+        most = self.config.retry_backoff_max_ms
+        delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
+        return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
 
     def leave(self) -> None:
-        """LeaveGroup of a dynamic member, not waited for; a static one just forgets."""
+        """Leaves without waiting for the response; a static member sends no LeaveGroup."""
         config, member_id = self.config, self.generation.member_id
         if (
             config.group_instance_id is None
@@ -171,9 +176,9 @@ class Membership:
             self.send(request, config.request_timeout_ms)
         for number, one in list(self.sent.items()):
             if isinstance(one.request, JoinGroup | SyncGroup):
-                del self.sent[number]  # its answer is of no interest any more
+                del self.sent[number]  # its response no longer matters
         self.reset(keep_id=False)
 
     def throw(self, error: ErrorCode, message: str) -> None:
-        """What poll throws, now or the next time."""
+        """Makes poll throw: the current poll, or else the next one."""
         self.fatal = Fatal(error, message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each error code makes a member do. Tables first.
+"""Tables of a member's reaction to each error code of each response.
 
 Source   AbstractCoordinator and ConsumerCoordinator (Kafka 4.4.0): JoinGroupResponseHandler,
          SyncGroupResponseHandler, HeartbeatResponseHandler, OffsetCommitResponseHandler;
@@ -16,14 +16,14 @@ _E = ErrorCode
 
 
 class Reaction(Enum):
-    """What to do."""
+    """A member's reaction to an error."""
 
-    ADOPT_ID = auto()  # join again at once, with the id that came
+    ADOPT_ID = auto()  # join again at once, with the member id of the response
     RETRY = auto()  # join again at once, generation kept, callbacks not called again
-    BACK_OFF = auto()  # join again after a while
+    BACK_OFF = auto()  # join again after a back-off
     REDISCOVER = auto()  # look for the coordinator again; id and generation kept
-    RESET_GENERATION = auto()  # generation lost, id kept: what is owned is lost
-    RESET_ALL = auto()  # generation and id lost
+    RESET_GENERATION = auto()  # drop the generation, keep the id; owned partitions are lost
+    RESET_ALL = auto()  # drop generation and id; owned partitions are lost
     REJOIN = auto()  # the group rebalances: join at the next poll
     FATAL = auto()  # poll throws
 

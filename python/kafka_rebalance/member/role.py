@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind of member does in its own way; everything else is the group protocol's.
+"""The steps that consumers and Connect workers do differently; all other steps are shared.
 
     Subscriber   a consumer: topics, an assignor, callbacks (subscriber.py)
     Herder       a Connect worker: connectors and tasks, a configuration (herder.py)
@@ -25,39 +25,39 @@ class Role(Protocol):
 
     @property
     def is_pending_revocation(self) -> bool:
-        """Whether `prepare` waits, and poll has nothing to return meanwhile."""
+        """Whether `prepare` waits, and poll returns no records until it has ended."""
 
     def wants_in(self) -> bool:
-        """Whether it wants to be in a group at all."""
+        """Whether the member wants to be in a group at all."""
 
     def has_news(self, state: "Membership") -> bool:
-        """Whether something of its own makes it join again."""
+        """Whether the role has a reason to join again."""
 
     def prepare(self, state: "Membership") -> bool:
-        """onJoinPrepare; False while it waits for something."""
+        """onJoinPrepare; returns False while it has to wait."""
 
     def prepares_until_ms(self, state: "Membership") -> int | None:
-        """Until when `prepare` waits; None where it does not."""
+        """Until when `prepare` waits; None if it does not wait."""
 
     def protocols(self, state: "Membership") -> tuple[protocol.JoinGroupProtocol, ...]:
-        """What it supports, preferred first, each with what it has to say."""
+        """The supported protocols, preferred first, each with the member's metadata."""
 
     def lead(self, state: "Membership", response: protocol.JoinGroupResponse) -> Shares:
-        """onLeaderElected: everybody's share. Errors: KafkaRebalanceError."""
+        """onLeaderElected: returns every member's share. Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
-        """onJoinComplete."""
+        """onJoinComplete: takes over the assignment."""
 
     def settle(self, state: "Membership") -> None:
-        """What is left to do when no join is under way."""
+        """Does the role's work while no join is in progress."""
 
     def next_settle_ms(self, state: "Membership") -> int | None:
-        """From when on `settle` would do something; None for never."""
+        """When `settle` has work to do; None for never."""
 
     def answered(
         self, state: "Membership", sent: "SentRequest", response: protocol.Response
     ) -> None:
-        """The answer to a request that it has sent itself."""
+        """Handles the response to a request that the role itself sent."""
 
     def give_up(self, state: "Membership") -> None:
-        """onLeavePrepare: before it leaves the group."""
+        """onLeavePrepare: gives up the member's work before it leaves the group."""

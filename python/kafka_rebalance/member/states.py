@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a member, as its client knows them.
+"""The states of a member, and the legal transitions between them.
 
-    UNJOINED               no generation; the next poll joins
-    PREPARING_REBALANCE    a JoinGroup is under way; no heartbeats
-    COMPLETING_REBALANCE   it has a generation, and waits for its assignment; heartbeats
-    STABLE                 it has its assignment; heartbeats
+    UNJOINED               no generation, no heartbeats; the next poll joins
+    PREPARING_REBALANCE    a JoinGroup is unanswered; no heartbeats
+    COMPLETING_REBALANCE   the member has a generation, and waits for its assignment; heartbeats
+    STABLE                 the member has its assignment; heartbeats
 
-    UNJOINED --> PREPARING_REBALANCE --> COMPLETING_REBALANCE --> STABLE
-        ^             ^        |                  |                  |
-        |             +--------|------------------+------------------+
-        +----------------------+---- reset: left, or its generation is gone
+`LEGAL_PREDECESSORS` is drawn in the page below (`python -m tools.tables`).
 
 Source   AbstractCoordinator.MemberState (Kafka 4.4.0); docs/behaviour/member.md#1-states.
 """
@@ -18,7 +15,7 @@ from enum import Enum
 
 
 class MemberState(Enum):
-    """A member's state."""
+    """A member's state, in Kafka's names."""
 
     UNJOINED = "Unjoined"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -31,7 +28,7 @@ class MemberState(Enum):
 
 _S = MemberState
 
-# state -> the states that a member may come from
+# State -> the states that it may follow.
 LEGAL_PREDECESSORS: dict[MemberState, frozenset[MemberState]] = {
     _S.UNJOINED: frozenset(_S),
     _S.PREPARING_REBALANCE: frozenset(_S),

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a consumer does about topics and partitions: its metadata, its callbacks, leading.
+"""The role of a consumer: its metadata, its callbacks, its work as a leader.
 
-    prepare     commit first; then eager members give up everything, cooperative ones what they no
-                longer subscribe to; without a generation all is lost. While an eager member waits
-                for its commit, its partitions are pending revocation: poll returns no records
-    protocols   for every assignor the subscription, and what is owned
+    prepare     commits; then an eager member revokes everything, a cooperative one the partitions
+                of topics that it left; without a generation all partitions are lost. While an
+                eager member waits for its commit, poll returns no records (pending revocation)
+    protocols   the subscription and the owned partitions, encoded for every assignor
     lead        assigns, and watches the topics of all members from now on
-    take        callbacks: revoked before assigned; what was revoked means joining once more
+    take        calls back: revoked before assigned; after a revocation the member joins once more
 
 Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/onLeaderElected/
          onJoinComplete/onLeavePrepare (Kafka 4.4.0); docs/behaviour/member.md#4-join,
@@ -45,23 +45,23 @@ _NONE = ErrorCode.NONE
 
 @dataclass(slots=True)
 class Subscriber:
-    """A consumer's role, and all that only a consumer knows."""
+    """A consumer's role, and the state that only consumers have."""
 
     config: ConsumerConfig
     assignors: dict[str, Assignor]
     owned: Partitions = ()
-    # What it wants, and what the cluster has
+    # The subscription, and the cluster's topics
     subscription: frozenset[str] = frozenset()
     pattern: str | None = None
-    joined_subscription: frozenset[str] | None = None  # what the last JoinGroup said
+    joined_subscription: frozenset[str] | None = None  # the last JoinGroup's
     topics: dict[str, Topic] = field(default_factory=dict)
-    # What a leader watches
+    # The topics that a leader watches
     group_subscription: frozenset[str] = frozenset()
     assigned_by: Snapshot | None = None
     # Commits
-    prepare_until_ms: int | None = None  # a commit before the join is waited for until then
-    prepare_commit: SentRequest | None = None  # that commit
-    is_committed: bool = False  # it has ended
+    prepare_until_ms: int | None = None  # when the wait for the commit before a join ends
+    prepare_commit: SentRequest | None = None  # the commit before a join
+    is_committed: bool = False  # the commit before a join has ended
     commit_at_ms: int = 0
     positions: dict[TopicPartition, int] = field(default_factory=dict)
 
@@ -69,15 +69,15 @@ class Subscriber:
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether it keeps reading while the group rebalances (KIP-429)."""
+        """Whether the consumer keeps reading while the group rebalances (KIP-429)."""
         return self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
 
     def wants_in(self) -> bool:
-        """A pattern counts before any topic matches."""
+        """Whether there is a subscription; a pattern counts even if no topic matches."""
         return bool(self.subscription) or self.pattern is not None
 
     def has_news(self, state: Membership) -> bool:
-        """Another subscription, or topics that are not any more what this leader assigned by."""
+        """The subscription has changed, or the topics have since this leader's assignment."""
         return self.joined_subscription != self.subscription or self._is_outdated(state)
 
     def _is_outdated(self, state: Membership) -> bool:
@@ -90,7 +90,7 @@ class Subscriber:
         return snapshot(self.topics, self.group_subscription, racks=racks)
 
     def match(self) -> None:
-        """A pattern's topics, anew."""
+        """Matches the pattern against the current topics."""
         if self.pattern is not None:
             matching = (name for name in self.topics if re.fullmatch(self.pattern, name))
             self.subscription = frozenset(matching)
@@ -98,7 +98,7 @@ class Subscriber:
     # Before the join ------------------------------------------------------------------------------
 
     def prepare(self, state: Membership) -> bool:
-        """Commits, and gives up what has to be given up; False while a commit is waited for."""
+        """Commits, then revokes partitions; returns False while it waits for the commit."""
         if self.config.enable_auto_commit and not self._has_committed(state):
             return False
         self.is_committed, self.prepare_until_ms, self.prepare_commit = False, None, None
@@ -119,7 +119,7 @@ class Subscriber:
         return True
 
     def _has_committed(self, state: Membership) -> bool:
-        """A commit before the join: it ends, or a member's rebalance timeout has passed."""
+        """Whether the commit before the join has ended, or the rebalance timeout has passed."""
         if self.is_committed or not state.generation.is_known:
             return True
         if self.prepare_until_ms is None:
@@ -128,7 +128,7 @@ class Subscriber:
             return True
         if self._is_preparing(state):
             return False
-        # What was consumed since the last commit needs one of its own, also beside that one.
+        # Records read since the periodic commit need another commit, even if that one is in flight.
         self.prepare_commit = self.commit(state)
         return self.prepare_commit is None
 
@@ -137,15 +137,15 @@ class Subscriber:
 
     @property
     def is_pending_revocation(self) -> bool:
-        """Whether an eager member's partitions wait for the commit before they are revoked."""
+        """Whether an eager member waits for a commit before it revokes its partitions."""
         return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """Until when a commit is waited for."""
+        """Until when the member waits for the commit before a join."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
-        """Every assignor's metadata."""
+        """Every assignor's name and the member's metadata for it."""
         self.joined_subscription = self.subscription
         topics = tuple(sorted(self.subscription))
         known = state.generation.generation_id
@@ -168,7 +168,7 @@ class Subscriber:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
-        """Assigns, and watches the topics of all members, also where it need not assign."""
+        """Watches the topics of all members, and assigns unless the response says to skip it."""
         self.group_subscription = subscribed_topics(response.members)
         self.assigned_by = self._snapshot()
         if response.skip_assignment:
@@ -179,17 +179,17 @@ class Subscriber:
     # After the join -------------------------------------------------------------------------------
 
     def take(self, state: Membership, assignment: bytes) -> None:
-        """An assignment has come: callbacks, in Kafka's order."""
+        """Takes over an assignment, with callbacks in Kafka's order."""
         try:
             assigned = decode_assignment(assignment).partitions
         except WireError as error:
             state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
-            state.arrived = assignment  # and every further poll throws
+            state.arrived = assignment  # kept, so that every further poll throws again
             return
         if not state.is_leader:
             self.assigned_by = None
         if not all(self._wants(one.topic) for one in assigned):
-            state.rejoin_needed = True  # of a subscription that is not ours any more
+            state.rejoin_needed = True  # the assignment is for an older subscription
             return
         if self.is_cooperative:
             kept = set(assigned)
@@ -198,7 +198,7 @@ class Subscriber:
                 state.effects.append(Revoked(revoked))
                 state.rejoin_needed = True
         if self.pattern is not None and self.joined_subscription is not None:
-            # What the leader knows already must not make this member join again.
+            # Topics that the leader has already assigned must not make this member join again.
             added = {one.topic for one in assigned} - self.joined_subscription
             self.subscription |= added
             self.joined_subscription |= added
@@ -216,7 +216,7 @@ class Subscriber:
         return topic in self.subscription
 
     def settle(self, state: Membership) -> None:
-        """Commits at its interval."""
+        """Commits when the interval of automatic commits has passed."""
         if (
             self.config.enable_auto_commit
             and state.state is MemberState.STABLE
@@ -227,11 +227,11 @@ class Subscriber:
             self.commit(state)
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Commits come with the application's polls, whenever those are."""
+        """None: automatic commits happen in the application's own polls and cause none."""
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Before leaving: everything is revoked, or lost where the generation is not sure."""
+        """Before leaving: revokes all partitions; without a sure generation they are lost."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,
@@ -243,7 +243,7 @@ class Subscriber:
     # Commits --------------------------------------------------------------------------------------
 
     def commit(self, state: Membership) -> SentRequest | None:
-        """Sends the positions of what is owned, asynchronously; None where there are none."""
+        """Sends the positions of owned partitions, asynchronously; None without positions."""
         offsets = tuple(
             OffsetToCommit(one.topic, one.partition, self.positions[one])
             for one in self.owned
@@ -261,14 +261,14 @@ class Subscriber:
         return state.send(request, self.config.request_timeout_ms)
 
     def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:
-        """OffsetCommit is answered."""
+        """Handles an OffsetCommit response."""
         if not isinstance(response, OffsetCommitResponse):
             return
         errors = [one.error_code for one in response.partitions if one.error_code is not _NONE]
         reaction = OFFSET_COMMIT.get(errors[0]) if errors else None
         again = reaction in (Reaction.BACK_OFF, Reaction.REDISCOVER)
         if sent is self.prepare_commit:
-            self.is_committed = not again  # once more, while there is time
+            self.is_committed = not again  # else the commit is sent again, until time is up
         elif again:
             self.commit_at_ms = state.now_ms + self.config.retry_backoff_ms
         if reaction is Reaction.FATAL:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Connect worker's membership: what it starts, what it stops (see `group_member`).
+"""A Connect worker's membership: starts and stops connectors and tasks (see `group_member`).
 
-The herder's thread polls all the time: poll when `next_poll_ms()` says so, but not while the
-worker is busy starting or stopping. What comes from the configuration topic is an event.
+The herder's thread polls all the time: poll at `next_poll_ms()`, but not while the worker is busy
+with starting or stopping. News of the configuration topic comes as an event.
 
 Source   DistributedHerder, WorkerCoordinator, WorkerGroupMember (Connect 4.3.1).
 """
@@ -21,25 +21,25 @@ from .worker_config import WorkerConfig
 
 
 class Worker(GroupMember):
-    """Getters besides those of every member: config, running, is_at_work."""
+    """A Connect worker. Getters besides those of GroupMember: config, running, is_at_work."""
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
-        self._looks_since_ms = -1  # for a coordinator, doing nothing else
+        self._looks_since_ms = -1  # when its thread began to do nothing but look for a coordinator
         super().__init__(Membership(config, rng, self._herder))
 
     @property
     def config(self) -> WorkerConfig:
-        """The settings."""
+        """The worker's settings."""
         return self._herder.config
 
     @property
     def running(self) -> Work:
-        """What it has started and not stopped."""
+        """The connectors and tasks that the worker has started and not stopped."""
         return self._herder.running
 
     def is_at_work(self) -> bool:
-        """Whether no rebalance is under way or expected: then a leader takes requests."""
+        """Whether no rebalance is in progress or expected: a leader then takes requests."""
         state = self._state
         return (
             state.state is MemberState.STABLE
@@ -48,9 +48,9 @@ class Worker(GroupMember):
         )
 
     def next_poll_ms(self) -> int | None:
-        """As for every member; without a coordinator also when it gives up its work.
+        """When a poll will change something, or when the worker gives up its work.
 
-        Without one it first has to notice: a worker that is busy looks for it later.
+        It gives up its work if it cannot find a coordinator. A busy worker notices the loss later.
         """
         due = super().next_poll_ms()
         alone = self._gives_up_ms()
@@ -59,7 +59,9 @@ class Worker(GroupMember):
         return due
 
     def _gives_up_ms(self) -> int | None:
-        """Without a coordinator for a heartbeat's interval, unless it waits for one to join."""
+        """When the worker gives up its work: a heartbeat interval after it began to look for a
+        coordinator and nothing else. None while the coordinator is known or the worker joins.
+        """
         state = self._state
         unknown = state.unknown_since_ms
         if unknown is None or not state.needs_prepare or self._herder.work is None:

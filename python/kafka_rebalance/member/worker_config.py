@@ -8,7 +8,7 @@ from kafka_rebalance.wire.connect_protocol import COMPATIBLE, EAGER, SESSIONED
 
 from .config import check_times, join_timeout_ms
 
-# connect.protocol -> the highest version that a worker speaks (KIP-415, KIP-507)
+# connect.protocol -> the highest version that a worker supports (KIP-415, KIP-507)
 _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 
 
@@ -40,10 +40,10 @@ class WorkerConfig:
 
     @property
     def version(self) -> int:
-        """The highest version of Connect's protocol that it speaks."""
+        """The highest version of Connect's protocol that the worker supports."""
         return _VERSIONS[self.connect_protocol]
 
     @property
     def join_timeout_ms(self) -> int:
-        """How long a JoinGroup may stay unanswered."""
+        """The time after which an unanswered JoinGroup fails."""
         return join_timeout_ms(self)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which broker coordinates a group, and which broker a client asks for it.
+"""Finds the broker that coordinates a group, and the broker that a client sends that question to.
 
 Source   GroupMetadataManager.partitionFor (Utils.abs), KafkaApis FindCoordinator;
          NetworkClient.leastLoadedNode.
@@ -15,7 +15,7 @@ from .messages import FindCoordinatorResponse
 
 
 def partition_for(group_id: str, partitions: int = 50) -> int:
-    """The group's partition of `__consumer_offsets`; its leader is the coordinator.
+    """Returns the group's partition of `__consumer_offsets`; that partition's leader coordinates.
 
     >>> partition_for("my-group")
     12
@@ -23,16 +23,16 @@ def partition_for(group_id: str, partitions: int = 50) -> int:
     signed = string_hash(group_id)
     if signed >= 1 << 31:
         signed -= 1 << 32
-    # Java's least integer has no positive counterpart: it counts as 0.
+    # Utils.abs maps Integer.MIN_VALUE, which has no positive counterpart, to 0.
     return 0 if signed == -(1 << 31) else abs(signed) % partitions
 
 
 def find_coordinator(
     group_id: str, leaders: Mapping[int, int], partitions: int = 50
 ) -> FindCoordinatorResponse:
-    """`leaders` maps a partition of `__consumer_offsets` to the broker that leads it.
+    """Returns the group's coordinator; `leaders` maps an offsets partition to its leader.
 
-    COORDINATOR_NOT_AVAILABLE where the topic or its leader is missing; the client asks again.
+    The error is COORDINATOR_NOT_AVAILABLE if the partition has no leader; clients retry then.
     """
     node = leaders.get(partition_for(group_id, partitions))
     if node is None:
@@ -42,11 +42,11 @@ def find_coordinator(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A broker, as a client's network layer sees it.
+    """A broker as a client's network layer sees it.
 
-    ready        connected and able to take a request, if `can_send_more`
-    connecting   or still asking for versions
-    otherwise    not connected; may be tried where `may_connect` (the back-off is over)
+    ready        connected; takes a request if `can_send_more`
+    connecting   a connection is being opened, or the API versions are still being requested
+    otherwise    not connected; `may_connect` means that the reconnect back-off is over
     """
 
     node_id: int
@@ -59,16 +59,16 @@ class Node:
 
 
 def least_loaded_node(nodes: Sequence[Node], offset: int) -> Node | None:
-    """Whom to ask: the scan starts at `offset`, which the caller draws at random.
+    """Returns the node to ask. The scan starts at `offset`, which the caller draws at random.
 
-    1. ready: nothing in flight wins at sight, else the fewest
-    2. connecting: the last one seen
-    3. may be tried: the one whose last attempt is the oldest
+    1. ready: the first node with no request in flight, else the node with the fewest
+    2. connecting: the last such node of the scan
+    3. not connected, back-off over: the node whose last attempt is the oldest
 
     Errors: ValueError without nodes.
     """
     if not nodes:
-        raise ValueError("a cluster without nodes has no least loaded one")
+        raise ValueError("the cluster has no nodes")
     ready: Node | None = None
     connecting: Node | None = None
     to_try: Node | None = None

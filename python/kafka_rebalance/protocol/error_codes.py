@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's error codes, as far as groups meet them."""
+"""Kafka's error codes: those that group requests can be answered with."""
 
 from enum import IntEnum
 
@@ -47,7 +47,7 @@ class ErrorCode(IntEnum):
 
 _E = ErrorCode
 
-# What a client is told when a record could not be appended; other errors are passed through.
+# Error of a failed append -> error in the response; an error without a row is passed through.
 _APPEND_ERRORS = {
     _E.UNKNOWN_TOPIC_OR_PARTITION: _E.COORDINATOR_NOT_AVAILABLE,
     _E.NOT_ENOUGH_REPLICAS: _E.COORDINATOR_NOT_AVAILABLE,
@@ -61,8 +61,20 @@ _APPEND_ERRORS = {
 
 
 def of_append_error(error: ErrorCode) -> ErrorCode:
-    """The response's code for a failed append.
+    """Returns the response's error code after a failed append of a group's record.
 
-    Source   CoordinatorOperationExceptionHelper and appendGroupMetadataErrorToResponseError.
+    Source   GroupMetadataManager.appendGroupMetadataErrorToResponseError (JoinGroup, SyncGroup).
     """
     return _APPEND_ERRORS.get(error, error)
+
+
+def of_operation_error(error: ErrorCode) -> ErrorCode:
+    """Returns the response's error code after a failed append of any other request's records.
+
+    A NETWORK_EXCEPTION (of a transaction's verification) becomes COORDINATOR_LOAD_IN_PROGRESS,
+    because clients retry then without a new coordinator lookup.
+
+    Source   CoordinatorOperationExceptionHelper.handleOperationException.
+    """
+    is_network = error is ErrorCode.NETWORK_EXCEPTION
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_network else of_append_error(error)

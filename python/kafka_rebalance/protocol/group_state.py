@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class GroupState(Enum):
-    """A group's state; the values are what DescribeGroups says."""
+    """A group's state; the value is its name in a DescribeGroups response."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and responses: Kafka's fields under Kafka's names, in memory, not in bytes.
-
-Times in ms.
+"""Requests and responses as objects, with Kafka's fields under Kafka's names. Times in ms.
 
 Source   the request and response schemas of Kafka 4.4.0 (JoinGroupRequest.json, …).
 """
@@ -18,21 +16,21 @@ UNKNOWN_MEMBER = ""
 
 
 class JoinGroupProtocol(NamedTuple):
-    """One assignor (or Connect protocol) that a member supports, with its metadata for it."""
+    """An assignor (or Connect protocol) that a member supports, and its metadata there."""
 
     name: str
     metadata: bytes
 
 
 class MemberIdentity(NamedTuple):
-    """Who leaves: by member id, or by instance id alone where an administrator removes it."""
+    """A member that leaves; only the instance id is set if an administrator removes the member."""
 
     member_id: str
     group_instance_id: str | None = None
 
 
 class OffsetToCommit(NamedTuple):
-    """One partition of an OffsetCommit. `metadata` null is as empty."""
+    """One partition of an OffsetCommit; Kafka treats a null `metadata` as an empty text."""
 
     topic: str
     partition: int
@@ -46,7 +44,7 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinator:
-    """Which broker coordinates a group."""
+    """A client looks for the broker that coordinates a group."""
 
     group_id: str
 
@@ -66,7 +64,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """A member asks for its assignment; the leader brings everybody's."""
+    """A member asks for its assignment; the leader's request carries all members' assignments."""
 
     group_id: str
     member_id: str
@@ -79,7 +77,7 @@ class SyncGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """A member is alive."""
+    """A member reports that it is alive, and learns whether it has to rejoin."""
 
     group_id: str
     member_id: str
@@ -89,7 +87,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """Members leave, or are removed."""
+    """Members leave, or an administrator removes them."""
 
     group_id: str
     members: tuple[MemberIdentity, ...]
@@ -97,9 +95,9 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit:
-    """Offsets of a member, or of nobody (generation -1).
+    """Offsets of a member, or of a client without membership (generation -1).
 
-    `retention_ms` as versions 2 to 4 had it; -1 and None leave it to the broker's setting.
+    Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
     """
 
     group_id: str
@@ -112,7 +110,7 @@ class OffsetCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxnOffsetCommit:
-    """Offsets that become visible when the producer's transaction commits."""
+    """Offsets that become visible when the producer commits its transaction."""
 
     group_id: str
     producer_id: int
@@ -124,7 +122,7 @@ class TxnOffsetCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndTransaction:
-    """The transaction coordinator's marker for a producer (WriteTxnMarkers)."""
+    """The transaction coordinator ends a producer's transaction with a marker (WriteTxnMarkers)."""
 
     producer_id: int
     committed: bool
@@ -132,7 +130,7 @@ class EndTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetch:
-    """Committed offsets of `partitions` (topic, partition), or all where it is None."""
+    """A client reads committed offsets of `partitions` (topic, partition); None means all."""
 
     group_id: str
     partitions: tuple[tuple[str, int], ...] | None = None
@@ -141,7 +139,7 @@ class OffsetFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDelete:
-    """Forget offsets of (topic, partition)s."""
+    """An administrator deletes a group's offsets of the given (topic, partition)s."""
 
     group_id: str
     partitions: tuple[tuple[str, int], ...]
@@ -149,21 +147,21 @@ class OffsetDelete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroups:
-    """Forget empty groups."""
+    """An administrator deletes empty groups."""
 
     group_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroups:
-    """State and members of groups."""
+    """An administrator asks for the state and the members of groups."""
 
     group_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroups:
-    """All groups, or those in the states named."""
+    """An administrator lists all groups, or the groups in the given states."""
 
     states: tuple[GroupState, ...] = ()
 
@@ -190,14 +188,14 @@ Request = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorResponse:
-    """`node_id` -1 where there is none."""
+    """The coordinator's node; `node_id` is -1 with an error."""
 
     error_code: ErrorCode = ErrorCode.NONE
     node_id: int = -1
 
 
 class JoinedMember(NamedTuple):
-    """A member as its leader sees it."""
+    """A member as the JoinGroup response to the leader lists it."""
 
     member_id: str
     group_instance_id: str | None
@@ -206,7 +204,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroupResponse:
-    """`members` for the leader only; `skip_assignment` from version 9 on (KIP-814)."""
+    """Only the leader gets `members`; `skip_assignment` exists from version 9 on (KIP-814)."""
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION
@@ -220,7 +218,7 @@ class JoinGroupResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroupResponse:
-    """The member's assignment."""
+    """The member's assignment, with the group's protocol."""
 
     error_code: ErrorCode = ErrorCode.NONE
     protocol_type: str | None = None
@@ -230,13 +228,13 @@ class SyncGroupResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatResponse:
-    """Nothing but a code."""
+    """A heartbeat's answer is only an error code."""
 
     error_code: ErrorCode = ErrorCode.NONE
 
 
 class LeftMember(NamedTuple):
-    """What became of one entry of a LeaveGroup; ids as they were sent."""
+    """The result of one entry of a LeaveGroup, with the ids that the request had."""
 
     member_id: str
     group_instance_id: str | None
@@ -245,14 +243,14 @@ class LeftMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroupResponse:
-    """One entry a member of the request."""
+    """The results, one for each member of the request."""
 
     error_code: ErrorCode = ErrorCode.NONE
     members: tuple[LeftMember, ...] = ()
 
 
 class PartitionError(NamedTuple):
-    """A code for one partition."""
+    """The error code of one partition."""
 
     topic: str
     partition: int
@@ -261,20 +259,20 @@ class PartitionError(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitResponse:
-    """Also of TxnOffsetCommit: one entry a partition, in the request's order."""
+    """Answers OffsetCommit and TxnOffsetCommit: an entry a partition, in the request's order."""
 
     partitions: tuple[PartitionError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndTransactionResponse:
-    """The marker is written, or not."""
+    """Reports whether the transaction's marker was written."""
 
     error_code: ErrorCode = ErrorCode.NONE
 
 
 class FetchedOffset(NamedTuple):
-    """A committed offset; -1 and no metadata where there is none."""
+    """A committed offset; a partition without one has offset -1 and no metadata."""
 
     topic: str
     partition: int
@@ -286,7 +284,7 @@ class FetchedOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchResponse:
-    """Offsets in the request's order."""
+    """Committed offsets, in the request's order."""
 
     error_code: ErrorCode = ErrorCode.NONE
     offsets: tuple[FetchedOffset, ...] = ()
@@ -294,7 +292,7 @@ class OffsetFetchResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDeleteResponse:
-    """The group's code, or one code a partition."""
+    """An error code of the group, or else one of each partition."""
 
     error_code: ErrorCode = ErrorCode.NONE
     partitions: tuple[PartitionError, ...] = ()
@@ -302,13 +300,13 @@ class OffsetDeleteResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroupsResponse:
-    """(group_id, code) in the request's order."""
+    """(group_id, error code) pairs, in the request's order."""
 
     groups: tuple[tuple[str, ErrorCode], ...] = ()
 
 
 class DescribedMember(NamedTuple):
-    """A member as an administrator sees it; `metadata` in Stable only, as Kafka does."""
+    """A member as an administrator sees it; like Kafka's, it has `metadata` in Stable only."""
 
     member_id: str
     group_instance_id: str | None
@@ -319,7 +317,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group as an administrator sees it: Dead where it is not there; a refusal has no state."""
+    """A group as an administrator sees it: Dead if it is absent; `state` is None in a refusal."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE
@@ -331,13 +329,13 @@ class DescribedGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroupsResponse:
-    """Groups in the request's order."""
+    """Descriptions of groups, in the request's order."""
 
     groups: tuple[DescribedGroup, ...] = ()
 
 
 class ListedGroup(NamedTuple):
-    """One group of the list."""
+    """One group in a ListGroups response."""
 
     group_id: str
     protocol_type: str
@@ -346,7 +344,7 @@ class ListedGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsResponse:
-    """Groups in the order in which they were created."""
+    """Groups, in the order in which they were created."""
 
     error_code: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which protocol a group uses: every member votes, among those that all of them list.
+"""Selects a group's protocol: members vote among the protocols that all of them list.
 
     1. candidates     names that every member lists
-    2. votes          each member: the first of its own list that is a candidate
-    3. winner         most votes; a tie goes to the first in the order of a java.util.HashMap
+    2. votes          each member votes for the first candidate of its own list
+    3. winner         most votes; tie-break: the first in the order of a java.util.HashMap
 
-Source   ClassicGroup.selectProtocol; the tie is what Stream.max makes of HashMap's order, so
-         sticky > range > roundrobin > cooperative-sticky among the built-in names.
+Source   ClassicGroup.selectProtocol; its Stream.max over a HashMap decides ties, so among the
+         built-in names sticky wins over range, roundrobin, then cooperative-sticky.
 """
 
 from collections import Counter
@@ -16,19 +16,19 @@ from kafka_rebalance.java.order import java_hash_order
 
 
 def candidates(lists: Sequence[Sequence[str]]) -> frozenset[str]:
-    """Names that every list has."""
+    """Returns the names that every list contains."""
     return frozenset.intersection(*(frozenset(names) for names in lists))
 
 
 def select_protocol(lists: Sequence[Sequence[str]]) -> str:
-    """The winner; `lists` are the members' names in their order of preference, at least one.
+    """Returns the winner; `lists` holds each member's protocol names, preferred names first.
 
     >>> select_protocol([["B", "A"], ["A", "B", "C"], ["D", "B", "A"]])
     'B'
     >>> select_protocol([["range", "sticky"], ["sticky", "range"]])
     'sticky'
 
-    Errors: ValueError where there is no member, or no common name.
+    Errors: ValueError if there is no member, or no common name.
     """
     if not lists:
         raise ValueError("a group without members selects no protocol")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event of a deadline, the same one for a coordinator and for a member."""
+"""The event of a deadline, which coordinators and members share."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The time is `now_ms`: the first deadline that is due runs, if there is one."""
+    """The clock has reached `now_ms`: the first deadline that is due runs, if any is due."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The broker of a simulation: one coordinator, its log, and where it is.
+"""The broker of a simulation: one coordinator, its log, and its node.
 
 Requests arrive at a node; only the coordinator's node answers them. Appends take the network's
-`log_ms`. What a group does is told to `watch`: (now_ms, Transition, cause).
+`log_ms`. Each Transition of the group is reported to `watch(now_ms, transition, cause)`.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class Broker:
         journal: list[Entry] | None,
     ) -> None:
         self.node: int | None = 0
-        self.sender = ""  # of the request at hand
+        self.sender = ""  # the process whose request is being handled
         self.coordinator = Coordinator(config, new_id, vouched=True)
         self._watch = watch
         self._respond = respond
@@ -64,11 +64,11 @@ class Broker:
         self._nodes = 0
 
     def next_deadline_ms(self) -> int | None:
-        """When to tick."""
+        """When to call `tick` next."""
         return self.coordinator.next_deadline_ms()
 
     def receive(self, node: int | None, event: Received, sender: str, now_ms: int) -> None:
-        """A request has come to a node."""
+        """A request has arrived at a node."""
         request = event.request
         if isinstance(request, FindCoordinator):
             self._respond(event.request_id, self._found())
@@ -96,28 +96,28 @@ class Broker:
         return f"{sender} answers"
 
     def tick(self, now_ms: int) -> None:
-        """Deadlines that are due."""
+        """Runs the deadlines that are due."""
         self._handle(Tick(), now_ms, "time is up")
 
     def appended(self, event: Appended, now_ms: int) -> None:
-        """The log has taken an append; one of a coordinator that has moved is nobody's."""
+        """An append is durable; an append from before the coordinator moved is ignored."""
         self._handle(event, now_ms, "the log answers")
 
     def silent(self, group_id: str, member_id: str, since_ms: int, now_ms: int) -> None:
-        """A member says nothing any more."""
+        """A member has been silent since `since_ms`."""
         self._handle(Silent(group_id, member_id, since_ms), now_ms, "")
 
     def heard(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """A member is heard of again."""
+        """A silent member sends heartbeats again."""
         self._handle(Heard(group_id, member_id), now_ms, "")
 
     def leave_node(self, now_ms: int) -> None:
-        """The coordinator's node gives it up; nobody coordinates."""
+        """The node stops coordinating; the group has no coordinator."""
         self._handle(Unloaded(), now_ms, "the coordinator moves")
         self.node = None
 
     def take_node(self, now_ms: int) -> None:
-        """Another node has loaded the log."""
+        """Another node has loaded the log, and coordinates."""
         self._nodes += 1
         self.node = self._nodes
         self._handle(Loaded(tuple(self._log)), now_ms, "the coordinator moves")

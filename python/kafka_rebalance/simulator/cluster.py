@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster as its clients see it: topics, their replicas' racks, brokers that are away or new.
+"""The cluster as its clients see it: topics, racks of replicas, brokers that are down or back.
 
-    create-topic   a topic is there from now on
-    grow           it has more partitions
-    away           a broker is: what it led is read by nobody; in metadata its replicas have no rack
+    create-topic   a topic exists from now on
+    grow           a topic gets more partitions
+    away           a broker is down: nobody reads the partitions that only it can lead, and its
+                   replicas have no rack in metadata
     unseen         a broker that is back answers metadata requests before it knows its topics
 
 Source   KRaftMetadataCache (a broker publishes topics as it replays the log), MetadataResponse (a
@@ -26,7 +27,7 @@ class SimulatedCluster:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
         self._plans = scenario.topics
         self._holds = holds
-        # Only topics with a subscriber count as unread.
+        # Topics without a subscriber never count as unread.
         self._wanted = {
             name for name in scenario.topics if any(one.wants(name) for one in scenario.members)
         }
@@ -39,7 +40,7 @@ class SimulatedCluster:
                 self.create(name, 0)
 
     def metadata(self, now_ms: int) -> tuple[Topic, ...]:
-        """What a client is told now."""
+        """Returns the topics in the metadata that a client gets now."""
         return tuple(
             Topic(name, count, self._racks(name, count))
             for name, count in self.partitions.items()
@@ -60,28 +61,28 @@ class SimulatedCluster:
             for number in range(count)
         )
 
-    # What happens to it ---------------------------------------------------------------------------
+    # Changes ------------------------------------------------------------------------------------
 
     def create(self, name: str, now_ms: int) -> None:
-        """A topic is created."""
+        """A topic is created: it exists from now on."""
         self.partitions[name] = 0
         self.grow(name, self._plans[name].partitions, now_ms)
 
     def grow(self, name: str, partitions: int, now_ms: int) -> None:
-        """A topic has so many partitions from now on; it never has fewer."""
+        """A topic grows to this number of partitions; topics never shrink."""
         for number in range(self.partitions[name], partitions if name in self._wanted else 0):
             self._holds.appear(f"{name}-{number}", now_ms)
         self.partitions[name] = max(self.partitions[name], partitions)
 
     def leave(self, event: Happening, now_ms: int) -> None:
-        """A broker is away: nobody can read what only it could lead."""
+        """A broker goes down: nobody can read the partitions that only it can lead."""
         self._away.append(event)
         for partition in self.led(event):
             self._dark[partition] += 1
             self._holds.darken(partition, now_ms, is_dark=True)
 
     def come_back(self, event: Happening, now_ms: int) -> None:
-        """It is back, and for a while it does not know its topics."""
+        """A broker is back; for `unseen_ms` it does not know its topics."""
         self._away.remove(event)
         for partition in self.led(event):
             self._dark[partition] -= 1
@@ -92,9 +93,9 @@ class SimulatedCluster:
             self._unseen_until[name] = until
 
     def led(self, event: Happening) -> Iterable[str]:
-        """The partitions that nobody else can lead meanwhile.
+        """Returns the partitions that no other broker can lead while the event lasts.
 
-        Of a rack those all of whose replicas are in it; else all of the event's topics.
+        For a rack: the partitions with all replicas in it. Else: all of the event's topics.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's configuration topic: what should run, and how far it has been written.
+"""Connect's configuration topic: the connectors and tasks that should run, and its end offset.
 
-A connector comes without tasks; the worker that runs it writes their configurations once it has
-started. A deletion takes both.
+A connector is created without tasks; the worker that runs the connector writes the configurations
+of its tasks once the connector has started. A deletion removes the connector and its tasks.
 
 Source   KafkaConfigBackingStore (Connect 4.3.1): a connector is a record; its tasks are a record
          each and one that commits them; a deletion is two tombstones.
@@ -24,16 +24,16 @@ class ConfigTopic:
             self.configure_tasks(name, tasks)
 
     def newest(self) -> ConfigurationUpdated:
-        """What a worker reads that reads it to its end."""
+        """The event of a worker that has read the topic to its end."""
         return ConfigurationUpdated(self.offset, tuple(self.connectors.items()))
 
     def create(self, name: str) -> None:
-        """A connector; one that is there already is only written anew."""
+        """Creates a connector; for an existing connector only the record is written again."""
         self.offset += 1
         self.connectors.setdefault(name, 0)
 
     def configure_tasks(self, name: str, tasks: int) -> bool:
-        """A connector's tasks; whether that was news."""
+        """Sets a connector's number of tasks; returns whether that number has changed."""
         if self.connectors.get(name) in (None, tasks):
             return False
         self.offset += tasks + 1
@@ -41,6 +41,6 @@ class ConfigTopic:
         return True
 
     def delete(self, name: str) -> int:
-        """A connector and its tasks; how many those were."""
+        """Deletes a connector and its tasks; returns the number of tasks."""
         self.offset += 2
         return self.connectors.pop(name, 0)

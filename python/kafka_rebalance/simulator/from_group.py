@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario from a group as it is: its topics, members, assignor and racks, and what changes.
+"""Makes a scenario from a group: its topics, members, assignor and racks, and changes to them.
 
     scenario_from_group: (GroupSpec, changes) -> Scenario
 
-The members start in join order and own nothing before; so what they hold before the first change is
-what the assignor gives such a group. A name is the instance id, or the client id with a number
-where several members have it. Changes are played one after another, each when the one before has
-had time to settle:
+The members start in join order and own nothing, so before the first change they hold a first
+assignment of their assignor. A member's name is its instance id, or its client id, with a number
+if several members share it. Changes are played one after another, each after the previous change
+has had time to settle:
 
     add-members        they start               remove-members, -member, -client   they close
     bounce-members     one after another        remove-rack                        they are killed
     partitions         the topic grows          add-topics       created; all subscribe by pattern
 
-Others cannot be played: a running consumer of the simulator does not subscribe anew.
+Other changes cannot be played: a running consumer of the simulator never changes its subscription.
 """
 
 import re
@@ -48,20 +48,20 @@ PLAYABLE = (
     "add-topics",
     "bounce-members",
 )
-"""The verbs of changes that can be played."""
+"""The verbs of the changes that can be played."""
 
-_JOIN_STEP_MS = 10  # between two members at the start, so that they join in their order
-_JOINED_WITHIN_MS = 2_000  # of the broker's initial delay
+_JOIN_STEP_MS = 10  # from one member's start to the next, so that they join in order
+_JOINED_WITHIN_MS = 2_000  # all members start within this part of the broker's initial delay
 _SPARE_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """When things happen.
+    """When changes happen.
 
-    first_ms   when the first change does
-    apart_ms   from one member that restarts to the next, and between changes
-    down_ms    how long a member that restarts is away
+    first_ms   the time of the first change
+    apart_ms   from one restart to the next, and from one change to the next
+    down_ms    how long a restarting member is down
     """
 
     first_ms: int = 120_000
@@ -79,14 +79,14 @@ def scenario_from_group(
     pace: Pace | None = None,
     seed: int = 1,
 ) -> Scenario:
-    """`config` has what a group does not tell, as timeouts: Kafka's defaults where it is None.
+    """Returns the scenario; `config` has the settings that a group lacks, by default Kafka's.
 
-    Errors   GroupError at `assignor`, or at `changes[i]` for what does not fit the group or cannot
-             be played.
+    Errors   GroupError at `assignor`, or at `changes[i]` for a change that does not fit the group
+             or cannot be played.
     """
     name = assignor or group.assignor
     if name is None:
-        raise GroupError("assignor", "the group has none; say which one to play")
+        raise GroupError("assignor", "the group has none; name the one to play")
     if name not in assignor_names():
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
     config = replace(config or ConsumerConfig(), partition_assignment_strategy=(name,))
@@ -102,7 +102,7 @@ def scenario_from_group(
 
 @dataclass(slots=True)
 class _Maker:
-    """`now_ms` is when the next change happens; `names` are of members by id."""
+    """Builds a scenario; `now_ms` is the next change's time, `names` maps member ids to names."""
 
     group: GroupSpec
     config: ConsumerConfig
@@ -148,7 +148,7 @@ class _Maker:
     # Changes --------------------------------------------------------------------------------------
 
     def happen(self, change: Change) -> None:
-        """A change, and the time that it needs."""
+        """Adds a change's events, and lets the time pass that the change needs."""
         before = self.group
         match change:
             case AddMembers():
@@ -188,7 +188,7 @@ class _Maker:
         silent = kind is Kind.KILL
         for member in gone:
             self._happens(kind, member=self.names[member.member_id])
-            silent |= member.group_instance_id is not None  # it closes without a word
+            silent |= member.group_instance_id is not None  # static members send no LeaveGroup
         self._pass(self.config.session_timeout_ms if silent else 0)
 
     def _bounce(self, change: BounceMembers, members: Sequence[Member]) -> None:
@@ -198,7 +198,7 @@ class _Maker:
                 config = self._config(member, name)
                 self.plans[name] = replace(self.plans[name], config=config)
             self._happens(Kind.STOP, member=name)
-            too_long = change.static is False and is_static  # its session ends before it is back
+            too_long = change.static is False and is_static  # its session ends while it is down
             session_ms = self.config.session_timeout_ms + _SPARE_MS
             self.now_ms += session_ms if too_long else self.pace.down_ms
             self._happens(Kind.START, member=name)
@@ -219,10 +219,10 @@ class _Maker:
     # The scenario ---------------------------------------------------------------------------------
 
     def scenario(self, changes: Sequence[Change], seed: int) -> Scenario:
-        """All of it."""
-        said = ", ".join(map(str, changes)) or "as it is"
+        """Returns the finished scenario."""
+        listed = ", ".join(map(str, changes)) or "as it is"
         return Scenario(
-            title=f"{self.group.group_id}: {said}",
+            title=f"{self.group.group_id}: {listed}",
             topics={
                 name: TopicPlan(partitions=self.counts[name], racks=one.racks)
                 for name, one in self.topics.items()
@@ -235,7 +235,7 @@ class _Maker:
         )
 
     def _subscribed(self, plan: MemberPlan) -> MemberPlan:
-        """A member subscribes by pattern when topics are created later, as `add-topics` has it."""
+        """Makes a member subscribe by pattern if topics are added later (`add-topics`)."""
         if not self.created:
             return plan
         names = dict.fromkeys([*plan.topics, *self.created])
@@ -247,7 +247,7 @@ def _base(member: Member) -> str:
 
 
 def _numbered(base: str, taken: Collection[str]) -> str:
-    """The first of app-1, app-2, … that is free."""
+    """Returns the first name of app-1, app-2, … that is not taken."""
     number = 1
     while f"{base}-{number}" in taken:
         number += 1

@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's side of a simulation: the configuration, clients, what workers ask of their leader."""
+"""Connect's side of a simulation: the configuration topic, and requests to the leader."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kafka_rebalance.member import Worker
 
+from .agenda import Agenda
 from .config_topic import ConfigTopic
 from .intervals import Holds
 from .network import Wire
 from .process import Process
 from .scenario import Kind, Scenario
-from .scheduled import ClientRequest, PollNow, Read, ScheduledEvent, Started
+from .scheduled import ClientRequest, PollNow, Read, Started
 
 _CONFIG = "configuration topic"
 
 
 class Herders:
-    """Getters: config. Inputs: ask, started; `serve` whenever something has happened.
-
-    `push` puts an event on the heap, `arm` the next poll of a process.
-    """
+    """Getters: config. Inputs: ask, started; `serve` after every event."""
 
     def __init__(
         self,
@@ -28,8 +26,7 @@ class Herders:
         processes: Mapping[str, Process],
         holds: Holds,
         wire: Wire,
-        push: Callable[[int, ScheduledEvent], None],
-        arm: Callable[[int, PollNow], None],
+        agenda: Agenda,
     ) -> None:
         created = {
             name
@@ -47,21 +44,20 @@ class Herders:
         self._processes = processes
         self._holds = holds
         self._wire = wire
-        self._push = push
-        self._arm = arm
+        self._agenda = agenda
         self._requests: deque[ClientRequest] = deque()
         self._configured: list[Started] = []
 
     def ask(self, request: ClientRequest) -> None:
-        """A client asks for something; it is served when a leader is free."""
+        """Queues a client's request; it is served when the leader is free."""
         self._requests.append(request)
 
     def started(self, event: Started) -> None:
-        """A connector runs; its worker wants its tasks written down."""
+        """A connector runs: its worker asks the leader to write its tasks' configurations."""
         self._configured.append(event)
 
     def serve(self, now_ms: int) -> None:
-        """What workers and clients ask of a leader, as soon as it has nothing else to do."""
+        """Serves queued requests of workers and clients, if the leader has no other work."""
         if not (self._requests or self._configured):
             return
         for process in self._processes.values():
@@ -75,18 +71,18 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Whether a worker's herder could take a request now; where it will be, it is told then."""
+        """Whether a worker's herder could take a request now; else arms its next poll."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.member
         if not isinstance(worker, Worker) or not worker.is_at_work():
             return False
         if until > now_ms:
-            self._arm(until, PollNow(process.name, process.incarnation))
+            self._agenda.arm(until, PollNow(process.name, process.incarnation))
             return False
         return True
 
     def _configure(self, one: Started, now_ms: int) -> bool:
-        """Whether that is done with."""
+        """Writes the tasks of a started connector; returns False if the request must wait."""
         owner = self._processes[one.process]
         if (
             owner.incarnation == one.incarnation
@@ -98,7 +94,7 @@ class Herders:
         return True
 
     def _accept(self, request: ClientRequest, now_ms: int) -> None:
-        """The configuration changes; the client, told so, asks for the next."""
+        """Changes the configuration; after the response the client sends its next request."""
         name = request.connector
         if request.happening.kind is Kind.CREATE:
             self.config.create(name)
@@ -106,12 +102,12 @@ class Herders:
         else:
             for gone in (name, *task_names(name, 0, self.config.delete(name))):
                 self._holds.disappear(gone, now_ms)
-        told = self._tell_workers(now_ms)
+        written_ms = self._send_to_workers(now_ms)
         if request.place + 1 < len(request.happening.connectors):
-            self._push(told, ClientRequest(request.happening, request.place + 1))
+            self._agenda.push(written_ms, ClientRequest(request.happening, request.place + 1))
 
     def _configure_tasks(self, one: Started, now_ms: int) -> None:
-        """A connector that runs has its tasks written down, if that is news."""
+        """Writes a running connector's tasks to the configuration topic, if they changed."""
         process, connector = self._processes[one.process], one.connector
         tasks, before = self._tasks[connector], self.config.connectors.get(connector, 0)
         if process.incarnation != one.incarnation or connector not in process.held:
@@ -119,19 +115,19 @@ class Herders:
         if self.config.configure_tasks(connector, tasks):
             for held in task_names(connector, before, tasks):
                 self._holds.appear(held, now_ms)
-            self._tell_workers(now_ms)
+            self._send_to_workers(now_ms)
 
-    def _tell_workers(self, now_ms: int) -> int:
-        """Every worker reads what is new; when the one that wrote it has it from the log."""
+    def _send_to_workers(self, now_ms: int) -> int:
+        """Lets every worker read the topic's end; returns when the record is in the log."""
         written = now_ms + self._log_ms
         for process in self._processes.values():
             if isinstance(process.member, Worker):
                 at = self._wire.arrival_ms(_CONFIG, process.name, written)
                 read = Read(process.name, process.incarnation, self.config.newest())
-                self._push(at, read)
+                self._agenda.push(at, read)
         return written
 
 
 def task_names(connector: str, first: int, end: int) -> list[str]:
-    """Names of tasks, as Kafka writes them."""
+    """Returns task names in Kafka's form, `connector-number`."""
     return [f"{connector}-{number}" for number in range(first, end)]

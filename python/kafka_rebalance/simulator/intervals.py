@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who held what, when: intervals of partitions (or connectors and tasks), and the gaps between.
+"""Who held which partition (or connector or task), and when: intervals, and gaps between them.
 
     partition   |--- c0 ---|          |--- c1 ------|
                            ^ nobody  ^
 
-Intervals are half-open, [from_ms, to_ms). A partition is held from the moment when its member can
-work on it (what it costs to start is over) until the moment when it stops. A member that is stuck
-holds its partitions, but works on none, and nobody works on a partition whose broker is away: for
-the gaps that is as if nobody held them.
+Intervals are half-open, [from_ms, to_ms). A hold begins when the member can work on the partition
+(its start is over), and ends when the member stops. A stuck member holds its partitions but works
+on none, and nobody works on a partition whose broker is down: the gaps include both, as if nobody
+held these partitions.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class Hold(NamedTuple):
-    """One member held one partition; `is_stuck` where it could do nothing with it."""
+    """One member held one partition; `is_stuck` if the member could not work on it."""
 
     partition: str
     member: str
@@ -27,7 +27,7 @@ class Hold(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Nobody worked on a partition that was there."""
+    """An interval in which nobody worked on an existing partition."""
 
     partition: str
     from_ms: int
@@ -43,14 +43,14 @@ class _Open:
 
 
 class Holds:
-    """Who holds what.
+    """Records who holds which partition.
 
     Getters: gaps. Inputs, in the order of time: appear, disappear, take, give, stick, darken;
     finish.
     """
 
     def __init__(self) -> None:
-        # partition -> when it could be held: intervals, the last one open (None)
+        # partition -> the intervals in which it existed; None: still open
         self._there: dict[str, list[tuple[int, int | None]]] = {}
         self._open: dict[str, list[_Open]] = {}
         self._closed: list[Hold] = []
@@ -63,7 +63,7 @@ class Holds:
             spans.append((now_ms, None))
 
     def disappear(self, partition: str, now_ms: int) -> None:
-        """It exists no more; who holds it still has to stop."""
+        """A partition no longer exists; its holder still has to stop."""
         spans = self._there.get(partition)
         if spans and spans[-1][1] is None:
             spans[-1] = (spans[-1][0], now_ms)
@@ -75,7 +75,7 @@ class Holds:
             holders.append(_Open(member, generation_id, now_ms))
 
     def give(self, partition: str, member: str, now_ms: int) -> None:
-        """It stops; nothing happens where it has not started."""
+        """A member stops working on a partition, if it had started."""
         for one in self._open.get(partition, ()):
             if one.member == member:
                 self._open[partition].remove(one)
@@ -83,7 +83,7 @@ class Holds:
                 return
 
     def stick(self, member: str, now_ms: int, *, is_stuck: bool) -> None:
-        """A member works on nothing any more, or on what it holds again."""
+        """A member gets stuck and works on nothing, or works again on its partitions."""
         for partition, holders in self._open.items():
             for place, one in enumerate(holders):
                 if one.member == member and one.is_stuck != is_stuck:
@@ -92,7 +92,7 @@ class Holds:
                     holders[place] = _Open(member, one.generation_id, since, is_stuck)
 
     def darken(self, partition: str, now_ms: int, *, is_dark: bool) -> None:
-        """Nobody can read a partition any more, whoever holds it; or its holders can again."""
+        """A partition becomes unreadable for every member, or readable again."""
         holders = self._open.get(partition, [])
         for place, one in enumerate(holders):
             self._close(partition, one, now_ms)
@@ -107,17 +107,17 @@ class Holds:
             self._closed.append(Hold(*held))
 
     def finish(self, now_ms: int) -> list[Hold]:
-        """Closes everything; all holds, by partition and time."""
+        """Closes all open intervals; returns all holds, ordered by partition and time."""
         for partition, holders in list(self._open.items()):
             for one in list(holders):
                 self.give(partition, one.member, now_ms)
-        # What it costs to start or stop may reach beyond the end.
+        # A start or a stop may last beyond the end of the run.
         seen = (one._replace(to_ms=min(one.to_ms, now_ms)) for one in self._closed)
         held = [one for one in seen if one.from_ms < one.to_ms]
         return sorted(held, key=lambda one: (partition_key(one.partition), one.from_ms))
 
     def gaps(self, holds: Iterable[Hold], until_ms: int) -> list[Gap]:
-        """When nobody held a partition while it existed."""
+        """Returns when nobody worked on a partition while it existed."""
         of: dict[str, list[Hold]] = {}
         for hold in holds:
             if hold.is_stuck:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What went into a run's state machines and what came out: enough to play it again, or to read.
+"""All events and effects of a run's state machines: enough to replay the run, or to read it.
 
-`lines(journal)` is the run as text: every message, callback and change of state, with members under
-their names. Heartbeats that are well answered are left out.
+`lines(journal)` returns the run as text: every message, callback and change of state, with names
+in place of member ids. Heartbeats without an error are left out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ from .scenario import MemberConfig
 
 @dataclass(frozen=True, slots=True)
 class MemberEntry:
-    """An event of a process, its number `incarnation`, and what came of it."""
+    """An event of a process and its effects; `incarnation` counts the process's restarts."""
 
     at_ms: int
     process: str
@@ -39,7 +39,7 @@ class MemberEntry:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorEntry:
-    """An event of the coordinator, and what came of it."""
+    """An event of the coordinator, and its effects."""
 
     at_ms: int
     event: CoordinatorEvent
@@ -50,18 +50,18 @@ Entry = MemberEntry | CoordinatorEntry
 
 
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
-    """The run as text, a line an effect, in the order in which it happened."""
+    """Returns the run as text: a line for each effect, in the order in which they happened."""
     names = IdNames()
     clients: dict[int, str] = {}
     for entry in journal:
-        for said in _said(entry, clients, names):
-            yield f"{entry.at_ms / 1000:.3f}s {names.in_text(said)}"
+        for line in _entry_lines(entry, clients, names):
+            yield f"{entry.at_ms / 1000:.3f}s {names.in_text(line)}"
 
 
-def _said(entry: Entry, clients: dict[int, str], names: IdNames) -> Iterator[str]:
+def _entry_lines(entry: Entry, clients: dict[int, str], names: IdNames) -> Iterator[str]:
     if isinstance(entry, MemberEntry):
         for done in entry.effects:
-            if not isinstance(done, FetchMetadata) and not _beats(done):
+            if not isinstance(done, FetchMetadata) and not _is_heartbeat(done):
                 yield f"{entry.process}: {effect_line(done, entry.generation_id)}"
         return
     if isinstance(entry.event, Received):
@@ -71,7 +71,7 @@ def _said(entry: Entry, clients: dict[int, str], names: IdNames) -> Iterator[str
             case Respond(_, HeartbeatResponse(error_code=ErrorCode.NONE)):
                 pass
             case Respond(number, SyncGroupResponse(error_code=error)):
-                # Who gets what was in the leader's request.
+                # The leader's request has already shown the assignment.
                 yield f"coordinator -> {clients[number]}: SyncGroup {error}"
             case Respond(number, response):
                 if isinstance(response, JoinGroupResponse):
@@ -81,5 +81,5 @@ def _said(entry: Entry, clients: dict[int, str], names: IdNames) -> Iterator[str
                 yield f"group {group_id}: {before} -> {after} generation={generation_id}"
 
 
-def _beats(effect: MemberEffect) -> bool:
+def _is_heartbeat(effect: MemberEffect) -> bool:
     return isinstance(effect, Send) and isinstance(effect.request, Heartbeat)

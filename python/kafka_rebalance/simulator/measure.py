@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run adds up to: what was not worked on, who stopped for how long, when it was settled.
+"""Sums of a run: unavailable partitions, members that stopped, and when the group had settled.
 
-Everything is counted from the moment when the group was settled for the first time (from 0 on where
-it never was): starting it is a time of its own. Times in ms.
+Sums begin when the group has settled for the first time (at 0 if it never has): the start-up is
+measured separately. Times in ms.
 """
 
 from bisect import bisect_right
@@ -19,8 +19,8 @@ from .run import Absence, Rebalance, Run
 class Totals:
     """`unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
 
-    `records_behind` is what came to partitions that nobody worked on; `start_up_ms` when the group
-    was settled first, `settled_ms` when last, None where it was not at the end.
+    `records_behind` counts records that came to partitions while nobody worked on them. The group
+    had settled first at `start_up_ms` and last at `settled_ms`, None if it had not at the end.
     """
 
     start_up_ms: int | None
@@ -35,7 +35,7 @@ class Totals:
 
 
 class Stopped(NamedTuple):
-    """A member that had work had none for a while."""
+    """An interval in which a member worked on nothing, between two in which it had work."""
 
     member: str
     from_ms: int
@@ -43,7 +43,7 @@ class Stopped(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """What happened at `at_ms`, and when nothing moved any more; None where it always did."""
+    """The events at `at_ms`, and when the group had settled after them; None if it had not."""
 
     at_ms: int
     what: str
@@ -51,7 +51,7 @@ class Settling(NamedTuple):
 
 
 def totals(run: Run) -> Totals:
-    """The sums. A partition has moved when another member holds it than before."""
+    """Returns the sums. A partition has moved if its next holder is another member."""
     since = start_up_ms(run)
     from_ms = since or 0
     gaps = list(_from(run.gaps, from_ms))
@@ -72,7 +72,7 @@ def totals(run: Run) -> Totals:
 
 
 def start_up_ms(run: Run) -> int | None:
-    """When everything that was there had a holder for the first time."""
+    """Returns when every existing partition had a holder for the first time."""
     first = next((one.to_ms for one in run.rebalances if one.to_ms is not None), None)
     if first is None:
         return None
@@ -93,17 +93,17 @@ def _moves(run: Run, from_ms: int) -> int:
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         before = last.get(hold.partition, hold)
         if hold.generation_id < before.generation_id:
-            continue  # it does not know yet that it has lost it
+            continue  # this holder has lost the partition, and does not know it yet
         moves += hold.from_ms >= from_ms and hold.member != before.member
         last[hold.partition] = hold
     return moves
 
 
 def stops(run: Run) -> list[Stopped]:
-    """Who worked on something, then on nothing, and then again; by time.
+    """Returns intervals in which a member worked on nothing, between work; ordered by time.
 
-    A process that is down or stuck is not stopped by a rebalance; and who is assigned nothing has
-    stopped only until it knows that.
+    The time of a process that is down or stuck does not count. If a member is assigned nothing,
+    its stop ends when it learns that.
     """
     away: dict[str, list[Absence]] = {}
     for one in run.absences:
@@ -122,9 +122,9 @@ def stops(run: Run) -> list[Stopped]:
 
 
 def stops_of(run: Run) -> dict[int, list[Stopped]]:
-    """The same, each with the number of the rebalance that it stopped for.
+    """Returns the `stops`, keyed by the number of the rebalance that caused them.
 
-    That is the first one to end after it: members stop just before their JoinGroup, or in it.
+    That is the first rebalance to end after the stop began: members stop around their JoinGroup.
     """
     found: dict[int, list[Stopped]] = {}
     for one in stops(run):
@@ -135,7 +135,7 @@ def stops_of(run: Run) -> dict[int, list[Stopped]]:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """From one thing that happens to the next: a rebalance, or what the scenario says."""
+    """The time from one event to the next: a rebalance, or an event of the scenario."""
 
     from_ms: int
     to_ms: int
@@ -144,7 +144,7 @@ class Chapter:
 
 
 def chapters(run: Run) -> list[Chapter]:
-    """All of them, by time."""
+    """Returns all chapters, ordered by time."""
     starts: list[tuple[int, str, Rebalance | None]] = [
         (one.from_ms, ", ".join(one.causes), one) for one in run.rebalances
     ]
@@ -160,7 +160,7 @@ def chapters(run: Run) -> list[Chapter]:
 
 
 def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
-    """When each member worked on anything: intervals that do not touch."""
+    """Returns when each member worked on any partition: intervals that do not touch."""
     found: dict[str, list[tuple[int, int]]] = {}
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         if hold.is_stuck:
@@ -174,7 +174,7 @@ def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
 
 
 def settlings(run: Run) -> list[Settling]:
-    """Each happening, and when what it led to was over, before the next one."""
+    """Returns, for each time with events, when the group had settled before the next events."""
     found = []
     times = sorted({one.at_ms for one in run.happenings})
     for at, until in pairwise([*times, run.until_ms]):
@@ -184,7 +184,7 @@ def settlings(run: Run) -> list[Settling]:
 
 
 def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
-    """When the last thing ended that went on between the two; None where it goes on after."""
+    """End of the last rebalance or gap that overlaps the interval; None if it outlasts it."""
     ends = [from_ms]
     for one in run.rebalances:
         if one.from_ms < until_ms and (one.to_ms is None or one.to_ms > from_ms):
@@ -196,7 +196,7 @@ def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
 
 
 def unworked(run: Run) -> list[tuple[int, int]]:
-    """(from_ms, how many partitions nobody works on), a step each, from 0 on."""
+    """Returns (from_ms, number of partitions that nobody works on) steps, from 0 on."""
     changes: dict[int, int] = {0: 0}
     for gap in run.gaps:
         changes[gap.from_ms] = changes.get(gap.from_ms, 0) + 1
@@ -210,7 +210,7 @@ def unworked(run: Run) -> list[tuple[int, int]]:
 
 
 def unavailability(run: Run) -> Callable[[int, int], int]:
-    """Gives partition-ms that nobody worked on between two times, for one run."""
+    """Returns a function (from_ms, to_ms) -> unavailable partition-ms of the run."""
     steps = unworked(run)
     times = [at for at, _ in steps]
     lengths = (later - at for at, later in pairwise(times))
@@ -224,7 +224,7 @@ def unavailability(run: Run) -> Callable[[int, int], int]:
 
 
 def unheld(run: Run) -> list[Gap]:
-    """The gaps without the time in which a stuck member held the partition."""
+    """Returns the gaps, without the time in which a stuck member held the partition."""
     stuck: dict[str, list[Hold]] = {}
     for hold in run.holds:
         if hold.is_stuck:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When clients ask for metadata: at their age, sooner where they miss something, or in a poll.
+"""When clients ask for metadata: at the maximal age, sooner if a topic is missing, or in a poll.
 
-    age       every `metadata.max.age.ms`, from a time that is drawn
-    missing   who knows a topic by name that is not there asks again after `retry.backoff.max.ms`
-    broker    who was connected to one that goes, or comes back, asks at once
-    pattern   a poll that joins asks first
-    leader    asks before it assigns topics that it does not subscribe to
+    age       every `metadata.max.age.ms`; the first time is drawn
+    missing   a client that subscribes to a missing topic asks after `retry.backoff.max.ms`
+    broker    clients that were connected to a broker that goes down or returns ask at once
+    pattern   with a pattern, a poll that joins asks first
+    leader    a leader asks before it assigns topics that it does not subscribe to
 
 Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an update),
          NetworkClient.handleServerDisconnect, ConsumerCoordinator.poll, updateGroupSubscription.
@@ -18,6 +18,7 @@ from kafka_rebalance.member import Consumer, MetadataUpdated
 from kafka_rebalance.member.leading import subscribed_topics
 from kafka_rebalance.protocol import JoinGroupResponse
 
+from .agenda import Agenda
 from .cluster import SimulatedCluster
 from .process import Process
 from .scheduled import Refresh
@@ -26,7 +27,7 @@ from .scheduled import Refresh
 class Metadata:
     """Inputs: start, refresh, refresh_soon, refresh_early, match_anew, learn_topics.
 
-    `tell` takes news to a process, `arm` sets its next Refresh; `pending` has when that is.
+    `deliver` sends metadata to a process; the agenda has its next Refresh.
     """
 
     def __init__(
@@ -34,53 +35,52 @@ class Metadata:
         cluster: SimulatedCluster,
         processes: Mapping[str, Process],
         rng: random.Random,
-        pending: Mapping[tuple[str, type], int],
-        tell: Callable[[Process, MetadataUpdated], None],
-        arm: Callable[[int, Refresh], None],
+        agenda: Agenda,
+        deliver: Callable[[Process, MetadataUpdated], None],
     ) -> None:
         self._cluster = cluster
         self._processes = processes
         self._rng = rng
-        self._pending = pending
-        self._tell = tell
-        self._arm = arm
+        self._agenda = agenda
+        self._deliver = deliver
 
     def start(self, process: Process, now_ms: int) -> None:
-        """A client has started, and has the cluster's metadata."""
+        """A client has started with the current metadata: arms its first Refresh."""
         consumer = process.member
         assert isinstance(consumer, Consumer)
         at = now_ms + 1 + self._rng.randrange(consumer.config.metadata_max_age_ms)
         self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
 
     def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
-        """It asks, and sets when it will ask next."""
+        """A client asks for metadata; arms its next Refresh."""
         consumer = process.member
         if process.incarnation == incarnation and isinstance(consumer, Consumer):
             self._update(process, now_ms)
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
     def refresh_soon(self, now_ms: int) -> None:
-        """Everybody asks within the longest back-off."""
+        """Every client asks within the longest back-off."""
         for process in self._processes.values():
             if isinstance(process.member, Consumer):
                 spread = process.member.config.retry_backoff_max_ms
                 self._arm_refresh(process, now_ms + 1 + self._rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
-        """A leader misses a topic that its members subscribe to."""
+        """A client that misses a topic of its subscription asks before the maximal age."""
         consumer = process.member
         if isinstance(consumer, Consumer) and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)
-            if self._pending.get((process.name, Refresh), at) >= at:
+            armed = self._agenda.timer_ms(process.name, Refresh)
+            if armed is None or armed >= at:
                 self._arm_refresh(process, at)
 
     def match_anew(self, process: Process, now_ms: int) -> None:
-        """With a pattern, a poll that joins asks for metadata first."""
+        """Before a poll that joins: a client with a pattern asks for metadata."""
         if isinstance(process.member, Consumer) and process.member.matches_before_joining:
             self._update(process, now_ms)
 
     def learn_topics(self, process: Process, response: JoinGroupResponse, now_ms: int) -> None:
-        """A leader asks before it assigns topics that it does not subscribe to."""
+        """Before a leader assigns: it asks if members have topics outside its subscription."""
         consumer = process.member
         if (
             isinstance(consumer, Consumer)
@@ -91,12 +91,12 @@ class Metadata:
             self._update(process, now_ms)
 
     def _update(self, process: Process, now_ms: int) -> None:
-        """A client is told what the cluster has, where that is news to it."""
+        """Sends the cluster's metadata to a client, if it differs from the client's own."""
         consumer, metadata = process.member, self._cluster.metadata(now_ms)
         if not isinstance(consumer, Consumer) or not self._cluster.is_reachable():
             return
         if consumer.sees(metadata):
-            self._tell(process, MetadataUpdated(metadata))
+            self._deliver(process, MetadataUpdated(metadata))
 
     def _next_ms(self, consumer: Consumer, now_ms: int) -> int:
         config = consumer.config
@@ -104,4 +104,4 @@ class Metadata:
         return now_ms + (config.retry_backoff_max_ms if soon else config.metadata_max_age_ms)
 
     def _arm_refresh(self, process: Process, at: int) -> None:
-        self._arm(at, Refresh(process.name, process.incarnation))
+        self._agenda.arm(at, Refresh(process.name, process.incarnation))

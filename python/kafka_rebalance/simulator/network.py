@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a message takes: a delay with a spread, drawn from a seed; a connection keeps order."""
+"""Message delays, drawn from a seed; messages of one connection arrive in order."""
 
 import random
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """`delay_ms` one way, up to `spread_ms` more, drawn evenly; `log_ms` for an append."""
+    """A message takes `delay_ms` plus up to `spread_ms`, drawn evenly; an append `log_ms`."""
 
     delay_ms: int = 2
     spread_ms: int = 1
@@ -15,7 +15,7 @@ class Network:
 
 
 class Wire:
-    """Draws arrivals; a message never overtakes an older one of the same connection."""
+    """Draws arrival times; a message never overtakes an older message of its connection."""
 
     def __init__(self, network: Network, rng: random.Random) -> None:
         self._network = network
@@ -23,7 +23,7 @@ class Wire:
         self._last: dict[tuple[str, str], int] = {}
 
     def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
-        """When a message that is sent now arrives."""
+        """Returns when a message that is sent now arrives."""
         delay = self._network.delay_ms + self._rng.randint(0, self._network.spread_ms)
         at = max(now_ms + delay, self._last.get((sender, receiver), 0))
         self._last[sender, receiver] = at

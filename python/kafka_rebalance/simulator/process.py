@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One member's process: a consumer or a worker, how its application works, and what it holds.
+"""One member's process: a consumer or a worker, its application, and the partitions it holds.
 
-Callbacks cost time, and the member does nothing else meanwhile: what it sends after one leaves
-later. While it works on records it does not poll. `carry_out` gives what leaves the process, with
-the time at which it does.
+Callbacks cost time, and the member does nothing else meanwhile: requests after a callback leave
+the process later. While the application processes records it does not poll. `handle` returns the
+requests that leave the process, each with its time.
 """
 
 import random
@@ -30,14 +30,14 @@ from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
 
-Sends = list[tuple[int, Send]]  # (at_ms, what)
+Sends = list[tuple[int, Send]]  # (when the request leaves, the request)
 
 
 @dataclass(slots=True)
 class Process:
     """Getters: is_up, held, poll_at_ms. Inputs: start, stop, handle.
 
-    `started` collects (ready_ms, connector) of connectors that were started.
+    `started` collects (time when it runs, connector) of the connectors that were started.
     """
 
     plan: MemberPlan
@@ -48,15 +48,15 @@ class Process:
     member: Consumer | Worker | None = None
     incarnation: int = 0
     busy_until_ms: int = 0
-    polls_from_ms: int = 0  # it does not poll before
+    polls_from_ms: int = 0  # no poll before this time
     frozen_until_ms: int = 0
-    is_cold: bool = True  # it has not answered a JoinGroup yet
-    idle_since_ms: int | None = None  # nothing is simulated since; its heartbeats are vouched for
-    owes_heartbeat: bool = False  # its session runs at the coordinator until the next one
-    gave_up_in: int = -1  # the generation in which it gave something up, and so joins once more
+    is_cold: bool = True  # this process has had no JoinGroup response yet
+    idle_since_ms: int | None = None  # not simulated since; Vouched later reports its heartbeats
+    owes_heartbeat: bool = False  # the coordinator times its session until the next heartbeat
+    gave_up_in: int = -1  # the generation whose assignment revoked partitions: it joins again
     crashed: Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
-    empty_handed: list[int] = field(default_factory=list)  # when it was assigned nothing
+    empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments
 
     @property
     def name(self) -> str:
@@ -65,12 +65,12 @@ class Process:
 
     @property
     def is_up(self) -> bool:
-        """Whether it runs."""
+        """Whether the process runs."""
         return self.member is not None
 
     @property
     def held(self) -> list[str]:
-        """What it owns or runs, by name."""
+        """The names of the partitions that it owns, or the connectors and tasks that it runs."""
         match self.member:
             case Consumer(owned_partitions=partitions):
                 return [str(one) for one in partitions]
@@ -79,10 +79,10 @@ class Process:
         return []
 
     def start(self, config: MemberConfig) -> Consumer | Worker:
-        """A new process, with nothing but its settings."""
+        """Starts a new process, which has only its settings."""
         self.incarnation += 1
         self.plan = replace(self.plan, config=config)
-        # A generator of its own: what one member draws changes nothing for the others.
+        # A generator of its own: one member's draws do not change those of other members.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, WorkerConfig):
             self.member = Worker(config, url=f"http://{self.name}/", rng=rng)
@@ -95,13 +95,13 @@ class Process:
         return self.member
 
     def stop(self, now_ms: int) -> None:
-        """The process is gone, and what it held is held by nobody."""
+        """Ends the process; nobody holds its partitions any more."""
         for one in self.held:
             self.holds.give(one, self.name, now_ms)
         self.member = None
 
     def handle(self, event: MemberEvent, now_ms: int) -> Sends:
-        """One event, and what leaves the process for it."""
+        """Handles one event, and returns the requests that leave the process."""
         if self.member is None:
             return []
         # Heartbeats and timeouts have a thread of their own.
@@ -145,13 +145,13 @@ class Process:
         return sends
 
     def _give(self, names: list[str], at: int) -> int:
-        """Stops, all from now on; when that is over."""
+        """Stops all `names` from now on; returns when all have stopped."""
         for one in names:
             self.holds.give(one, self.name, at)
         return at + self.plan.work.cost_ms(self.plan.work.stop_cost_ms, len(names))
 
     def _take(self, names: list[str], at: int) -> int:
-        """Starts, some at a time; when all have started."""
+        """Starts `names`, some at a time; returns when all have started."""
         assert self.member is not None
         work = self.plan.work
         for place, one in enumerate(names, 1):
@@ -160,7 +160,7 @@ class Process:
         return at + work.cost_ms(work.start_cost_ms, len(names))
 
     def poll_at_ms(self, now_ms: int) -> int | None:
-        """When the application polls next, where a poll would change something."""
+        """Returns the application's next poll that changes something; None if there is none."""
         if self.member is None:
             return None
         wanted = self.member.next_poll_ms()
@@ -170,19 +170,19 @@ class Process:
         return at if self.member.is_in_poll else self._end_of_batch_ms(at)
 
     def reads_at_ms(self, now_ms: int) -> int:
-        """When the process reads an answer that has come: at its next poll, or at once."""
+        """Returns when the process reads a response that is here: at its next poll, or now."""
         if not isinstance(self.member, Consumer) or not self.member.reads_in_poll:
             return now_ms
         return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
 
     def _end_of_batch_ms(self, at: int) -> int:
-        """When the application polls, where it may be in the middle of its records."""
+        """Returns the next poll at or after `at`: the end of the batch being processed."""
         process = self.plan.work.process_ms
         return at + (self.phase_ms - at) % process if process and self.held else at
 
 
 def _gives_up(effects: list[MemberEffect]) -> bool:
-    """Whether an assignment has just taken something away."""
+    """Whether the effects revoke partitions or stop revoked work."""
     match effects:
         case [Revoked(), Assigned(), *_] | [Stop(is_revoked=True), *_]:
             return True
@@ -190,5 +190,5 @@ def _gives_up(effects: list[MemberEffect]) -> bool:
 
 
 def _names(work: Work) -> list[str]:
-    """Connectors by name, then tasks as Kafka writes them."""
+    """Returns connectors by name, then tasks in Kafka's form."""
     return [*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)]

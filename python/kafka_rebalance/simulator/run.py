@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has shown: who held what, and every rebalance.
+"""The result of a run: who held which partition, and every rebalance.
 
-A rebalance lasts from the moment when the group stops being Stable until it is Stable again; rounds
-are the generations that it took. What it adds up to is in `measure`.
+A rebalance lasts from the moment when the group stops being Stable until it is Stable again; its
+rounds are the generations that it took. Sums over a run are in `measure`.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from .scenario import Happening
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance; `is_cut_off` where the coordinator moved before it was over.
+    """One rebalance; `is_cut_off` if the coordinator moved before the rebalance was over.
 
-    The generation of one that was cut off may be given again: no log knows of it.
+    No log records a rebalance that was cut off, so its generation may be used again.
     """
 
     number: int
@@ -30,12 +30,12 @@ class Rebalance:
 
     @property
     def duration_ms(self) -> int | None:
-        """How long it took; None where it had not ended."""
+        """How long the rebalance took; None if it had not ended."""
         return None if self.to_ms is None else self.to_ms - self.from_ms
 
 
 class Absence(NamedTuple):
-    """A member's process was down, or stuck."""
+    """An interval in which a member's process was down, or stuck."""
 
     member: str
     from_ms: int
@@ -46,8 +46,8 @@ class Absence(NamedTuple):
 class Run:
     """Times in ms from the start of the scenario.
 
-    `held` says what the gaps and holds are of: partitions, or tasks; `assumed` what it costs a
-    member to start and stop one; `empty_handed` who was assigned nothing, and when.
+    `held` is the noun for the things held: partitions, or tasks. `assumed` is a line of text with
+    the costs. `empty_handed` has (member, time) of each empty assignment.
     """
 
     title: str
@@ -63,4 +63,4 @@ class Run:
     empty_handed: tuple[tuple[str, int], ...]
     crashed: Mapping[str, str]
     events: int
-    rates: Mapping[str, float] = field(default_factory=dict)  # partition -> records a second
+    rates: Mapping[str, float] = field(default_factory=dict)  # partition -> records per second

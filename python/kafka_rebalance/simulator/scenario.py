@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is simulated: topics, members, a network, and what happens to them, as plain values.
+"""Scenarios as plain values: topics, members, a network, and the events that happen to them.
 
-A scenario is written in Python with these classes, or in TOML (`files.py`). Times in ms from its
-start, half-open intervals, one seed for everything that is drawn.
+A scenario is written in Python with these classes, or in TOML (`scenario_files.py`). Times are ms
+from its start, intervals are half-open, and one seed decides everything that is drawn.
 """
 
 import re
@@ -21,10 +21,10 @@ _MOST_PARTITIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """A topic, and how many records a second come to each of its partitions.
+    """A topic, and how many records per second come to each of its partitions.
 
-    `racks` are those of each partition's replicas, and begin again where there are more partitions;
-    None where nothing is known about them. Errors: GroupError with the field.
+    `racks` has the racks of each partition's replicas, and repeats if there are more partitions;
+    None if racks are unknown. Errors: GroupError with the field.
     """
 
     partitions: int
@@ -41,14 +41,14 @@ class TopicPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """What it costs a member to do its work.
+    """The time that a member's work takes.
 
-    process_ms      between two calls of poll(), while it has partitions
-    start_cost_ms   before it can work on a partition (state to restore, connections to open)
-    stop_cost_ms    before it has given one up (offsets to flush)
-    parallel        how many of them it starts or stops at a time
-    cold_ms         by how much a new process answers its first JoinGroup later than a warm one;
-                    a JVM that loads its classes takes tens to hundreds of ms
+    process_ms      between two calls of poll(), while the member has partitions
+    start_cost_ms   to start a partition (state to restore, connections to open)
+    stop_cost_ms    to stop a partition (offsets to flush)
+    parallel        how many partitions the member starts or stops at a time
+    cold_ms         the extra time of a new process for its first JoinGroup response; a JVM that
+                    loads its classes takes tens to hundreds of ms
     """
 
     process_ms: int = 0
@@ -62,7 +62,7 @@ class Costs:
             raise GroupError("parallel", f"{self.parallel} is less than 1")
 
     def cost_ms(self, each_ms: int, count: int) -> int:
-        """How long `count` of them take."""
+        """Returns how long `count` starts or stops take, of `each_ms` each."""
         return -(-count // self.parallel) * each_ms
 
 
@@ -73,8 +73,8 @@ MemberConfig = ConsumerConfig | WorkerConfig
 class MemberPlan:
     """A member, started at `start_ms`: a consumer, or a Connect worker.
 
-    A consumer subscribes to `topics`, or to all whose whole name matches `pattern`. Errors:
-    GroupError with the field.
+    A consumer subscribes to `topics`, or to all topics whose whole name matches `pattern`.
+    Errors: GroupError with the field.
     """
 
     name: str
@@ -88,42 +88,42 @@ class MemberPlan:
         if self.pattern is None:
             return
         if self.topics:
-            raise GroupError("pattern", "does not go with topics; say one of the two")
+            raise GroupError("pattern", "cannot be combined with topics; give one of the two")
         try:
             re.compile(self.pattern)
         except re.error as error:
             raise GroupError("pattern", f"{self.pattern!r} is no pattern: {error}") from None
 
     def wants(self, topic: str) -> bool:
-        """Whether it subscribes to a topic, once that is there."""
+        """Whether the member subscribes to a topic, once the topic exists."""
         if self.pattern is not None:
             return re.fullmatch(self.pattern, topic) is not None
         return topic in self.topics
 
 
 class Kind(Enum):
-    """What may happen to members, topics, connectors and the broker."""
+    """The kinds of events that happen to members, topics, connectors and the broker."""
 
-    STOP = "stop"  # closes: a dynamic member leaves the group
-    KILL = "kill"  # is gone without a word
-    START = "start"  # starts again, as a new process
-    PAUSE = "pause"  # does not poll for `for_ms`, but its heartbeats go on
-    FREEZE = "freeze"  # does nothing at all for `for_ms`
-    CREATE_TOPIC = "create-topic"  # `topic` is not there before
+    STOP = "stop"  # the member closes: a dynamic member leaves the group
+    KILL = "kill"  # the process ends without LeaveGroup
+    START = "start"  # the member starts again, as a new process
+    PAUSE = "pause"  # the member does not poll for `for_ms`, but its heartbeats go on
+    FREEZE = "freeze"  # the process does nothing at all for `for_ms`
+    CREATE_TOPIC = "create-topic"  # `topic` does not exist before
     GROW = "grow"  # `topic` gets `partitions` partitions in all
-    AWAY = "away"  # a broker is, for `for_ms`
-    MOVE = "move"  # another broker coordinates, after `for_ms` of nobody
-    CREATE = "create"  # a client creates `connectors`, each when the one before was accepted
-    DELETE = "delete"  # a client deletes them, likewise
+    AWAY = "away"  # a broker is down for `for_ms`
+    MOVE = "move"  # another broker coordinates, after `for_ms` without a coordinator
+    CREATE = "create"  # a client creates `connectors`, each after the response to the last
+    DELETE = "delete"  # a client deletes `connectors`, each after the response to the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """Something happens at `at_ms`.
+    """An event of the scenario, at `at_ms`.
 
-    A broker that is AWAY leads the partitions of `topics` (of all, if empty); of a `rack` only
-    those that have no replica elsewhere. Unless `coordinates` is False it is the group's
-    coordinator as well. When it is back its metadata lack those topics for `unseen_ms`.
+    A broker that is AWAY leads the partitions of `topics` (of all topics, if empty), or those with
+    all replicas in `rack`. Unless `coordinates` is False, the broker is the group's coordinator
+    too. When the broker is back, its metadata lack those topics for `unseen_ms`.
     """
 
     at_ms: int
@@ -133,7 +133,7 @@ class Happening:
     topic: str = ""
     partitions: int = 0
     connectors: tuple[str, ...] = ()
-    config: MemberConfig | None = None  # with which a member starts again
+    config: MemberConfig | None = None  # the settings with which a member starts again
     topics: tuple[str, ...] = ()
     rack: str = ""
     coordinates: bool = True
@@ -141,7 +141,7 @@ class Happening:
 
     @property
     def is_whole_cluster(self) -> bool:
-        """Whether no broker is left that leads anything."""
+        """Whether the brokers that are AWAY are all brokers of the cluster."""
         return self.kind is Kind.AWAY and not (self.topics or self.rack)
 
     def __str__(self) -> str:
@@ -163,9 +163,9 @@ class Happening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One group, `group_id`, whatever its members' settings say. Errors: GroupError with the field.
+    """One group; its `group_id` overrides the members' settings. Errors: GroupError with the field.
 
-    `connectors` is connector -> tasks; one that is created later is not there from the start.
+    `connectors` maps connectors to numbers of tasks; it includes connectors that are created later.
     """
 
     title: str
@@ -185,7 +185,7 @@ class Scenario:
         names = [member.name for member in self.members]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise GroupError("members", f"{twice!r} is there twice; give one another name")
+            raise GroupError("members", f"{twice!r} is used twice; rename one of the members")
         tasks = {
             f"{name}-{n}": name for name, count in self.connectors.items() for n in range(count)
         }
@@ -224,12 +224,12 @@ class Scenario:
                 raise GroupError("members", problem)
 
     def _racks(self) -> set[str | None]:
-        """All in which replicas are."""
+        """Returns all racks with replicas."""
         lists = (racks for one in self.topics.values() for racks in one.racks or ())
         return {rack for racks in lists for rack in racks}
 
     def _check_growth(self) -> None:
-        """Topics are created once, and then only grow."""
+        """Errors: GroupError if a topic is created twice, or shrinks."""
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
         in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
         created = {one.topic for one in self.happenings if one.kind is Kind.CREATE_TOPIC}
@@ -248,7 +248,7 @@ class Scenario:
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """What it costs members to work, in a line; of the first kind, where there are several."""
+        """The first member's costs as a line of text, and whether other members' costs differ."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = [
             f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"
@@ -263,11 +263,11 @@ class Scenario:
 
     @property
     def held(self) -> str:
-        """What members hold: partitions, or tasks."""
+        """The noun for the things that members hold: partition, or task."""
         return "task" if self.connectors else "partition"
 
     def with_protocol(self, eager: bool) -> "Scenario":
-        """The same with eager members (range; Connect's eager) or cooperative ones."""
+        """Returns the scenario with eager members (range; Connect's eager) or cooperative ones."""
         names = ("range",) if eager else ("cooperative-sticky",)
         connect = "eager" if eager else "sessioned"
 
@@ -279,7 +279,7 @@ class Scenario:
         return self._with_members(change)
 
     def with_costs(self, start_ms: int, stop_ms: int) -> "Scenario":
-        """The same, with other costs of starting and stopping a partition or task."""
+        """Returns the scenario with other costs of starting and stopping a partition or task."""
         members = tuple(
             replace(one, work=replace(one.work, start_cost_ms=start_ms, stop_cost_ms=stop_ms))
             for one in self.members
@@ -287,7 +287,7 @@ class Scenario:
         return replace(self, members=members)
 
     def with_static_members(self) -> "Scenario":
-        """The same, with every member's name as its `group.instance.id`."""
+        """Returns the scenario with static members: each name is the `group.instance.id`."""
 
         def change(one: MemberConfig, name: str) -> MemberConfig:
             if isinstance(one, WorkerConfig):
@@ -297,7 +297,7 @@ class Scenario:
         return self._with_members(change)
 
     def with_dynamic_members(self) -> "Scenario":
-        """The same, with no member static; Connect's workers never are."""
+        """Returns the scenario with dynamic members; Connect's workers always are dynamic."""
 
         def change(one: MemberConfig, _: str) -> MemberConfig:
             return one if isinstance(one, WorkerConfig) else replace(one, group_instance_id=None)
@@ -305,9 +305,9 @@ class Scenario:
         return self._with_members(change)
 
     def _with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
-        """The same with other settings, also of members that come back with settings of their own.
+        """Returns the scenario with `change(settings, member name)` as every member's settings.
 
-        `change` is told the settings and the member's name.
+        Settings with which a member restarts are changed too.
         """
         members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
         happenings = tuple(
@@ -321,7 +321,7 @@ _NOUNS = {"rack": "replica is in rack"}
 
 
 def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
-    """What a happening is about: (field, names), each of which has to be there."""
+    """Returns (field, names) of the things that a happening refers to, which have to exist."""
     match one.kind:
         case Kind.GROW | Kind.CREATE_TOPIC:
             return [("topic", (one.topic,))]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios as TOML: a small file that says who is there, and what happens.
+"""Scenarios as TOML: a small file with topics, members and events.
 
     title = "Two members become four"
     until = "5m"
     [topics]
     orders = { partitions = 12, records_per_second = 100 }
-    [members]                          # of all members; every member may say otherwise
+    [members]                          # settings of all members; a [[member]] may override them
     partition_assignment_strategy = ["cooperative-sticky"]
     session_timeout = "10s"
     start_cost = "50ms"
@@ -19,10 +19,10 @@
     members = "c*"
     every = "20s"
     for = "5s"
-    with = { partition_assignment_strategy = ["range"] }        # of the member that comes back
+    with = { partition_assignment_strategy = ["range"] }        # settings after the restart
 
 Kafka Connect has `[connectors]` in place of topics, `[workers]` and `[[worker]]` in place of
-members; a client creates and deletes connectors, each when the one before was accepted:
+members; a client creates and deletes connectors, each after the response to the last request:
 
     [connectors]
     files = 4                          # tasks
@@ -33,24 +33,23 @@ members; a client creates and deletes connectors, each when the one before was a
     connectors = "s*"
 
 A member may have `pattern = "orders-.*"` in place of `topics`. A topic may be created later, and a
-broker may be away:
+broker may be down:
 
     [topics]
     orders-eu = { partitions = 3, racks = [["a", "b"], ["b", "c"]] }    # of each one's replicas
     [[happening]]
     at = "1m"
-    do = "create-topic"                # it is not there before
+    do = "create-topic"                # the topic does not exist before
     topic = "orders-eu"
     [[happening]]
     at = "2m"
-    do = "away"                        # a broker; what it leads is read by nobody meanwhile
+    do = "away"                        # a broker is down; nobody reads the partitions it leads
     for = "20s"
-    topics = "orders*"                 # whose partitions it leads, else all; or rack = "b"
-    coordinates = false                # it is not the group's coordinator
-    unseen = "1s"                      # so long after that its metadata lack those topics
+    topics = "orders*"                 # it leads their partitions (default: all); or rack = "b"
+    coordinates = false                # the broker is not the group's coordinator
+    unseen = "1s"                      # when it is back, its metadata lack them for so long
 
-Times are durations (`250ms`, `3s`, `5m`), each with its unit. Settings have Kafka's names; those in
-ms leave out `_ms`.
+Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's names, without `_ms`.
 Errors: GroupError with the field's path.
 """
 
@@ -80,7 +79,7 @@ _WORK = {
 _PLAN = ("name", "count", "start", "every", "topics", "pattern", "static", "parallel", *_WORK)
 _TOP = ("title", "seed", "until", "group_id", "broker", "network")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
-# What each kind of happening takes, besides `at` and `do`; what it cannot do without comes first
+# Kind of happening -> its mandatory keys and its optional keys, besides `at` and `do`.
 _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stop": (("members",), ("every",)),
     "kill": (("members",), ("every",)),
@@ -101,13 +100,13 @@ _MOST_CONNECTORS = 100_000
 
 
 def ready() -> list[str]:
-    """Names of the scenarios that come with the package."""
+    """Returns the names of the scenarios that come with the package."""
     there = resources.files(__package__).joinpath("ready").iterdir()
     return sorted(one.name.removesuffix(".toml") for one in there if one.name.endswith(".toml"))
 
 
 def load(name: str) -> Scenario:
-    """A ready scenario by name, or a file by its path; `-` is standard input."""
+    """Reads a ready scenario by name, or a file by its path; `-` is standard input."""
     if name == "-":
         return read(sys.stdin.read())
     if name in ready():
@@ -125,62 +124,62 @@ def load(name: str) -> Scenario:
 
 
 def read(text: str) -> Scenario:
-    """A scenario from TOML."""
+    """Reads a scenario from TOML text."""
     try:
-        said = tomllib.loads(text)
+        given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise GroupError("scenario", f"not TOML: {error}") from error
-    return from_dict(said)
+    return from_dict(given)
 
 
-def from_dict(said: Mapping[str, Any]) -> Scenario:
-    """A scenario from what TOML says."""
-    reading.known("", said, (*_TOP, *_TABLES))
+def from_dict(given: Mapping[str, Any]) -> Scenario:
+    """Reads a scenario from parsed TOML."""
+    reading.known("", given, (*_TOP, *_TABLES))
     for name in ("topics", "connectors", "members", "workers", "broker", "network"):
-        reading.table(name, said.get(name, {}))
-    topics = {name: _topic(name, one) for name, one in said.get("topics", {}).items()}
-    connectors = dict(_connectors(said.get("connectors", {})))
+        reading.table(name, given.get(name, {}))
+    topics = {name: _topic(name, one) for name, one in given.get("topics", {}).items()}
+    connectors = dict(_connectors(given.get("connectors", {})))
     members = (
-        *_members("member", said, tuple(topics), ConsumerConfig),
-        *_members("worker", said, (), WorkerConfig),
+        *_members("member", given, tuple(topics), ConsumerConfig),
+        *_members("worker", given, (), WorkerConfig),
     )
     if not members:
-        raise GroupError("member", "there are none, nor workers")
-    until = reading.ms("until", said.get("until", "10m"))
+        raise GroupError("member", "there are no [[member]] and no [[worker]] tables")
+    until = reading.ms("until", given.get("until", "10m"))
     happenings = tuple(
         one
-        for place, each in enumerate(reading.tables("happening", said.get("happening", [])))
+        for place, each in enumerate(reading.tables("happening", given.get("happening", [])))
         for one in _happenings(f"happening[{place}]", each, members, topics, connectors, until)
     )
-    broker = reading.settings("broker", said.get("broker", {}), CoordinatorConfig)
-    network = reading.settings("network", said.get("network", {}), Network)
+    broker = reading.settings("broker", given.get("broker", {}), CoordinatorConfig)
+    network = reading.settings("network", given.get("network", {}), Network)
     return Scenario(
-        title=reading.text("title", said.get("title", "untitled")),
+        title=reading.text("title", given.get("title", "untitled")),
         members=members,
         topics=topics,
         connectors=connectors,
         happenings=happenings,
-        seed=reading.whole("seed", said.get("seed", 1)),
+        seed=reading.whole("seed", given.get("seed", 1)),
         until_ms=until,
-        group_id=reading.text("group_id", said.get("group_id", "g")),
+        group_id=reading.text("group_id", given.get("group_id", "g")),
         broker=reading.build("broker", CoordinatorConfig, broker),
         network=reading.build("network", Network, network),
     )
 
 
-def _topic(name: str, said: Any) -> TopicPlan:
+def _topic(name: str, given: Any) -> TopicPlan:
     path = f"topics.{reading.text('topics', name)}"
-    if isinstance(said, dict):
-        plain = {key: value for key, value in said.items() if key != "racks"}
+    if isinstance(given, dict):
+        plain = {key: value for key, value in given.items() if key != "racks"}
         found = reading.settings(path, plain, TopicPlan)
-        if "racks" in said:
-            found["racks"] = reading.lists(f"{path}.racks", said["racks"])
+        if "racks" in given:
+            found["racks"] = reading.lists(f"{path}.racks", given["racks"])
         return reading.build(path, TopicPlan, found)
-    return reading.build(path, TopicPlan, {"partitions": reading.whole(path, said)})
+    return reading.build(path, TopicPlan, {"partitions": reading.whole(path, given)})
 
 
-def _connectors(said: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    for name, one in said.items():
+def _connectors(given: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for name, one in given.items():
         path = f"connectors.{name}"
         if not isinstance(one, dict):
             yield name, reading.whole(path, one, 0, _MOST_CONNECTORS)
@@ -195,36 +194,36 @@ def _connectors(said: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _members(
-    kind: str, said: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
+    kind: str, given: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
 ) -> Iterator[MemberPlan]:
-    """Of `[[member]]` or `[[worker]]`, over what `[members]` or `[workers]` say of all."""
-    for place, own in enumerate(reading.tables(kind, said.get(kind, []))):
-        yield from _group(f"{kind}[{place}]", {**said.get(f"{kind}s", {}), **own}, topics, of)
+    """Reads `[[member]]` or `[[worker]]` tables; `[members]` or `[workers]` has the defaults."""
+    for place, own in enumerate(reading.tables(kind, given.get(kind, []))):
+        yield from _group(f"{kind}[{place}]", {**given.get(f"{kind}s", {}), **own}, topics, of)
 
 
 def _group(
-    path: str, said: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
+    path: str, given: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
 ) -> Iterator[MemberPlan]:
-    """One table: as many members as it counts."""
-    own = {key: value for key, value in said.items() if key not in _PLAN}
+    """Reads one table, which makes `count` members."""
+    own = {key: value for key, value in given.items() if key not in _PLAN}
     config = reading.settings(path, own, of)
-    work = _work(path, said)
-    work["parallel"] = reading.whole(f"{path}.parallel", said.get("parallel", 1), 1)
-    count = reading.whole(f"{path}.count", said.get("count", 1), 1, _MOST_MEMBERS)
-    start = reading.ms(f"{path}.start", said.get("start", "0s"))
-    every = reading.ms(f"{path}.every", said.get("every", "0s"))
-    if "name" not in said:
+    work = _work(path, given)
+    work["parallel"] = reading.whole(f"{path}.parallel", given.get("parallel", 1), 1)
+    count = reading.whole(f"{path}.count", given.get("count", 1), 1, _MOST_MEMBERS)
+    start = reading.ms(f"{path}.start", given.get("start", "0s"))
+    every = reading.ms(f"{path}.every", given.get("every", "0s"))
+    if "name" not in given:
         raise GroupError(f"{path}.name", "is missing")
-    base = reading.text(f"{path}.name", said["name"])
-    is_static = reading.flag(f"{path}.static", said.get("static", False))
+    base = reading.text(f"{path}.name", given["name"])
+    is_static = reading.flag(f"{path}.static", given.get("static", False))
     if "group_instance_id" in config and count > 1:
-        problem = "is the same for all of them; static = true gives each its own"
+        problem = "is one id for several members; static = true makes each name an instance id"
         raise GroupError(f"{path}.group_instance_id", problem)
     if is_static and of is WorkerConfig:
         raise GroupError(f"{path}.static", "Connect has no static membership")
-    pattern = reading.text(f"{path}.pattern", said["pattern"]) if "pattern" in said else None
+    pattern = reading.text(f"{path}.pattern", given["pattern"]) if "pattern" in given else None
     everything = list(topics) if pattern is None else []
-    wanted = reading.texts(f"{path}.topics", said.get("topics", everything))
+    wanted = reading.texts(f"{path}.topics", given.get("topics", everything))
     for name in wanted:
         if name not in topics:
             raise GroupError(f"{path}.topics", f"no topic {name!r} in [topics]")
@@ -246,55 +245,55 @@ def _group(
         yield reading.build(path, MemberPlan, plan)
 
 
-def _work(path: str, said: Mapping[str, Any]) -> dict[str, int]:
-    return {_WORK[key]: reading.ms(f"{path}.{key}", said[key]) for key in _WORK if key in said}
+def _work(path: str, given: Mapping[str, Any]) -> dict[str, int]:
+    return {_WORK[key]: reading.ms(f"{path}.{key}", given[key]) for key in _WORK if key in given}
 
 
-def member_settings(path: str, said: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
-    """Settings of consumers that are told apart from a scenario; times have units."""
-    own = {key: value for key, value in said.items() if key not in _WORK}
+def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
+    """Returns a consumer's settings that are given without a scenario; times have units."""
+    own = {key: value for key, value in given.items() if key not in _WORK}
     for key in own:
         if key in _OF_THE_GROUP:
-            raise GroupError(f"{path}.{key}", "is the group's; leave it out")
+            raise GroupError(f"{path}.{key}", "is set by the group; leave it out")
     config = reading.build(path, ConsumerConfig, reading.settings(path, own, ConsumerConfig))
-    return config, Costs(**_work(path, said))
+    return config, Costs(**_work(path, given))
 
 
 def _happenings(
     path: str,
-    said: Mapping[str, Any],
+    given: Mapping[str, Any],
     members: tuple[MemberPlan, ...],
     topics: Mapping[str, TopicPlan],
     connectors: Mapping[str, int],
     until_ms: int,
 ) -> Iterator[Happening]:
-    do = said.get("do")
+    do = given.get("do")
     if not isinstance(do, str) or do not in _TAKES:
         raise GroupError(f"{path}.do", f"{do!r} is none of {', '.join(_TAKES)}")
     needs, takes = _TAKES[do]
-    reading.known(path, said, ("at", "do", *needs, *takes))
+    reading.known(path, given, ("at", "do", *needs, *takes))
     for key in ("at", *needs):
-        if key not in said:
+        if key not in given:
             raise GroupError(f"{path}.{key}", f"is missing; {do} needs it")
-    at = reading.ms(f"{path}.at", said["at"])
-    for_ms = reading.ms(f"{path}.for", said.get("for", "0s"))
+    at = reading.ms(f"{path}.at", given["at"])
+    for_ms = reading.ms(f"{path}.for", given.get("for", "0s"))
     if do == "create-topic":
-        topic = reading.text(f"{path}.topic", said["topic"])
+        topic = reading.text(f"{path}.topic", given["topic"])
         happenings = [Happening(at_ms=at, kind=Kind.CREATE_TOPIC, topic=topic)]
     elif do == "away":
-        happenings = [_away(path, said, at, for_ms, topics)]
+        happenings = [_away(path, given, at, for_ms, topics)]
     elif do == "grow":
-        topic = reading.text(f"{path}.topic", said["topic"])
-        partitions = reading.whole(f"{path}.partitions", said["partitions"])
+        topic = reading.text(f"{path}.topic", given["topic"])
+        partitions = reading.whole(f"{path}.partitions", given["partitions"])
         one = Happening(at_ms=at, kind=Kind.GROW, topic=topic, partitions=partitions)
         happenings = [one]
     elif do == "move":
         happenings = [Happening(at_ms=at, kind=Kind.MOVE, for_ms=for_ms)]
     elif "connectors" in needs:
-        matching = _matching(path, said, "connectors", list(connectors))
+        matching = _matching(path, given, "connectors", list(connectors))
         happenings = [Happening(at_ms=at, kind=Kind(do), connectors=tuple(matching))]
     else:
-        happenings = list(_of_members(path, do, said, members))
+        happenings = list(_of_members(path, do, given, members))
     last = max(one.at_ms for one in happenings)
     if last > until_ms:
         raise GroupError(f"{path}.at", f"reaches to {last} ms, beyond the end at {until_ms}")
@@ -302,34 +301,34 @@ def _happenings(
 
 
 def _away(
-    path: str, said: Mapping[str, Any], at: int, for_ms: int, topics: Mapping[str, TopicPlan]
+    path: str, given: Mapping[str, Any], at: int, for_ms: int, topics: Mapping[str, TopicPlan]
 ) -> Happening:
-    """A broker, or a rack of them, is away."""
-    if "topics" in said and "rack" in said:
-        raise GroupError(f"{path}.rack", "does not go with topics; say one of the two")
-    led = _matching(path, said, "topics", list(topics)) if "topics" in said else ()
+    """Reads an event that takes a broker, or all brokers of a rack, down."""
+    if "topics" in given and "rack" in given:
+        raise GroupError(f"{path}.rack", "cannot be combined with topics; give one of the two")
+    led = _matching(path, given, "topics", list(topics)) if "topics" in given else ()
     return Happening(
         at_ms=at,
         kind=Kind.AWAY,
         for_ms=for_ms,
         topics=tuple(led),
-        rack=reading.text(f"{path}.rack", said["rack"]) if "rack" in said else "",
-        coordinates=reading.flag(f"{path}.coordinates", said.get("coordinates", True)),
-        unseen_ms=reading.ms(f"{path}.unseen", said.get("unseen", "0s")),
+        rack=reading.text(f"{path}.rack", given["rack"]) if "rack" in given else "",
+        coordinates=reading.flag(f"{path}.coordinates", given.get("coordinates", True)),
+        unseen_ms=reading.ms(f"{path}.unseen", given.get("unseen", "0s")),
     )
 
 
 def _of_members(
-    path: str, do: str, said: Mapping[str, Any], members: tuple[MemberPlan, ...]
+    path: str, do: str, given: Mapping[str, Any], members: tuple[MemberPlan, ...]
 ) -> Iterator[Happening]:
-    """What happens to members, one after another."""
-    at = reading.ms(f"{path}.at", said["at"])
-    every = reading.ms(f"{path}.every", said.get("every", "0s"))
-    for_ms = reading.ms(f"{path}.for", said.get("for", "0s"))
+    """Returns the events of members, one member after another."""
+    at = reading.ms(f"{path}.at", given["at"])
+    every = reading.ms(f"{path}.every", given.get("every", "0s"))
+    for_ms = reading.ms(f"{path}.for", given.get("for", "0s"))
     plans = {one.name: one.config for one in members}
-    for number, name in enumerate(_matching(path, said, "members", list(plans))):
+    for number, name in enumerate(_matching(path, given, "members", list(plans))):
         when = at + number * every
-        back = _changed(f"{path}.with", plans[name], said.get("with", {}))
+        back = _changed(f"{path}.with", plans[name], given.get("with", {}))
         if do == "bounce":
             yield Happening(at_ms=when, kind=Kind.STOP, member=name)
             yield Happening(at_ms=when + for_ms, kind=Kind.START, member=name, config=back)
@@ -337,9 +336,9 @@ def _of_members(
             yield Happening(at_ms=when, kind=Kind(do), member=name, for_ms=for_ms, config=back)
 
 
-def _changed(path: str, config: MemberConfig, said: Any) -> MemberConfig | None:
-    """The settings with which a member comes back, where they are others."""
-    changes = reading.settings(path, reading.table(path, said), type(config))
+def _changed(path: str, config: MemberConfig, given: Any) -> MemberConfig | None:
+    """Returns the settings with which a member restarts; None if they are unchanged."""
+    changes = reading.settings(path, reading.table(path, given), type(config))
     if not changes:
         return None
     try:
@@ -349,8 +348,8 @@ def _changed(path: str, config: MemberConfig, said: Any) -> MemberConfig | None:
         raise GroupError(f"{path}.{where}", error.problem) from None
 
 
-def _matching(path: str, said: Mapping[str, Any], key: str, names: list[str]) -> list[str]:
-    pattern = reading.text(f"{path}.{key}", said.get(key, ""))
+def _matching(path: str, given: Mapping[str, Any], key: str, names: list[str]) -> list[str]:
+    pattern = reading.text(f"{path}.{key}", given.get(key, ""))
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
         raise GroupError(f"{path}.{key}", f"{pattern!r} is no {key.removesuffix('s')}'s name")

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulation's heap holds: plain events, each at its time.
+"""The events in the simulation's heap.
 
-    Arrive   a request comes to a node            Reply    a response comes to a process
-    Wake     a member's deadline                  PollNow  its application polls
-    TickNow  a deadline of the coordinator        Loading  another node has loaded the log
-    Refresh  a client asks for metadata           Unstuck  a pause is over
-    Back     a broker is back
+    Arrive   a request arrives at a node          Reply    a response arrives at a process
+    Wake     a member's deadline is due           PollNow  an application polls
+    TickNow  a coordinator's deadline is due      Loading  another node has loaded the log
+    Refresh  a client asks for metadata           Unstuck  a pause or a freeze is over
     Read     a worker reads the configuration     Started  a connector runs
-    Request  a client asks Connect's leader
+    Back     a broker is back                     ClientRequest  a client asks Connect's leader
 
-`Appended` (the log has taken an append) and `Happening` (the scenario's) are events as they are.
+`Appended` (an append is durable) and `Happening` (the scenario's events) are in the heap too.
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from .scenario import Happening
 
 @dataclass(frozen=True, slots=True)
 class Arrive:
-    """A request of a process comes to a node."""
+    """A process's request arrives at a node."""
 
     process: str
     incarnation: int
@@ -33,7 +32,7 @@ class Arrive:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response comes back."""
+    """A response arrives at the process."""
 
     process: str
     incarnation: int
@@ -43,7 +42,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """A deadline of a member."""
+    """A member's deadline is due."""
 
     process: str
     incarnation: int
@@ -51,7 +50,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class PollNow:
-    """The application polls."""
+    """A member's application polls."""
 
     process: str
     incarnation: int
@@ -59,7 +58,7 @@ class PollNow:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """The client fetches metadata."""
+    """A client asks for metadata."""
 
     process: str
     incarnation: int
@@ -100,13 +99,13 @@ class ClientRequest:
 
     @property
     def connector(self) -> str:
-        """Which one."""
+        """The name of the connector."""
         return self.happening.connectors[self.place]
 
 
 @dataclass(frozen=True, slots=True)
 class TickNow:
-    """A deadline of the coordinator."""
+    """A coordinator's deadline is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ class Back:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """Another node takes the coordinator's place."""
+    """Another node has loaded the log and may coordinate."""
 
 
 ScheduledEvent = (

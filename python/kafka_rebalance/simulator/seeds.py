@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One scenario under several seeds: what of its outcome depends on what is drawn, and by how much.
+"""One scenario under several seeds: which figures depend on random draws, and by how much.
 
-A seed draws delays, where each member is in its work, when metadata are old, and back-offs. All but
-the first also draw how long after a heartbeat things happen: a scenario's times are round, and what
-waits for the next heartbeat would wait equally long in every run. A figure becomes a range with its
-median; one that is equal for all seeds depends on nothing that is drawn.
+A seed draws network delays, each member's progress in its records, the age of metadata, and
+back-offs. All seeds but the first also shift the scenario's events within a heartbeat interval:
+its times are round, so otherwise every run would wait equally long for the next heartbeat. Each
+figure becomes a range with its median; a figure that is equal for all seeds depends on no draw.
 """
 
 import random
@@ -21,7 +21,7 @@ from .simulation import START_UP_MS, simulate
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A figure over seeds; `never` is how many runs do not have it. All None where none has."""
+    """A figure over seeds; `never` counts the runs without it. All None if no run has it."""
 
     least: int | None
     median: int | None
@@ -30,7 +30,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[int | None]) -> "Spread":
-        """Over the values that there are; the median is one of them."""
+        """Returns the spread of the values that are not None; the median is one of them."""
         values = list(values)
         there = sorted(one for one in values if one is not None)
         never = len(values) - len(there)
@@ -40,14 +40,15 @@ class Spread:
 
     @property
     def is_one(self) -> bool:
-        """Whether all runs agree."""
+        """Whether the figure is equal in all runs."""
         return self.least == self.most and (self.never == 0 or self.least is None)
 
 
 class Part(NamedTuple):
-    """From something that the scenario says to the next, in one run; `settled_in_ms` may be never.
+    """The time from one event of the scenario to the next, in one run.
 
-    `stopped` members worked on nothing for a while, `longest_stop_ms` at most.
+    `settled_in_ms` is None if the group never settled. `stopped` members worked on nothing for a
+    while, `longest_stop_ms` at most.
     """
 
     at_ms: int
@@ -60,7 +61,7 @@ class Part(NamedTuple):
 
 
 class PartSpread(NamedTuple):
-    """A Part over seeds."""
+    """The figures of one Part over all seeds."""
 
     at_ms: int
     what: str
@@ -73,7 +74,7 @@ class PartSpread(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeedRuns:
-    """What the runs of all seeds have shown, in the order of the seeds."""
+    """The results of all runs, in the order of the seeds."""
 
     title: str
     held: str
@@ -84,14 +85,14 @@ class SeedRuns:
     crashed: tuple[dict[str, str], ...]
 
     def spreads(self) -> dict[str, Spread]:
-        """Every field of the totals."""
+        """Returns the spread of every field of the totals."""
         return {
             one.name: Spread.of(getattr(each, one.name) for each in self.totals)
             for one in fields(Totals)
         }
 
     def part_spreads(self) -> list[PartSpread]:
-        """Everything that the scenario says, which is the same for all seeds."""
+        """Returns the spreads of each part; all seeds have the same parts."""
         return [_over(parts) for parts in zip(*self.parts, strict=True)]
 
 
@@ -101,28 +102,28 @@ def simulate_seeds(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> SeedRuns:
-    """Plays a scenario once for each seed; `progress` is told (runs before, time in this one)."""
+    """Plays a scenario once for each seed; calls `progress(finished runs, time in this run)`."""
     sums, parts, crashed, first = [], [], [], None
     seeds = tuple(seeds)
     for place, seed in enumerate(seeds):
         one = replace(scenario, seed=seed)
-        run = simulate(shifted(one) if place else one, progress=_told(progress, place))
+        run = simulate(shifted(one) if place else one, progress=_progress_of(progress, place))
         first = first or run
         sums.append(totals(run))
         parts.append(tuple(_parts(run)))
         crashed.append(dict(run.crashed))
     if first is None:
-        raise ValueError("seeds: there are none")
+        raise ValueError("seeds: is empty")
     return SeedRuns(
         first.title, first.held, first.assumed, seeds, tuple(sums), tuple(parts), tuple(crashed)
     )
 
 
 def shifted(scenario: Scenario) -> Scenario:
-    """The scenario with every event up to a heartbeat's interval later, as its seed draws.
+    """Returns the scenario with every event up to a heartbeat interval later, drawn by its seed.
 
-    Events that belong together are shifted by the same delay: all events of one member, and events
-    that follow another one within that interval. Events of the group's start stay where they are.
+    Events that belong together get one common delay: all events of a member, and events that
+    follow each other within the interval. Events of the group's start are not shifted.
     """
     interval = max(one.config.heartbeat_interval_ms for one in scenario.members)
     start_up = min(one.start_ms for one in scenario.members) + START_UP_MS
@@ -145,7 +146,7 @@ def shifted(scenario: Scenario) -> Scenario:
 def _delays(
     times: Iterable[tuple[int, str]], interval_ms: int, rng: random.Random
 ) -> dict[int, int]:
-    """For each time of (time, member) by how much it comes later."""
+    """Returns the delay of each time in `times`, which holds (time, member)."""
     leader: dict[int, int] = {}
     first_of: dict[str, int] = {}
 
@@ -166,7 +167,9 @@ def _delays(
     return {at: drawn[lead(at)] for at in leader}
 
 
-def _told(progress: Callable[[int, int], None] | None, place: int) -> Callable[[int], None] | None:
+def _progress_of(
+    progress: Callable[[int, int], None] | None, place: int
+) -> Callable[[int], None] | None:
     if progress is None:
         return None
     return lambda now_ms: progress(place, now_ms)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long it takes: the changes of a comparison, played in virtual time under each assignor.
+"""Times of a comparison: its changes, played in virtual time under each assignor.
 
-Seconds do not follow from rounds: an eager round stops everything, until the last member has heard
-of it at its heartbeat; cooperative ones stop only what moves, but until the second round. Both
-stand side by side, and `simulate --from FILE --seeds 5` prints the same figures.
+Rounds do not determine seconds: an eager round stops all partitions until the last member has
+rejoined, at its heartbeat; a cooperative rebalance stops only the partitions that move, but until
+the second round ends. `simulate --from FILE --seeds 5` prints the same figures.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from .seeds import Part, Spread, simulate_seeds
 
 SEEDS = range(1, 6)
 MOST_WORK = 20_000
-"""Members times partitions of a group that is still played beside its plan."""
+"""The largest group that is played beside its plan, as members times partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Over SEEDS: `unread` in partition-ms; `settled` is the longest time, in ms, from a change to
-    the end of what it led to.
+    """Spreads over SEEDS: `unread` in partition-ms; `settled` in ms, the longest time from a change
+    until the group had settled.
     """
 
     unread: Spread
@@ -39,13 +39,13 @@ class Timed:
 
 
 def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
-    """The changes under an assignor, with the settings that the simulator has by default.
+    """Plays the changes under an assignor, with the simulator's default settings.
 
-    Errors   GroupError for what cannot be played: no change, another subscription, too large.
+    Errors   GroupError if there is no change, a change cannot be played, or the group is too large.
     """
     partitions = sum(topic.partitions for topic in group.topics)
     if not changes:
-        raise GroupError("changes", "without a change there is nothing to time")
+        raise GroupError("changes", "is empty; nothing can be timed")
     if len(group.members) * partitions > MOST_WORK:
         problem = f"{len(group.members)} members times {partitions} partitions are too many"
         raise GroupError("members", f"{problem} to be played beside a plan")
@@ -57,7 +57,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
 
 
 def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
-    """What the times go by, in a line."""
+    """Returns the assumptions behind the times, as a line of text."""
     scenario = scenario_from_group(group, changes, assignor=assignor)
     config = scenario.members[0].config
     return (
@@ -70,7 +70,7 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
 
 
 def _longest(parts: Sequence[Part]) -> int | None:
-    """A static member's stop is over only when that member is back: it lasts into the next part."""
+    """Longest time to settle; a static member's stop lasts into the part in which it is back."""
     longest, since = 0, None
     for part in parts:
         since = part.at_ms if since is None else since

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a scenario's file, each checked where it stands.
+"""Checks the type of each value in a scenario's file.
 
-Errors: GroupError with the field's path, what is wrong with it, and what it should be.
+Errors: GroupError with the field's path, the problem, and the expected form.
 """
 
 import re
@@ -19,86 +19,88 @@ _MOST = 2**31 - 1
 _NUMBER = re.compile(r"[0-9.]+")
 
 
-def known(path: str, said: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Nothing but these keys."""
-    for key in said:
+def known(path: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Checks that a table has no keys but `names`."""
+    for key in value:
         if key not in names:
             where = f"{path}.{key}" if path else key
             raise GroupError(where, f"not known; known: {', '.join(names)}")
 
 
-def table(path: str, said: Any) -> Mapping[str, Any]:
-    """A table."""
-    if not isinstance(said, dict):
-        raise GroupError(path, f"{said!r} is no table")
-    return said
+def table(path: str, value: Any) -> Mapping[str, Any]:
+    """Returns a value that must be a table."""
+    if not isinstance(value, dict):
+        raise GroupError(path, f"{value!r} is no table")
+    return value
 
 
-def tables(path: str, said: Any) -> list[Mapping[str, Any]]:
-    """An array of tables: `[[member]]`."""
-    if not isinstance(said, list):
+def tables(path: str, value: Any) -> list[Mapping[str, Any]]:
+    """Returns a value that must be an array of tables, like `[[member]]`."""
+    if not isinstance(value, list):
         raise GroupError(path, f"is one table; write [[{path}]], once for each")
-    return [table(f"{path}[{place}]", one) for place, one in enumerate(said)]
+    return [table(f"{path}[{place}]", one) for place, one in enumerate(value)]
 
 
-def text(path: str, said: Any) -> str:
-    """A text, not empty."""
-    if not isinstance(said, str):
-        raise GroupError(path, f"{said!r} is no text; quote it")
-    if not said:
+def text(path: str, value: Any) -> str:
+    """Returns a value that must be a text, and not empty."""
+    if not isinstance(value, str):
+        raise GroupError(path, f"{value!r} is no text; quote it")
+    if not value:
         raise GroupError(path, "is empty")
-    return said
+    return value
 
 
-def flag(path: str, said: Any) -> bool:
-    """True or false."""
-    if not isinstance(said, bool):
-        raise GroupError(path, f"{said!r} is neither true nor false")
-    return said
+def flag(path: str, value: Any) -> bool:
+    """Returns a value that must be true or false."""
+    if not isinstance(value, bool):
+        raise GroupError(path, f"{value!r} is neither true nor false")
+    return value
 
 
-def texts(path: str, said: Any) -> tuple[str, ...]:
-    """A list of texts."""
-    if not isinstance(said, list):
-        raise GroupError(path, f"{said!r} is no list of texts")
-    return tuple(text(f"{path}[{place}]", one) for place, one in enumerate(said))
+def texts(path: str, value: Any) -> tuple[str, ...]:
+    """Returns a value that must be a list of texts."""
+    if not isinstance(value, list):
+        raise GroupError(path, f"{value!r} is no list of texts")
+    return tuple(text(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
-def whole(path: str, said: Any, least: int = 0, most: int = _MOST) -> int:
-    """A whole number within bounds."""
-    if not isinstance(said, int) or isinstance(said, bool):
-        raise GroupError(path, f"{said!r} is no whole number")
-    if not least <= said <= most:
-        raise GroupError(path, f"{said} is not within {least} to {most}")
-    return said
+def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
+    """Returns a value that must be a whole number within bounds."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise GroupError(path, f"{value!r} is no whole number")
+    if not least <= value <= most:
+        raise GroupError(path, f"{value} is not within {least} to {most}")
+    return value
 
 
-def lists(path: str, said: Any) -> tuple[tuple[str, ...], ...]:
-    """A list of lists of texts, not empty."""
-    if not isinstance(said, list) or not said:
-        raise GroupError(path, f"{said!r} is no list of lists of texts")
-    return tuple(texts(f"{path}[{place}]", one) for place, one in enumerate(said))
+def lists(path: str, value: Any) -> tuple[tuple[str, ...], ...]:
+    """Returns a value that must be a list of lists of texts, without empty lists."""
+    if not isinstance(value, list) or not value:
+        raise GroupError(path, f"{value!r} is no list of lists of texts")
+    return tuple(texts(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
-def ms(path: str, said: Any) -> int:
-    """A duration, in ms; a number alone could be of any unit, and is refused."""
-    is_number = isinstance(said, int | float) and not isinstance(said, bool)
-    if is_number or (isinstance(said, str) and _NUMBER.fullmatch(said)):
-        raise GroupError(path, f'{said!r} has no unit; write "{said}ms", "{said}s", "{said}m" …')
-    found = milliseconds(said) if isinstance(said, str) else None
+def ms(path: str, value: Any) -> int:
+    """Returns a duration in ms; a number without unit is refused, as its unit is not known."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number or (isinstance(value, str) and _NUMBER.fullmatch(value)):
+        raise GroupError(
+            path, f'{value!r} has no unit; write "{value}ms", "{value}s", "{value}m" …'
+        )
+    found = milliseconds(value) if isinstance(value, str) else None
     if found is None:
-        raise GroupError(path, f"{said!r} is no duration; 250ms, 3s, 5m and 1h are")
+        raise GroupError(path, f"{value!r} is no duration; 250ms, 3s, 5m and 1h are")
     if found > _LONGEST_MS:
-        raise GroupError(path, f"{said} is longer than {_LONGEST_MS} ms")
+        raise GroupError(path, f"{value} is longer than {_LONGEST_MS} ms")
     return found
 
 
-def settings(path: str, said: Mapping[str, Any], of: type) -> dict[str, Any]:
-    """Settings by the names of a dataclass; durations without their `_ms`."""
+def settings(path: str, entries: Mapping[str, Any], of: type) -> dict[str, Any]:
+    """Returns values for fields of a dataclass; names of durations come without their `_ms`."""
     types = get_type_hints(of)
     names = [one.name for one in fields(of)]
     found = {}
-    for key, value in said.items():
+    for key, value in entries.items():
         name = f"{key}_ms" if f"{key}_ms" in names else key
         if name not in names:
             there = ", ".join(sorted(one.removesuffix("_ms") for one in names))
@@ -107,27 +109,27 @@ def settings(path: str, said: Mapping[str, Any], of: type) -> dict[str, Any]:
     return found
 
 
-def _typed(path: str, said: Any, name: str, kind: Any) -> Any:
+def _typed(path: str, value: Any, name: str, kind: Any) -> Any:
     if name.endswith("_ms"):
-        return ms(path, said)
+        return ms(path, value)
     if kind is bool:
-        return flag(path, said)
+        return flag(path, value)
     if kind is int:
-        return whole(path, said)
+        return whole(path, value)
     if kind is float:
-        if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said < 1e12:
-            raise GroupError(path, f"{said!r} is no number from 0 on")
-        return float(said)
-    return texts(path, said) if kind == tuple[str, ...] else text(path, said)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+            raise GroupError(path, f"{value!r} is no number from 0 on")
+        return float(value)
+    return texts(path, value) if kind == tuple[str, ...] else text(path, value)
 
 
-def build(path: str, of: type[T], said: Mapping[str, Any]) -> T:
-    """An object of these settings; what it refuses is told with its path."""
+def build(path: str, of: type[T], value: Mapping[str, Any]) -> T:
+    """Returns an object with these settings; its own GroupErrors get the path."""
     for one in fields(of):  # type: ignore[arg-type]
-        if one.default is MISSING and one.default_factory is MISSING and one.name not in said:
+        if one.default is MISSING and one.default_factory is MISSING and one.name not in value:
             raise GroupError(f"{path}.{one.name}", "is missing")
     try:
-        return of(**said)
+        return of(**value)
     except GroupError as error:
         where = error.path.removesuffix("_ms")
         raise GroupError(f"{path}.{where}", error.problem) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace says of responses and records, with members under their short names."""
+"""Responses and records as lines of a trace, with short names in place of member ids."""
 
 from collections.abc import Sequence
 
@@ -31,14 +31,14 @@ from kafka_rebalance.wire.group_records import (
 
 
 class IdNames:
-    """Member ids under the names that the trace gives them: `c0`, and `c0#2` for its second id."""
+    """Maps member ids to a trace's names: `c0`, and `c0#2` for the second id of `c0`."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._ids: dict[str, str] = {}
 
     def call(self, member_id: str, client: str) -> None:
-        """A client has got an id."""
+        """Records that a client has received an id."""
         if member_id and member_id not in self._names:
             used = sum(name.partition("#")[0] == client for name in self._names.values())
             name = f"{client}#{used + 1}" if used else client
@@ -46,25 +46,25 @@ class IdNames:
             self._ids[name] = member_id
 
     def name_of(self, member_id: str) -> str:
-        """The name, or the id where it has none."""
+        """Returns the name of an id, or the id itself if it has none."""
         return self._names.get(member_id, member_id)
 
     def id_of(self, name: str) -> str:
-        """The id behind a name, or the text itself."""
+        """Returns the id behind a name, or the text itself."""
         return self._ids.get(name, name)
 
     def in_text(self, text: str) -> str:
-        """A text with names in place of ids."""
+        """Returns a text with names in place of ids."""
         for member_id, name in self._names.items():
             text = text.replace(member_id, name)
         return text
 
     def list(self, ids: Sequence[str]) -> str:
-        """Several names."""
+        """Returns the names of several ids, as one text."""
         return f"({' '.join(self.name_of(one) for one in ids)})"
 
     def records(self, records: Sequence[LogRecord]) -> str:
-        """Records, in short."""
+        """Returns records in short form, as one text."""
         return "; ".join(self._record(record) for record in records)
 
     def _record(self, record: LogRecord) -> str:
@@ -83,7 +83,7 @@ class IdNames:
 
 
 def response_line(response: Response, names: IdNames) -> str:
-    """One line for a response; what is empty is left out."""
+    """Returns the line of a response; empty fields are left out."""
     match response:
         case FindCoordinatorResponse(error_code=error, node_id=node):
             return f"FindCoordinator {error} node={node}"

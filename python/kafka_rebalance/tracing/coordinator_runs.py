@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A coordinator stepped through by hand: commands of a trace, and its answers as text.
+"""Runs a coordinator by hand: commands of a trace in, effects as text out.
 
-Members have short names, `c0`; what the coordinator calls them stands behind the name's first
-answer. A name joins with the id that it has; `join c0 new` forgets it first.
+Members have short names, like `c0`, in place of the ids that the coordinator gives them. A name
+joins with the id that it already has; `join c0 new` joins without an id.
 
     config initial_delay=3s max_size=4 min_session=6s metadata=4096 retention=7d
     join c0 instance=i0 session=10s rebalance=60s protocols=range,sticky metadata=x version=9
@@ -13,8 +13,8 @@ answer. A name joins with the id that it has; `join c0 new` forgets it first.
     advance 3s (tick 3000)         expire                   delete-topic t
     hold / release / fail-next NOT_ENOUGH_REPLICAS / reload max_size=2 / unload
 
-Every command has `group=` (g), commands of members also `id=`, `generation=` and `instance=` in
-place of what the member has.
+Every command has `group=` (default: g). Commands of members also have `id=`, `generation=` and
+`instance=`, which override the member's own values.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ _NOBODY = "nobody"
 
 @dataclass(slots=True)
 class _Client:
-    """What a member of the trace knows about itself."""
+    """A member of the trace: its own id, generation and assignment."""
 
     name: str
     member_id: str = ""
@@ -71,7 +71,7 @@ class _Client:
 
 @dataclass(slots=True)
 class _Asked:
-    """A request that was sent, and by whom."""
+    """A request that was sent, and the name of its sender."""
 
     client: str
     request: Request
@@ -79,7 +79,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class Tracer:
-    """`step` plays one command and gives the lines that came of it."""
+    """`step` plays one command and returns the lines that it led to."""
 
     broker: VirtualBroker = field(default_factory=VirtualBroker)
     _clients: dict[str, _Client] = field(default_factory=dict)
@@ -87,14 +87,14 @@ class Tracer:
     _names: IdNames = field(default_factory=IdNames)
 
     def step(self, command: Command) -> list[str]:
-        """Plays one command. Errors: GroupError with the line; nothing has happened then."""
+        """Plays one command. Errors: GroupError with the line; the command then has no effect."""
         play = _COMMANDS.get(command.words[0])
         if play is None:
             known = ", ".join(_COMMANDS)
             raise command.error(f"no command {command.words[0]!r}; known: {known}")
         play(self, command)
         happened = self.broker.take()
-        # All names first: the leader's list has members whose own answer comes after it.
+        # All names first: the leader's list has members whose own response comes later.
         for _, effect in happened:
             self._learn(effect)
         return [f"{at(now_ms)} {self._line(effect)}" for now_ms, effect in happened]
@@ -105,13 +105,13 @@ class Tracer:
         """Sends a request in a client's name."""
         if "version" in command.options:
             version = command.number("version", 0)
-        # Known before it is answered, which may be at once.
+        # Recorded before the request is sent, because its response may come at once.
         number = len(self._asked) + 1
         self._asked[number] = _Asked(client, request)
         self.broker.send(request, api_version=version, client_id=client, request_id=number)
 
     def client(self, command: Command, name: str) -> _Client:
-        """Who a name is, with what the command says instead."""
+        """Returns the client of a name, with the values that the command overrides."""
         known = self._clients.setdefault(name, _Client(name))
         instance = command.options.get("instance", known.group_instance_id)
         return _Client(
@@ -199,7 +199,7 @@ class Tracer:
         self.send(command, names[0] if names else "admin", request)
 
     def commit(self, command: Command) -> None:
-        """`commit c0 t-0=5`, `commit nobody t-0=5`, and the same for txn-commit."""
+        """`commit c0 t-0=5`, `commit nobody t-0=5`, and `txn-commit` in these two forms."""
         name = _one_word(command, "NAME or nobody")
         client = _Client(_NOBODY) if name == _NOBODY else self.client(command, name)
         offsets = tuple(
@@ -239,7 +239,7 @@ class Tracer:
         self.send(command, f"producer {producer}", request)
 
     def fetch(self, command: Command) -> None:
-        """`fetch t-0 t-1 stable=yes`; all offsets without names."""
+        """`fetch t-0 t-1 stable=yes`; without names it fetches all offsets."""
         named = tuple(_partition(command, name) for name in command.words[1:])
         request = OffsetFetch(
             group_id=_group(command),
@@ -266,7 +266,7 @@ class Tracer:
         self.send(command, "admin", DeleteGroups(group_ids=(_group(command),)))
 
     def config(self, command: Command) -> None:
-        """`config …`: a new coordinator, in place of the one there was."""
+        """`config …`: replaces the coordinator by a new one with these settings."""
         command.only("initial_delay", "max_size", "min_session", "metadata", "retention")
         config = CoordinatorConfig(
             group_initial_rebalance_delay_ms=command.ms("initial_delay", 3_000),

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver protocol: a command a line as JSON in, an answer a line out, in virtual time.
+"""The driver protocol: each line is a JSON command, answered by a JSON line, in virtual time.
 
     {"op": "join", "g": "g", "protos": [["range", "meta"]], "v": 3}
     {"id": 2, "now": 0, "events": [...]}
 
-The same protocol is put around Kafka's own coordinator, so that one script judges both. Commands
-stand in `_REQUESTS` and `_ACTIONS`; unknown ones answer {"bad": op}, broken ones {"bad": op,
-"why": …}, and the next line is read as if nothing had been. What is answered is in
-`driver_answers`.
+A program around Kafka's own coordinator has this protocol too, so that one script judges both.
+The commands are in `_REQUESTS` and `_ACTIONS`, the answers in `driver_answers`. An unknown command
+is answered by {"bad": op}, a broken command by {"bad": op, "why": …}; the next line is then read
+as usual.
 """
 
 import json
@@ -40,7 +40,7 @@ from .virtual_broker import VirtualBroker
 
 
 class Driver:
-    """Answers commands; `line` takes and gives text, `command` takes and gives objects.
+    """Answers commands; `line` takes and returns text, `command` takes and returns objects.
 
     `new_id` returns the 36 characters of a new member's id.
     """
@@ -51,7 +51,7 @@ class Driver:
         self._count = 0
 
     def line(self, line: str) -> str:
-        """One line."""
+        """Answers a command that is a line of JSON."""
         try:
             command = json.loads(line)
         except ValueError as error:
@@ -61,7 +61,7 @@ class Driver:
         return json.dumps(self.command(command))
 
     def command(self, command: Json) -> Json:
-        """One command."""
+        """Answers a command that is an object."""
         op = command.get("op")
         if op not in ("init", *_REQUESTS, *_ACTIONS):
             return {"bad": op}
@@ -74,7 +74,7 @@ class Driver:
         happened = self._broker.take()
         answer |= answer_of(happened, self._count)
         if absent and answer.get("err") == str(ErrorCode.NONE):
-            # The driver stands below the service that makes one code a member of this.
+            # Kafka's service turns the code into one per member; the driver is below that service.
             answer = {"err": str(ErrorCode.UNKNOWN_MEMBER_ID)}
         return {
             "id": self._count,
@@ -187,7 +187,7 @@ def _leave(command: Json) -> LeaveGroup:
 
 def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
     if "off" not in command:
-        return ()  # a commit without topics
+        return ()  # no topics in the commit
     return (
         OffsetToCommit(
             *_partition(command), command["off"], command.get("md", ""), command.get("le", -1)
@@ -267,23 +267,23 @@ def _rawend(broker: VirtualBroker, command: Json) -> None:
     broker.mark(command["pid"], command["commit"])
 
 
-# op -> the request that it is, and the version that it has where the command does not say
+# op -> its request, and the request's version if the command names none
 _REQUESTS: dict[str, tuple[Callable[[Json], Request], int | None]] = {
     "join": (_join, 9),
-    "sync": (_sync, 4),  # from 5 on type and name are mandatory
+    "sync": (_sync, 4),  # from 5 on, protocol type and name are mandatory
     "hb": (_hb, None),
     "leave": (_leave, None),
     "commit": (_commit, 9),
-    "txncommit": (_txncommit, 3),  # from 6 on a group that is absent is an error of its own
+    "txncommit": (_txncommit, 3),  # from 6 on, an absent group has an error of its own
     "endtxn": (_endtxn, None),
     "fetch": (_fetch, None),
     "delete_offsets": (_delete_offsets, None),
     "delete_group": (_delete_group, None),
-    "describe": (_describe, 5),  # from 6 on a group that is absent is an error
+    "describe": (_describe, 5),  # from 6 on, an absent group is an error
     "list": (_list, None),
 }
 
-# op -> what happens to the broker, and the answer beside the events
+# op -> its function, which changes the broker and returns the answer except the events
 _ACTIONS: dict[str, Callable[[VirtualBroker, Json], Json | None]] = {
     "advance": _advance,
     "state": _state,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver answers: responses, in the answer or as events, and records with their bytes."""
+"""The driver's answers: responses, in the answer or as events, and records with their bytes."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 
 
 def answer_of(happened: list[Happened], number: int) -> Json:
-    """The response to the command itself, if it has come."""
+    """Returns the response to the command itself, if it has been sent."""
     answer: Json = {}
     for _, effect in happened:
         if isinstance(effect, Respond) and effect.request_id == number:
@@ -50,7 +50,7 @@ def answer_of(happened: list[Happened], number: int) -> Json:
 
 
 def _answer(response: Response) -> Json:
-    """What stands in the answer itself; joins and syncs are events."""
+    """Returns a response's answer; JoinGroup and SyncGroup responses are events instead."""
     match response:
         case HeartbeatResponse(error_code=error):
             return {"err": str(error)}
@@ -98,14 +98,14 @@ def _answer(response: Response) -> Json:
 
 
 def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
-    """What an effect is in the answer's list: joins, syncs, drops, timers, records."""
+    """Returns an effect's events in the answer: joins, syncs, drops, timers, records."""
     match effect:
         case Respond(request_id, JoinGroupResponse() as join):
             return [_join_event(at, request_id, join)]
         case Respond(request_id, SyncGroupResponse() as sync):
             event = {"ev": "sync", "id": request_id, "t": at, "err": str(sync.error_code)}
-            said = {"ptype": sync.protocol_type, "proto": sync.protocol_name}
-            return [event | said | {"asg": _text(sync.assignment)}]
+            protocol = {"ptype": sync.protocol_type, "proto": sync.protocol_name}
+            return [event | protocol | {"asg": _text(sync.assignment)}]
         case Drop(request_id):
             return [{"ev": "drop", "id": request_id, "t": at}]
         case Expired(key):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace says of a member's effects, and how it makes the answers that it is told to give."""
+"""A member's effects as lines of a trace, and the responses that `answer` commands describe."""
 
 import re
 from collections.abc import Iterable
 
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.member.herder import PROTOCOLS, work_revoked, work_told
+from kafka_rebalance.member.herder import PROTOCOLS, assigned_work, revoked_work
 from kafka_rebalance.member.interface import (
     Assigned,
     Fatal,
@@ -60,17 +60,17 @@ _CONNECT = "connect"
 
 
 def listed(things: Iterable[object]) -> str:
-    """`(t-0 t-1)`."""
+    """Returns things as `(t-0 t-1)`."""
     return f"({' '.join(map(str, things))})"
 
 
 def work_line(work: Work) -> str:
-    """`(c c-0)`: connectors, then tasks."""
+    """Returns work as `(c c-0)`: connectors, then tasks."""
     return listed([*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)])
 
 
 def membership(member_id: str, generation_id: int, instance: str | None = None) -> str:
-    """`member=m instance=i generation=1`, without what there is not."""
+    """Returns `member=m instance=i generation=1`, without the parts that are absent."""
     parts = [f"member={member_id}" if member_id else "no member id"]
     if instance is not None:
         parts.append(f"instance={instance}")
@@ -80,7 +80,7 @@ def membership(member_id: str, generation_id: int, instance: str | None = None) 
 
 
 def effect_line(effect: MemberEffect, generation_id: int) -> str:
-    """One line for an effect; the generation is what the member has now."""
+    """Returns the line of an effect; `generation_id` is the member's current generation."""
     match effect:
         case Revoked(partitions):
             return f"onPartitionsRevoked {listed(partitions)}"
@@ -103,7 +103,7 @@ def effect_line(effect: MemberEffect, generation_id: int) -> str:
 
 
 def request_line(request: Request) -> str:
-    """One line for a request, with all that a coordinator or a leader decides by."""
+    """Returns the line of a request, with every field that affects the coordinator or leader."""
     parts = [type(request).__name__]
     match request:
         case FindCoordinator(group_id=group_id):
@@ -114,12 +114,12 @@ def request_line(request: Request) -> str:
             report = decode_connect_metadata(protocols[0].metadata)
             parts.append(f"offset={report.config_offset}")
             if report.assignment is not None:
-                parts.append(f"runs={work_line(work_told(report.assignment))}")
+                parts.append(f"runs={work_line(assigned_work(report.assignment))}")
         case SyncGroup(member_id=member_id, generation_id=generation, protocol_type="connect"):
             parts.append(membership(member_id, generation))
-            parts += [_told_line(name, data) for name, data in request.assignments]
+            parts += [_assignment_line(name, data) for name, data in request.assignments]
         case JoinGroup(member_id=member_id, group_instance_id=instance, protocols=protocols):
-            # Every protocol carries the same subscription, but for the assignor's own data.
+            # Every protocol has an equal subscription, except for the assignor's user data.
             sent = decode_subscription(protocols[0].metadata)
             parts.append(membership(member_id, -1, instance))
             parts.append(f"protocols={listed(one.name for one in protocols)}")
@@ -141,13 +141,15 @@ def request_line(request: Request) -> str:
 
 
 def answer_to(request: Request, command: Command) -> Response:
-    """`answer KIND [ERROR] …` as the response to this request. Errors: GroupError."""
+    """Returns the response that `answer KIND [ERROR] …` describes. Errors: GroupError."""
     rest = command.words[2:]
     error = ErrorCode.NONE
     if rest and rest[0] in ErrorCode.__members__:
         error, rest = ErrorCode[rest[0]], rest[1:]
     if isinstance(request, SyncGroup) and request.protocol_type == _CONNECT:
-        return SyncGroupResponse(error_code=error, assignment=_work_told(request, rest, command))
+        return SyncGroupResponse(
+            error_code=error, assignment=_encoded_assignment(request, rest, command)
+        )
     if isinstance(request, SyncGroup):
         command.only()
         assigned = tuple(partition(command, name) for name in rest)
@@ -200,7 +202,7 @@ def _join_answer(request: JoinGroup, error: ErrorCode, command: Command) -> Join
 
 
 def partition(command: Command, name: str) -> TopicPartition:
-    """`t-0`. Errors: GroupError."""
+    """Parses `t-0`. Errors: GroupError."""
     topic, _, number = name.rpartition("-")
     if not topic:
         raise command.error(f"{name!r} is no partition; t-0 is")
@@ -210,30 +212,30 @@ def partition(command: Command, name: str) -> TopicPartition:
 # Connect ------------------------------------------------------------------------------------------
 
 
-def _told_line(member_id: str, data: bytes) -> str:
-    """What a leader tells a worker: `m=(c c-0) revoked=(d) offset=3 delay=5000`."""
-    told = decode_connect_assignment(data)
-    parts = [f"{member_id}={work_line(work_told(told))}"]
-    revoked = work_revoked(told)
+def _assignment_line(member_id: str, data: bytes) -> str:
+    """Returns a worker's assignment as `m=(c c-0) revoked=(d) offset=3 delay=5000`."""
+    message = decode_connect_assignment(data)
+    parts = [f"{member_id}={work_line(assigned_work(message))}"]
+    revoked = revoked_work(message)
     if revoked:
         parts.append(f"revoked={work_line(revoked)}")
-    parts.append(f"offset={told.config_offset}")
-    if told.delay_ms:
-        parts.append(f"delay={told.delay_ms}")
-    if told.error:
-        parts.append(f"error={told.error}")
+    parts.append(f"offset={message.config_offset}")
+    if message.delay_ms:
+        parts.append(f"delay={message.delay_ms}")
+    if message.error:
+        parts.append(f"error={message.error}")
     return " ".join(parts)
 
 
-def _work_told(request: SyncGroup, words: tuple[str, ...], command: Command) -> bytes:
-    """A worker's assignment: `c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1`."""
+def _encoded_assignment(request: SyncGroup, words: tuple[str, ...], command: Command) -> bytes:
+    """Encodes an assignment: `c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1`."""
     if words == ("as-sent",):
         command.only()
         return dict(request.assignments).get(request.member_id, b"")
     command.only("offset", "leader", "revoked", "delay", "error")
     connectors, tasks = _work(words)
     revoked_connectors, revoked_tasks = _work(filter(None, command.option("revoked").split(",")))
-    told = ConnectAssignment(
+    message = ConnectAssignment(
         error=command.number("error", 0),
         leader=command.option("leader", "x"),
         leader_url="http://x/",
@@ -245,11 +247,11 @@ def _work_told(request: SyncGroup, words: tuple[str, ...], command: Command) -> 
         delay_ms=command.ms("delay", 0),
         version=PROTOCOLS[request.protocol_name or ""],
     )
-    return encode_connect_assignment(told)
+    return encode_connect_assignment(message)
 
 
 def _report(request: JoinGroup, member_id: str, name: str, work: str, command: Command) -> bytes:
-    """What a worker reported, or this one: `x@3[c,c-0]`."""
+    """Encodes a worker's report, either the one in its request or `x@3[c,c-0]`."""
     protocol = command.option("protocol", request.protocols[0].name)
     own = next((one.metadata for one in request.protocols if one.name == protocol), None)
     if own is None:
@@ -271,7 +273,7 @@ def _report(request: JoinGroup, member_id: str, name: str, work: str, command: C
 
 
 def _work(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
-    """`c c-0`: connectors and tasks."""
+    """Splits names such as `c c-0` into connectors and tasks."""
     connectors, tasks = [], []
     for name in names:
         connector, _, number = name.rpartition("-")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: whole runs as text, commands with what came of them.
+"""Traces: whole runs as text, commands with their results.
 
     # why
     advance 3s
     ----
     3.0s g PreparingRebalance -> CompletingRebalance generation=1
 
-A block is comments, one or more commands, `----`, and the lines that came of them; blocks are
-separated by empty lines. A file without answers is played as well, and gets them.
+A block is comments, one or more commands, `----`, and the lines of their results; blocks are
+separated by empty lines. A file without results can be played too, which adds them.
 
 A command is words and `name=value` options, quoted as in a shell. Durations: `250ms`, `3s`, `5m`,
 `1h`, `7d`, or a number of ms.
@@ -37,24 +37,24 @@ class Command:
         return f"line {self.line}"
 
     def error(self, problem: str) -> GroupError:
-        """An error that names this line."""
+        """Returns an error that names this line."""
         return GroupError(f"line {self.line}", problem)
 
     def option(self, name: str, default: str = "") -> str:
-        """An option's text."""
+        """Returns an option's text."""
         return self.options.get(name, default)
 
     def ms(self, name: str, default_ms: int) -> int:
-        """An option's duration in ms."""
+        """Returns an option's duration in ms."""
         return duration_ms(self, self.options[name]) if name in self.options else default_ms
 
     def number(self, name: str, default: int) -> int:
-        """An option's whole number."""
+        """Returns an option's whole number."""
         text = self.options.get(name)
         return default if text is None else whole(self, text)
 
     def only(self, *names: str) -> None:
-        """Errors: GroupError where there is an option of another name."""
+        """Errors: GroupError if the command has an option of another name."""
         for name in self.options:
             if name not in names:
                 known = ", ".join(names) or "none"
@@ -63,7 +63,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Commands with the lines that are said to come of them; `head` is them as written."""
+    """Commands with their expected results; `head` is the text above the results."""
 
     head: tuple[str, ...]
     commands: tuple[Command, ...]
@@ -102,21 +102,21 @@ def parse(text: str) -> list[Block]:
 
 
 def play(text: str, step: Callable[[Command], Sequence[str]]) -> str:
-    """The trace with what `step` says of each command in place of what was expected.
+    """Returns the trace with the results of `step` in place of the expected ones.
 
-    A command that `step` refuses (GroupError) says so, and the next one is played.
+    If `step` refuses a command (GroupError), the result is that error; play goes on.
     """
     parts = []
     for block in parse(text):
         lines = list(block.head)
-        said: list[str] = []
+        results: list[str] = []
         for command in block.commands:
             try:
-                said += step(command)
+                results += step(command)
             except GroupError as error:
-                said.append(f"error: {error.problem}")
+                results.append(f"error: {error.problem}")
         if block.commands:
-            lines += [_RULE, *said]
+            lines += [_RULE, *results]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
@@ -142,7 +142,7 @@ def duration_ms(command: Command, text: str) -> int:
 
 
 def milliseconds(text: str) -> int | None:
-    """`3s` -> 3000, None where it is no duration."""
+    """`3s` -> 3000; None if the text is no duration."""
     found = _DURATION.fullmatch(text)
     return None if found is None else round(float(found[1]) * _UNITS[found[2]])
 
@@ -156,7 +156,7 @@ def whole(command: Command, text: str) -> int:
 
 
 def at(now_ms: int) -> str:
-    """A time in a trace's lines.
+    """Returns a time as a trace writes it.
 
     >>> at(3000), at(12_345), at(7)
     ('3.0s', '12.345s', '0.007s')

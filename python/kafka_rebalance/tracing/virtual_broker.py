@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker in virtual time around one coordinator: its clock, its log, and what may go wrong there.
+"""A broker in virtual time around one coordinator: its clock, its log, and its failures.
 
-Appends are taken at once, held back, or failed; the coordinator moves away and comes back. What
-happens is kept as (time in ms, effect), in order, until `take` fetches it; in place of an Append
-that fails stands its AppendFailed.
+Appends succeed at once, are held back, or fail; the coordinator can move away and come back.
+Effects are kept as (time in ms, effect), in order, until `take` returns them; a failed Append is
+kept as its AppendFailed.
 
     Getters   now_ms, coordinator, log
     Inputs    send, advance, sweep, delete_partitions; hold, release, release_last, fail_next;
@@ -35,14 +35,14 @@ from kafka_rebalance.protocol import Tick
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import Request
 
-# How often a deadline may fall due at one moment; a join phase without an initial delay takes 2.
+# How often a deadline may fall due in one millisecond; a join phase without initial delay takes 2.
 _TIMES_AT_A_MOMENT = 3
 
 Happened = tuple[int, Effect | AppendFailed]
 
 
 class VirtualBroker:
-    """See the module. Request ids count from 1 unless the caller gives its own."""
+    """See the module. Request ids count from 1 unless the caller chooses them."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class VirtualBroker:
         self._next_error: ErrorCode | None = None
 
     def take(self) -> list[Happened]:
-        """What has happened since the last call."""
+        """Returns the effects since the last call."""
         happened, self._happened = self._happened, []
         return happened
 
@@ -72,16 +72,16 @@ class VirtualBroker:
         client_id: str = "",
         request_id: int | None = None,
     ) -> int:
-        """A request comes; gives its id."""
+        """Sends a request to the coordinator; returns the request's id."""
         if request_id is None:
             request_id = next(self._request_ids)
         self._handle(Received(request_id, request, api_version, client_id))
         return request_id
 
     def advance(self, ms: int) -> None:
-        """Time passes; deadlines fall due at their own moments, also those of this very moment.
+        """Lets time pass and runs each deadline at its own time, up to and including the last.
 
-        A deadline may arm itself anew for ever: after some times the next millisecond comes.
+        A deadline can arm itself for the present again and again: then a millisecond passes.
         """
         end = self.now_ms + ms
         times: Counter[DeadlineKey] = Counter()
@@ -100,44 +100,44 @@ class VirtualBroker:
         self.now_ms = end
 
     def sweep(self) -> None:
-        """Expired offsets go."""
+        """Removes expired offsets and empty groups."""
         self._handle(Sweep())
 
     def delete_partitions(self, *partitions: tuple[str, int]) -> None:
-        """(topic, partition)s leave the cluster."""
+        """Deletes (topic, partition)s from the cluster."""
         self._handle(PartitionsDeleted(partitions))
 
     # The log --------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Appends stay outstanding from now on."""
+        """Holds appends back from now on."""
         self._holding = True
 
     def release(self) -> None:
-        """Outstanding appends complete, in order; later ones at once again."""
+        """Completes the held appends in order; later appends succeed at once again."""
         self._holding = False
         while self._outstanding:
             self._handle(self._outstanding.popleft())
 
     def release_last(self) -> None:
-        """The newest outstanding append completes before the others."""
+        """Completes the newest held append before the others."""
         if self._outstanding:
             self._handle(self._outstanding.pop())
 
     def fail_next(self, error: ErrorCode) -> None:
-        """The next append that has records fails."""
+        """Makes the next append with records fail."""
         self._next_error = error
 
     def write(self, key: bytes, value: bytes | None, producer_id: int | None = None) -> None:
-        """A record comes into the log as it is; the coordinator sees it when it is loaded."""
+        """Writes a record to the log; the coordinator sees it when the log is loaded."""
         self.log.append(LogEntry(len(self.log), key, value, producer_id))
 
     def mark(self, producer_id: int, committed: bool) -> None:
-        """A transaction's marker, likewise."""
+        """Writes a transaction's marker; the coordinator sees it when the log is loaded."""
         self.log.append(LogEntry(len(self.log), producer_id=producer_id, committed=committed))
 
     def reload(self, *, group_max_size: int | None = None) -> None:
-        """The coordinator moves away and comes back: it starts from the log."""
+        """Moves the coordinator away and back: it starts again from the log."""
         self.unload()
         if group_max_size is not None:
             config = replace(self.coordinator.config, group_max_size=group_max_size)
@@ -145,7 +145,7 @@ class VirtualBroker:
         self._handle(Loaded(tuple(self.log)))
 
     def unload(self) -> None:
-        """The coordinator moves to another broker."""
+        """Moves the coordinator to another broker."""
         self._outstanding.clear()
         self._handle(Unloaded())
 

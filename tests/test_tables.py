@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables in docs/behaviour are those that the code runs from (`python -m tools.tables`)."""
+
+from collections import Counter
+
+from tools.tables import BLOCKS, PAGES, blocks, rewritten
+
+
+def test_every_block_is_current():
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert text == rewritten(text), f"{page.name}: run python -m tools.tables"
+
+
+def test_every_table_stands_once():
+    counts = Counter(name for page in PAGES for name in blocks(page.read_text("utf-8")))
+    assert counts == Counter(BLOCKS.keys())
+
+
+def test_a_changed_block_is_noticed():
+    text = "<!-- generated: legal transitions -->\n| Empty | yes |\n<!-- end -->\n"
+    assert rewritten(text) != text

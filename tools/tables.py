@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrites the generated tables of docs/behaviour from the tables that the code runs from.
+
+    python -m tools.tables
+
+A block stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `BLOCKS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+
+from kafka_rebalance.coordinator import states
+from kafka_rebalance.coordinator.member_checks import ERROR_BY_STATE
+from kafka_rebalance.member import reactions
+from kafka_rebalance.member import states as member_states
+from kafka_rebalance.protocol import ErrorCode, GroupState
+
+PAGES = sorted((Path(__file__).resolve().parent.parent / "docs" / "behaviour").glob("*.md"))
+_BLOCK = re.compile(r"(<!-- generated: ([\w ]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Returns a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(
+        f"{' '.join(['|', *(f'{cell} |'.lstrip() for cell in line)])}\n" for line in lines
+    )
+
+
+def transitions(predecessors: Mapping[Enum, frozenset[Enum]]) -> str:
+    """Returns a diagram and a table of legal transitions: a row for each state to leave."""
+    arrows = [
+        f"    {before} --> {after}\n"
+        for after in predecessors
+        for before in predecessors
+        if before in predecessors[after] and before is not after
+    ]
+    rows = [
+        [str(before), *("yes" if before in predecessors[after] else "" for after in predecessors)]
+        for before in predecessors
+    ]
+    diagram = "".join(["```mermaid\nstateDiagram-v2\n", *arrows, "```\n\n"])
+    return diagram + table(["from \\ to", *map(str, predecessors)], rows)
+
+
+def errors_by_state() -> str:
+    """Returns the table of refusals: a row for each request."""
+    columns = [None, *GroupState]
+    rows = [
+        [request.__name__, *(str(errors.get(one, "")) for one in columns)]
+        for request, errors in ERROR_BY_STATE.items()
+    ]
+    return table(["", "absent", *map(str, GroupState)], rows)
+
+
+def member_reactions() -> str:
+    """Returns the table of a member's reactions: a row for each error code."""
+    columns = {
+        "JoinGroup": reactions.JOIN_GROUP,
+        "SyncGroup": reactions.SYNC_GROUP,
+        "Heartbeat": reactions.HEARTBEAT,
+        "OffsetCommit": reactions.OFFSET_COMMIT,
+    }
+    rows = [
+        [str(error), *(_name(column.get(error)) for column in columns.values())]
+        for error in ErrorCode
+        if any(error in column for column in columns.values())
+    ]
+    return table(["", *columns], rows)
+
+
+def _name(reaction: reactions.Reaction | None) -> str:
+    return "" if reaction is None else reaction.name
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "legal transitions": lambda: transitions(states.LEGAL_PREDECESSORS),
+    "errors by state": errors_by_state,
+    "legal transitions of a member": lambda: transitions(member_states.LEGAL_PREDECESSORS),
+    "member reactions": member_reactions,
+}
+
+
+def rewritten(text: str) -> str:
+    """Returns a page's text with current blocks. Errors: KeyError for an unknown block."""
+    return _BLOCK.sub(lambda found: found[1] + BLOCKS[found[2]]() + found[3], text)
+
+
+def blocks(text: str) -> list[str]:
+    """Returns the names of a page's blocks."""
+    return [found[1] for found in _BLOCK.findall(text)]
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(rewritten(page.read_text("utf-8")), "utf-8")

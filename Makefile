@@ -19,6 +19,7 @@ help: ## this list
 demo: $(VENV)/built need-java ## build, install into .venv, run the main job on a captured sample
 	$(BIN)/kafka-rebalance demo
 
+WORKERS ?= 2
 test: $(VENV)/built need-java ## all tests; those against Kafka's own classes need Maven as well
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle coordinator-oracle \
 	  broker-jars connect-jars || \
@@ -26,7 +27,7 @@ test: $(VENV)/built need-java ## all tests; those against Kafka's own classes ne
 	       "Get it with 'apt-get install maven' or your system's like." >&2
 	@$(MAKE) --no-print-directory browser
 	cargo test --quiet
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
 lint: lint-rust lint-python lint-types ## formatters, linters, type checker, over the whole tree
 

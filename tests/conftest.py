@@ -26,6 +26,13 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers (`pytest -n 2 --dist loadgroup`): one broker at a time, one Spark."""
+    for item in items:
+        if item.path.parent.name in ("live", "spark"):
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
+
+
 @pytest.fixture(params=["rust", "reference"])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """The compiled engine, then the readable one."""

@@ -40,11 +40,13 @@ from kafka_rebalance.protocol import (
     JoinGroupProtocol,
     Node,
     OffsetCommit,
+    OffsetCommitResponse,
     OffsetFetch,
     OffsetToCommit,
     PartitionError,
     Request,
     SyncGroup,
+    SyncGroupResponse,
     Tick,
     TxnOffsetCommit,
     find_coordinator,
@@ -337,14 +339,16 @@ def test_a_failed_append_leaves_the_newer_one_alone() -> None:
 @pytest.mark.parametrize("transactional", [False, True])
 def test_a_network_exception_of_a_commit_makes_the_client_retry(transactional: bool) -> None:
     coordinator = Coordinator()
-    request = _commit(OffsetToCommit("t", 0, 1))
+    commit = _commit(OffsetToCommit("t", 0, 1))
+    request: Request = commit
     if transactional:
-        request = TxnOffsetCommit(group_id="g", producer_id=7, offsets=request.offsets)
+        request = TxnOffsetCommit(group_id="g", producer_id=7, offsets=commit.offsets)
     append = next(
         one for one in coordinator.handle(Received(1, request), 0) if isinstance(one, Append)
     )
     effects = coordinator.handle(AppendFailed(append.append_id, ErrorCode.NETWORK_EXCEPTION), 0)
     answer = next(one.response for one in effects if isinstance(one, Respond))
+    assert isinstance(answer, OffsetCommitResponse)
     assert answer.partitions == (PartitionError("t", 0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),)
 
 
@@ -357,8 +361,9 @@ def test_a_network_exception_of_an_assignment_is_passed_through() -> None:
     broker.fail_next(ErrorCode.NETWORK_EXCEPTION)
     sync = SyncGroup(group_id="g", member_id=member, generation_id=1, assignments=((member, b""),))
     broker.send(sync, api_version=4, client_id="c")
-    codes = [one.response.error_code for _, one in broker.take() if isinstance(one, Respond)]
-    assert codes == [ErrorCode.NETWORK_EXCEPTION]
+    [answer] = [one.response for _, one in broker.take() if isinstance(one, Respond)]
+    assert isinstance(answer, SyncGroupResponse)
+    assert answer.error_code is ErrorCode.NETWORK_EXCEPTION
 
 
 def _described(coordinator: Coordinator) -> object:

@@ -340,9 +340,13 @@ def test_failed_heartbeats_back_off_longer_with_each_failure_in_a_row() -> None:
     client.stable(0)
 
     def wait_ms(error: ErrorCode) -> int:
-        client.now_ms = client.consumer.next_heartbeat_ms()
+        due = client.consumer.next_heartbeat_ms()
+        assert due is not None
+        client.now_ms = due
         client.beat(error)
-        return client.consumer.next_heartbeat_ms() - client.now_ms
+        following = client.consumer.next_heartbeat_ms()
+        assert following is not None
+        return following - due
 
     failed = [wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) for _ in range(7)]
     for place, waited in enumerate(failed):

@@ -80,7 +80,8 @@ def _signature(value: object) -> str:
             parts.append("*")
             keyword_only = True
         default = "" if one.default is one.empty else f"={_default(one.default)}"
-        stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        stars = "*" if one.kind is one.VAR_POSITIONAL else ""
+        stars = "**" if one.kind is one.VAR_KEYWORD else stars
         parts.append(f"{stars}{one.name}{default}")
     return f"({', '.join(parts)})"
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
+from typing import TypeVar
 
 from kafka_rebalance.coordinator import states
 from kafka_rebalance.coordinator.member_checks import ERROR_BY_STATE
@@ -20,6 +21,8 @@ from kafka_rebalance.member import states as member_states
 from kafka_rebalance.protocol import ErrorCode, GroupState
 
 PAGES = sorted((Path(__file__).resolve().parent.parent / "docs" / "behaviour").glob("*.md"))
+_State = TypeVar("_State", bound=Enum)
+
 _BLOCK = re.compile(r"(<!-- generated: ([\w ]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
@@ -31,7 +34,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     )
 
 
-def transitions(predecessors: Mapping[Enum, frozenset[Enum]]) -> str:
+def transitions(predecessors: Mapping[_State, frozenset[_State]]) -> str:
     """Returns a diagram and a table of legal transitions: a row for each state to leave."""
     arrows = [
         f"    {before} --> {after}\n"

@@ -30,7 +30,7 @@ pub struct Anomaly {
 }
 
 /// `partitions[offsets[m]..offsets[m + 1]]` are those of member m, in Kafka's order.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
     pub offsets: Vec<u32>,
     pub partitions: Vec<TopicPartition>,

@@ -79,11 +79,14 @@ impl<'a, 'i> Played<'a, 'i> {
 
     /// 3. The last group, holding what the same members of `group` held when the plan began.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
+        let now = self.draft.numbers_now();
         for member in &mut self.draft.members {
-            let then = member.origin.map(|m| (group.owned(m), m));
-            let (owned, m) = then.unzip();
-            member.owned = owned.unwrap_or(&[]).to_vec();
-            let then = m.map(|m| &group.members[m as usize]);
+            let owned = member.origin.map_or(&[][..], |m| group.owned(m));
+            member.owned = owned.to_vec();
+            for tp in &mut member.owned {
+                tp.topic = now[tp.topic as usize];
+            }
+            let then = member.origin.map(|m| &group.members[m as usize]);
             member.generation_id = then.and_then(|then| then.generation_id);
             let sent = then.and_then(|then| then.as_sent.user_data_generation_id);
             member.as_sent.user_data_generation_id = sent;
@@ -92,16 +95,16 @@ impl<'a, 'i> Played<'a, 'i> {
     }
 
     fn figures(mut self, group: &GroupSpec) -> Figures {
-        let first = self.draft.first_numbers();
+        let now = self.draft.numbers_now();
         let distinct = |partitions: &[TopicPartition]| {
-            let named = |tp: &TopicPartition| (first[tp.topic as usize], tp.partition);
+            let named = |tp: &TopicPartition| (now[tp.topic as usize], tp.partition);
             partitions.iter().map(named).collect::<FxHashSet<_>>().len() as u64
         };
         let (waiting, leaderless) = (
             distinct(&self.draft.waiting),
             distinct(&self.draft.leaderless),
         );
-        let counts = self.tally.unavailable(&first);
+        let counts = self.tally.unavailable(&now);
         let counts = counts.iter().flatten().filter(|&&count| count > 0);
         let (unavailable, unavailable_rounds) = (
             counts.clone().count() as u64,

@@ -242,15 +242,16 @@ impl<'i> Tally<'i> {
         Ok(())
     }
 
-    /// The counts, where topics that share a name share `first`, the first number of that name.
-    pub fn unavailable(&mut self, first: &[u32]) -> &[Vec<u32>] {
-        for (t, &first) in first.iter().enumerate().take(self.unavailable.len()) {
-            if t != first as usize {
-                let again = std::mem::take(&mut self.unavailable[t]);
-                let counts = &mut self.unavailable[first as usize];
-                counts.resize(counts.len().max(again.len()), 0);
-                for (count, again) in counts.iter_mut().zip(again) {
-                    *count += again;
+    /// The counts by the numbers that topics have now (`Draft::numbers_now`).
+    pub fn unavailable(&mut self, now: &[u32]) -> &[Vec<u32>] {
+        self.unavailable.resize(now.len(), Vec::new());
+        for (t, &now) in now.iter().enumerate() {
+            if t != now as usize {
+                let before = std::mem::take(&mut self.unavailable[t]);
+                let counts = &mut self.unavailable[now as usize];
+                counts.resize(counts.len().max(before.len()), 0);
+                for (count, before) in counts.iter_mut().zip(before) {
+                    *count += before;
                 }
             }
         }

@@ -223,13 +223,11 @@ impl<'a> Draft<'a> {
         new
     }
 
-    /// The first number of each topic's name, which tells a topic from one of another name.
-    pub fn first_numbers(&self) -> Vec<TopicId> {
-        let mut first = FxHashMap::default();
-        let names = (0..).zip(&self.topics);
-        names
-            .map(|(t, topic)| *first.entry(&*topic.name).or_insert(t))
-            .collect()
+    /// The number that each topic's name has now: a topic that was created again had another one.
+    pub fn numbers_now(&self) -> Vec<TopicId> {
+        let topics = (0..).zip(&self.topics);
+        let now: FxHashMap<&str, TopicId> = topics.map(|(t, topic)| (&*topic.name, t)).collect();
+        self.topics.iter().map(|topic| now[&*topic.name]).collect()
     }
 
     pub fn delete(&mut self, topic: TopicId) {

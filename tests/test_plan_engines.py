@@ -36,7 +36,7 @@ ATTRIBUTES = (
 
 
 def both(group: GroupSpec, assignor: str | None, changes: list[Any]) -> list[Any]:
-    plans = []
+    plans: list[Any] = []
     for engine in ("rust", "reference"):
         try:
             plans.append(kr.plan(group, assignor, changes, engine=engine))

@@ -74,10 +74,12 @@ def rounds() -> dict[str, Callable[[], object]]:
     }
 
 
-def measured() -> dict[str, float]:
+def measured(leave_out: str) -> dict[str, float]:
     """One repetition of each case in ms of CPU time: the best of three, or one that takes long."""
     times = {}
     for name, run in (plans() | rounds()).items():
+        if leave_out and leave_out in name:
+            continue
         began = time.process_time()
         run()
         took = time.process_time() - began
@@ -89,8 +91,8 @@ def measured() -> dict[str, float]:
     return times
 
 
-def in_process(path: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "benches.border", "--once"]
+def in_process(path: Path, leave_out: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "benches.border", "--once", "--leave-out", leave_out]
     environment = os.environ | {"PYTHONPATH": str(path)}
     run = subprocess.run(
         command, check=True, capture_output=True, text=True, env=environment, cwd=ROOT
@@ -103,16 +105,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, help="the `python` directory of another tree")
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--leave-out", default="", help='cases of this name, as "bounce all"')
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.once:
-        print(json.dumps(measured()))
+        print(json.dumps(measured(args.leave_out)))
         return
     trees = [ROOT / "python", *([args.against] if args.against else [])]
     runs: list[list[dict[str, float]]] = [[] for _ in trees]
     for _ in range(args.repeat):
         for tree, of_tree in zip(trees, runs, strict=True):
-            of_tree.append(in_process(tree))
+            of_tree.append(in_process(tree, args.leave_out))
     for name in runs[0][0]:
         times = [[run[name] for run in of_tree] for of_tree in runs]
         columns = [f"{median(one):10.2f} (worst {max(one):.2f})" for one in times]

@@ -2,9 +2,14 @@
 //! The compiled module `kafka_rebalance._core`: the only place that knows PyO3.
 
 mod arrow;
+mod assign;
 mod connect;
 mod field_types;
 mod group;
+mod interrupt;
+mod lines;
+mod plan;
+mod possible;
 mod wire;
 
 use pyo3::prelude::*;
@@ -14,7 +19,9 @@ use crate::error::GroupError;
 
 /// The exceptions of `errors.py`.
 fn raise(py: Python<'_>, error: &GroupError) -> PyErr {
-    let class = if error.never_ends {
+    let class = if error.unaffected {
+        "NotAffected"
+    } else if error.never_ends {
         "NeverEnds"
     } else if error.throws {
         "AssignorThrows"
@@ -51,14 +58,23 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{ArrowBatch, assign_batch, assign_line_batch, plan_batch};
     #[pymodule_export]
+    use super::assign::{Anomaly, Columns, Partitions, assign};
+    #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};
     #[pymodule_export]
     use super::field_types::has_its_types;
     #[pymodule_export]
-    use super::group::{Interned, assign, assign_lines, best_possible, intern};
+    use super::group::{Interned, intern};
+    #[pymodule_export]
+    use super::lines::{ResultLine, assign_lines};
+    #[pymodule_export]
+    use super::plan::{Delta, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan};
+    #[pymodule_export]
+    use super::possible::{Level, Possible, best_possible};
     #[pymodule_export]
     use super::wire::{
-        decode_assignment, decode_cooperative_user_data, decode_sticky_user_data,
-        decode_subscription, encode_assignment, encode_sticky_user_data, encode_subscription,
+        DecodedAssignment, DecodedSubscription, DecodedUserData, decode_assignment,
+        decode_cooperative_user_data, decode_sticky_user_data, decode_subscription,
+        encode_assignment, encode_sticky_user_data, encode_subscription,
     };
 }

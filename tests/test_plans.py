@@ -14,9 +14,7 @@ import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, RebalancePlan, Topic, TopicPartition
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.plans import enough_draws, partition_from_text
-from tests.support.generate import generate
-from tests.support.generate_changes import changes as draw_changes
-from tests.support.generate_changes import with_client_ids
+from tests.support.generate_changes import groups_and_changes
 from tests.support.plan_checks import check_rounds, check_witnesses
 
 Drawn = tuple[GroupSpec, list[str], RebalancePlan | GroupError]
@@ -24,17 +22,7 @@ Drawn = tuple[GroupSpec, list[str], RebalancePlan | GroupError]
 
 def drawn(seed: int, count: int) -> Iterator[Drawn]:
     """`count` generated groups with changes, and their plans or what is wrong with them."""
-
-    def answer(case: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return {"assignment": kr.assign(GroupSpec.from_dict(case)).to_dict()}
-        except GroupError as error:
-            return {"error": str(error)}
-
-    rng = random.Random(seed)
-    for case in generate(seed, count, kr.assignor_names(), answer):
-        group = GroupSpec.from_dict(with_client_ids(rng, case))
-        changes = draw_changes(rng, group) if rng.random() < 0.95 else []
+    for group, changes in groups_and_changes(seed, count):
         try:
             yield group, changes, kr.plan(group, None, changes)
         except GroupError as error:

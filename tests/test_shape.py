@@ -79,7 +79,6 @@ RUST_ONLY = {
     "group/lists": "lists of ids in one buffer",
     "java/text": "Python decodes as Java does by itself",
     "plans/changes/draft": "a group that is edited in place; Python makes new ones",
-    "assignors/connect/named": "names to numbers at the border, and back",
 }
 
 

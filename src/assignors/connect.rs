@@ -4,6 +4,5 @@
 pub mod eager;
 pub mod incremental;
 pub mod memory;
-pub mod named;
 pub mod spec;
 pub mod work;

@@ -33,7 +33,7 @@ pub struct Anomaly {
 }
 
 /// Member m has `partitions[offsets[m]..offsets[m + 1]]`, in Kafka's order.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
     pub offsets: Vec<u32>,
     pub partitions: Vec<TopicPartition>,

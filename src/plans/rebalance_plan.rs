@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/rebalance_plan.py`, as far as figures need it.
+//! Mirror of `plans/rebalance_plan.py`.
+
+use rustc_hash::FxHashSet;
 
 use super::figures::{Balance, Figures, balance, rack_share};
 use super::rounds::Tally;
 use crate::assignors::Assignor;
 use crate::error::GroupError;
-use crate::group::model::GroupSpec;
-use crate::plans::changes::change::Change;
+use crate::group::model::{GroupSpec, TopicPartition};
+use crate::plans::changes::change::{Change, renamed};
 use crate::plans::changes::draft::Draft;
 use crate::plans::changes::edits::Follows;
-use crate::plans::changes::made_up::MadeUp;
+use crate::plans::changes::made_up::{Draw, MadeUp};
 use crate::plans::possible::optimum::Possible;
 
 /// Plays changes one after another, each until the group has settled.
@@ -27,54 +29,109 @@ pub fn play(
     assignor: Assignor,
     changes: &[Change],
 ) -> Result<Figures, (Option<usize>, GroupError)> {
-    let mut draft = Draft::of(group, assignor);
-    let mut ids = MadeUp::new(group.group_id);
-    let mut tally = Tally::default();
-    // 1. and 2.
-    if changes.is_empty() {
-        let played = tally.play(&mut draft, Follows::Rebalance);
-        played.map_err(|error| (None, error))?;
-    }
-    for (i, change) in changes.iter().enumerate() {
-        let played = change.play(&mut draft, &mut ids, |group, follows| {
+    let ids = MadeUp::new(group.group_id, Draw::default());
+    let played = Played::of(group, assignor, changes, None, ids, Tally::default())?;
+    Ok(played.figures(group))
+}
+
+/// A plan as far as it is played: the group in which it ends, and what led there.
+pub struct Played<'a, 'i> {
+    pub draft: Draft<'a>,
+    pub ids: MadeUp<'a>,
+    pub tally: Tally<'i>,
+}
+
+impl<'a, 'i> Played<'a, 'i> {
+    /// Rounds are kept where `tally` keeps them; `generation_id` is the group's own.
+    pub fn of(
+        group: &GroupSpec<'a>,
+        assignor: Assignor,
+        changes: &[Change],
+        generation_id: Option<i32>,
+        mut ids: MadeUp<'a>,
+        mut tally: Tally<'i>,
+    ) -> Result<Self, (Option<usize>, GroupError)> {
+        let mut draft = Draft::of(group, assignor);
+        draft.generation_id = generation_id;
+        if let Some(kept) = &mut tally.kept {
+            for member in &draft.members {
+                kept.number(&member.member_id);
+            }
+        }
+        // 1. and 2.
+        let mut then = |place: Option<usize>, group: &mut Draft<'a>, follows, cause| {
+            if let Some(kept) = &mut tally.kept {
+                kept.step(group, place, cause);
+            }
             tally.play(group, follows)
-        });
-        played.map_err(|error| (Some(i), error))?;
+        };
+        if changes.is_empty() {
+            let played = then(None, &mut draft, Follows::Rebalance, None);
+            played.map_err(|error| (None, error))?;
+        }
+        for (i, change) in changes.iter().enumerate() {
+            let then = |group: &mut Draft<'a>, follows, cause| then(Some(i), group, follows, cause);
+            let played = renamed(change, &ids).play(&mut draft, &mut ids, then);
+            played.map_err(|error| (Some(i), error))?;
+        }
+        Ok(Self { draft, ids, tally })
     }
-    // 3.
-    let after = draft.spec();
-    let (balance_after, rack_share_after) = (balance(&after), rack_share(&after));
-    for member in &mut draft.members {
-        let then = member.origin.map(|m| (group.owned(m), m));
-        let (owned, m) = then.unzip();
-        member.owned = owned.unwrap_or(&[]).to_vec();
-        member.generation_id = m.and_then(|m| group.members[m as usize].generation_id);
+
+    /// 3. The last group, holding what the same members of `group` held when the plan began.
+    pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
+        let now = self.draft.numbers_now();
+        for member in &mut self.draft.members {
+            let owned = member.origin.map_or(&[][..], |m| group.owned(m));
+            member.owned = owned.to_vec();
+            for tp in &mut member.owned {
+                tp.topic = now[tp.topic as usize];
+            }
+            let then = member.origin.map(|m| &group.members[m as usize]);
+            member.generation_id = then.and_then(|then| then.generation_id);
+            let sent = then.and_then(|then| then.as_sent.user_data_generation_id);
+            member.as_sent.user_data_generation_id = sent;
+        }
+        self.draft.spec()
     }
-    let possible = Possible::of(&draft.spec());
-    let counts = || {
-        tally
-            .unavailable
-            .iter()
-            .flatten()
-            .filter(|&&count| count > 0)
-    };
-    Ok(Figures {
-        rounds: tally.rounds,
-        moves: tally.moves,
-        least_moves: possible.least_moves,
-        unavailable: counts().count() as u64,
-        unavailable_rounds: counts().map(|&count| u64::from(count)).sum(),
-        waiting: draft.waiting.len() as u64,
-        leaderless: draft.leaderless.len() as u64,
-        balance_before: balance(group),
-        balance_after,
-        balance_possible: Balance::of(&possible.loads()),
-        rack_share_before: rack_share(group),
-        rack_share_after,
-        settled: !tally.unsettled,
-        depends_on_ids: ids.any(),
-        owns_nothing: (0..group.members.len() as u32).all(|m| group.owned(m).is_empty()),
-    })
+
+    fn figures(mut self, group: &GroupSpec) -> Figures {
+        let now = self.draft.numbers_now();
+        let distinct = |partitions: &[TopicPartition]| {
+            let named = |tp: &TopicPartition| (now[tp.topic as usize], tp.partition);
+            partitions.iter().map(named).collect::<FxHashSet<_>>().len() as u64
+        };
+        let (waiting, leaderless) = (
+            distinct(&self.draft.waiting),
+            distinct(&self.draft.leaderless),
+        );
+        let counts = self.tally.unavailable(&now);
+        let counts = counts.iter().flatten().filter(|&&count| count > 0);
+        let (unavailable, unavailable_rounds) = (
+            counts.clone().count() as u64,
+            counts.map(|&count| u64::from(count)).sum(),
+        );
+        let after = self.draft.spec();
+        let (balance_after, rack_share_after) = (balance(&after), rack_share(&after));
+        drop(after);
+        let possible = Possible::of(&self.as_it_began(group));
+        Figures {
+            rounds: self.tally.rounds,
+            moves: self.tally.moves,
+            least_moves: possible.least_moves,
+            unavailable,
+            unavailable_rounds,
+            waiting,
+            leaderless,
+            balance_before: balance(group),
+            balance_after,
+            balance_possible: Balance::of(&possible.loads()),
+            rack_share_before: rack_share(group),
+            rack_share_after,
+            settled: !self.tally.unsettled,
+            depends_on_ids: !self.ids.made.is_empty(),
+            owns_nothing: (0..group.members.len() as u32).all(|m| group.owned(m).is_empty()),
+        }
+    }
 }
 
 /// Reads changes, and names a bad one by its place.

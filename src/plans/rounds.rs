@@ -1,25 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/rounds.py`, as far as figures need it: rounds are counted, not kept.
+//! Mirror of `plans/rounds.py`: rounds are counted, and kept as columns where they are asked for.
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::GroupError;
-use crate::group::model::{GroupSpec, TopicPartition};
+use crate::group::model::{GroupSpec, MemberId, TopicPartition};
 use crate::group::ownership::{Assignment, PartitionSet};
+use crate::interrupt::Interrupt;
 use crate::plans::changes::draft::Draft;
 use crate::plans::changes::edits::Follows;
 
 const MOST_ROUNDS: usize = 100;
 
+/// One rebalance; members are those of its step.
+pub struct Round {
+    pub generation_id: i32,
+    pub is_eager: bool,
+    pub moves: u64,
+    pub held: Assignment,
+    pub assignment: Assignment,
+    pub unavailable: Vec<TopicPartition>,
+}
+
+/// Mirror of `ownership.Delta`.
+pub struct Delta {
+    pub kept: Assignment,
+    pub revoked: Assignment,
+    pub gained: Assignment,
+    pub transferring: Assignment,
+}
+
+impl Round {
+    pub fn delta(&self) -> Delta {
+        let (mut kept, mut revoked, mut gained) = (Vec::new(), Vec::new(), Vec::new());
+        let mut old: FxHashSet<TopicPartition> = FxHashSet::default();
+        let mut new = old.clone();
+        let mut given_up = FxHashSet::default();
+        for m in 0..self.held.offsets.len() as MemberId - 1 {
+            let (held, assigned) = (self.held.of(m).iter(), self.assignment.of(m).iter());
+            old.clear();
+            old.extend(held.clone());
+            new.clear();
+            new.extend(assigned.clone());
+            let (stays, goes): (Vec<_>, Vec<_>) = held.copied().partition(|tp| new.contains(tp));
+            given_up.extend(goes.iter().copied());
+            kept.push(stays);
+            revoked.push(goes);
+            gained.push(assigned.copied().filter(|tp| !old.contains(tp)).collect());
+        }
+        Delta {
+            transferring: within(&gained, &given_up),
+            kept: Assignment::of_lists(&kept),
+            revoked: Assignment::of_lists(&revoked),
+            gained: Assignment::of_lists(&gained),
+        }
+    }
+
+    /// Given up in this round, and assigned only in the one after it: by who gets it there.
+    pub fn withheld(&self, later: &Self) -> Assignment {
+        let mut given_up: FxHashSet<TopicPartition> =
+            self.delta().revoked.partitions.into_iter().collect();
+        for tp in &self.assignment.partitions {
+            given_up.remove(tp);
+        }
+        let gained = later.delta().gained;
+        let members = 0..gained.offsets.len() as MemberId - 1;
+        within(
+            &members.map(|m| gained.of(m).to_vec()).collect::<Vec<_>>(),
+            &given_up,
+        )
+    }
+}
+
+fn within(lists: &[Vec<TopicPartition>], set: &FxHashSet<TopicPartition>) -> Assignment {
+    let within = |list: &Vec<TopicPartition>| {
+        let list = list.iter().copied();
+        list.filter(|tp| set.contains(tp)).collect()
+    };
+    Assignment::of_lists(&lists.iter().map(within).collect::<Vec<_>>())
+}
+
+/// One event and the rounds that it leads to.
+pub struct Step {
+    /// Index of its change; None for a plan without changes.
+    pub change: Option<usize>,
+    /// Where that is not the change itself.
+    pub cause: Option<String>,
+    /// Numbers of the members' ids in `Kept::ids`.
+    pub members: Vec<u32>,
+    /// A member of the group that the plan began with, under another id than before.
+    pub renamed: Option<(u32, u32)>,
+    pub rounds: Vec<Round>,
+    pub settled: bool,
+    pub waiting: Vec<TopicPartition>,
+    pub leaderless: Vec<TopicPartition>,
+}
+
+/// The steps of a plan, and all ids that its members have had: first those that it began with.
+#[derive(Default)]
+pub struct Kept {
+    pub ids: Vec<String>,
+    numbers: FxHashMap<String, u32>,
+    pub steps: Vec<Step>,
+    /// How much of the draft's waiting and leaderless partitions earlier steps have.
+    seen: (usize, usize),
+}
+
+impl Kept {
+    pub fn number(&mut self, member_id: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(member_id) {
+            return number;
+        }
+        let number = self.ids.len() as u32;
+        self.ids.push(member_id.to_owned());
+        self.numbers.insert(member_id.to_owned(), number);
+        number
+    }
+
+    pub fn step(&mut self, group: &Draft, change: Option<usize>, cause: Option<String>) {
+        let mut renamed = None;
+        let mut members = Vec::with_capacity(group.members.len());
+        for member in &group.members {
+            let known = self.ids.len() as u32;
+            let number = self.number(&member.member_id);
+            renamed = renamed.or(member
+                .origin
+                .filter(|_| number == known)
+                .map(|m| (number, m)));
+            members.push(number);
+        }
+        let once = |partitions: &[TopicPartition]| {
+            let mut seen = FxHashSet::default();
+            let partitions = partitions.iter().copied();
+            partitions.filter(|&tp| seen.insert(tp)).collect()
+        };
+        self.steps.push(Step {
+            change,
+            cause,
+            members,
+            renamed,
+            rounds: Vec::new(),
+            settled: true,
+            waiting: once(&group.waiting[self.seen.0..]),
+            leaderless: once(&group.leaderless[self.seen.1..]),
+        });
+        self.seen = (group.waiting.len(), group.leaderless.len());
+    }
+
+    fn round(&mut self, round: Round) {
+        if let Some(step) = self.steps.last_mut() {
+            step.rounds.push(round);
+        }
+    }
+}
+
 /// What the rounds of a plan add up to.
 #[derive(Default)]
-pub struct Tally {
+pub struct Tally<'i> {
     pub rounds: usize,
     pub moves: u64,
     /// `unavailable[topic][partition]`: in how many rounds nobody read it.
-    pub unavailable: Vec<Vec<u32>>,
+    unavailable: Vec<Vec<u32>>,
     pub unsettled: bool,
+    /// The rounds themselves, where they are asked for.
+    pub kept: Option<Kept>,
+    pub interrupt: Option<&'i Interrupt>,
 }
 
-impl Tally {
+impl<'i> Tally<'i> {
+    pub fn keeping(interrupt: &'i Interrupt) -> Self {
+        Self {
+            kept: Some(Kept::default()),
+            interrupt: Some(interrupt),
+            ..Self::default()
+        }
+    }
+
     /// Rebalances until the group has settled.
     pub fn play(&mut self, group: &mut Draft, follows: Follows) -> Result<(), GroupError> {
         if follows == Follows::Nothing {
@@ -39,16 +195,33 @@ impl Tally {
                 still_subscribed(group.spec())
             };
             // 2.
-            let answer = group.assignor.assign(&sent)?;
+            let answer = match self.interrupt {
+                Some(interrupt) if interrupt.is_requested() => {
+                    return Err(GroupError::new("assignor", "interrupted"));
+                }
+                Some(interrupt) => group.assignor.assign_until(&sent, interrupt)?,
+                None => group.assignor.assign(&sent)?,
+            };
             // 3.
             let (gained, _) = difference(&held, &answer);
             self.rounds += 1;
             self.moves += gained;
             // 4.
-            self.without_reader(&sent, eager);
+            let unavailable = self.without_reader(&sent, eager);
             // 5.
             let (_, loses) = difference(&sent, &answer);
-            in_new_generation(group, &answer);
+            let held = self.kept.is_some().then(|| held_by_all(&held));
+            let generation_id = in_new_generation(group, &answer);
+            if let (Some(kept), Some(held)) = (&mut self.kept, held) {
+                kept.round(Round {
+                    generation_id,
+                    is_eager: eager,
+                    moves: gained,
+                    held,
+                    assignment: answer.clone(),
+                    unavailable,
+                });
+            }
             if eager || loses == 0 {
                 return Ok(());
             }
@@ -63,10 +236,31 @@ impl Tally {
             seen.push(state);
         }
         self.unsettled = true;
+        if let Some(step) = self.kept.as_mut().and_then(|kept| kept.steps.last_mut()) {
+            step.settled = false;
+        }
         Ok(())
     }
 
-    fn without_reader(&mut self, group: &GroupSpec, eager: bool) {
+    /// The counts by the numbers that topics have now (`Draft::numbers_now`).
+    pub fn unavailable(&mut self, now: &[u32]) -> &[Vec<u32>] {
+        self.unavailable.resize(now.len(), Vec::new());
+        for (t, &now) in now.iter().enumerate() {
+            if t != now as usize {
+                let before = std::mem::take(&mut self.unavailable[t]);
+                let counts = &mut self.unavailable[now as usize];
+                counts.resize(counts.len().max(before.len()), 0);
+                for (count, before) in counts.iter_mut().zip(before) {
+                    *count += before;
+                }
+            }
+        }
+        &self.unavailable
+    }
+
+    /// Counts partitions without a reader; returns them where rounds are kept.
+    fn without_reader(&mut self, group: &GroupSpec, eager: bool) -> Vec<TopicPartition> {
+        let mut without = Vec::new();
         let mut subscribed = vec![false; group.topics.len()];
         let mut read = PartitionSet::new(group);
         for m in 0..group.members.len() as u32 {
@@ -91,9 +285,15 @@ impl Tally {
                     topic: t as u32,
                     partition,
                 };
-                counts[partition as usize] += u32::from(!read.contains(tp));
+                if !read.contains(tp) {
+                    counts[partition as usize] += 1;
+                    if self.kept.is_some() {
+                        without.push(tp);
+                    }
+                }
             }
         }
+        without
     }
 }
 
@@ -145,15 +345,22 @@ fn difference(held: &GroupSpec, answer: &Assignment) -> (u64, u64) {
     (gained, revoked)
 }
 
-/// The group's own generation is not looked at: that all members have the same newer one is all
-/// that an answer can depend on.
-fn in_new_generation(group: &mut Draft, answer: &Assignment) {
-    let known = group.members.iter().map(|m| m.generation_id.unwrap_or(0));
-    let generation_id = known.max().unwrap_or(0).max(0).saturating_add(1);
+pub fn held_by_all(group: &GroupSpec) -> Assignment {
+    let members = 0..group.members.len() as MemberId;
+    let lists = members.map(|m| group.owned(m).to_vec());
+    Assignment::of_lists(&lists.collect::<Vec<_>>())
+}
+
+fn in_new_generation(group: &mut Draft, answer: &Assignment) -> i32 {
+    let of_members = group.members.iter().filter_map(|m| m.generation_id);
+    let known = of_members.chain(group.generation_id).max();
+    let generation_id = known.unwrap_or(0).max(0).saturating_add(1);
+    group.generation_id = Some(generation_id);
     for (m, member) in group.members.iter_mut().enumerate() {
         member.generation_id = Some(generation_id);
         member.as_sent.user_data_generation_id = None;
         member.owned.clear();
         member.owned.extend_from_slice(answer.of(m as u32));
     }
+    generation_id
 }

@@ -53,7 +53,7 @@ pub fn assign_batch(
     assignor: Option<&str>,
     max_partitions: u64,
     threads: usize,
-) -> PyResult<(ArrowBatch, usize)> {
+) -> PyResult<ArrowBatch> {
     answer(
         py,
         batch,
@@ -71,7 +71,7 @@ pub fn assign_line_batch(
     assignor: Option<&str>,
     max_partitions: u64,
     threads: usize,
-) -> PyResult<(ArrowBatch, usize)> {
+) -> PyResult<ArrowBatch> {
     answer(
         py,
         batch,
@@ -90,7 +90,7 @@ pub fn plan_batch(
     changes: Option<Vec<String>>,
     max_partitions: u64,
     threads: usize,
-) -> PyResult<(ArrowBatch, usize)> {
+) -> PyResult<ArrowBatch> {
     let plan = |batch: &RecordBatch, options: Options| {
         batch::plan_batch(batch, changes.as_deref(), options)
     };
@@ -106,7 +106,7 @@ fn answer(
     max_partitions: u64,
     threads: usize,
     answer: impl Fn(&RecordBatch, Options) -> Answered + Sync,
-) -> PyResult<(ArrowBatch, usize)> {
+) -> PyResult<ArrowBatch> {
     let options = Options {
         assignor: by_name(py, assignor)?,
         max_partitions,
@@ -114,8 +114,8 @@ fn answer(
     };
     let batch = read(batch)?;
     let answered = py.detach(|| answer(&batch, options));
-    let (answers, bad) = answered.map_err(|error| PyTypeError::new_err(error.to_string()))?;
-    Ok((ArrowBatch(answers), bad))
+    let (answers, _) = answered.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+    Ok(ArrowBatch(answers))
 }
 
 fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {

@@ -1,70 +1,316 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connect's assignors; specs, memories and answers cross as JSON, which the memory is anyway.
+//! Connect's assignors: the dataclasses of `assignors/connect/` to numbers, and answers back to them.
 
-use std::collections::BTreeMap;
-
+use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use serde::{Deserialize, Serialize};
+use pyo3::pybacked::PyBackedStr;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
+use rustc_hash::FxHashMap;
 
 use super::{exception, raise};
-use crate::assignors::connect::named::{
-    NamedAnswer, NamedMemory, NamedSpec, NamedWork, configured, names,
+use crate::assignors::connect::memory::Memory;
+use crate::assignors::connect::spec::ConnectSpec;
+use crate::assignors::connect::work::{
+    Names, TaskId, Work, WorkerId, configured, connector_of, task,
 };
-use crate::assignors::connect::work::{Names, WorkerId};
 use crate::assignors::connect::{eager, incremental};
 
-#[derive(Deserialize)]
-struct Round {
-    memory: NamedMemory,
-    spec: NamedSpec,
-    now_ms: i64,
+/// `memory.Memory`.
+#[derive(FromPyObject)]
+struct MemoryFields<'py> {
+    assigned: WorkFields<'py>,
+    revoked: WorkFields<'py>,
+    generation_id: i32,
+    members: Vec<Bound<'py, PyString>>,
+    candidates: Vec<Bound<'py, PyString>>,
+    scheduled_rebalance_ms: i64,
+    delay_ms: i64,
+    revoked_in_previous: bool,
+    revoking_rounds: i64,
 }
 
-#[derive(Serialize)]
-struct Answered {
-    memory: NamedMemory,
-    result: NamedAnswer,
+/// `spec.ConnectSpec`.
+#[derive(FromPyObject)]
+struct SpecFields<'py> {
+    running: Bound<'py, PyMapping>,
+    config: Bound<'py, PyMapping>,
+    max_delay_ms: i64,
+    generation_id: i32,
+    last_completed_generation_id: i32,
 }
 
-fn read<'t, T: Deserialize<'t>>(py: Python<'_>, text: &'t str) -> PyResult<T> {
-    serde_json::from_str(text)
-        .map_err(|error| exception(py, "GroupError", ("spec", error.to_string())))
+/// `work.Work`.
+#[derive(FromPyObject)]
+struct WorkFields<'py> {
+    connectors: Vec<Bound<'py, PyString>>,
+    tasks: Vec<Bound<'py, PyTuple>>,
 }
 
-fn write(py: Python<'_>, value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value)
-        .map_err(|error| exception(py, "GroupError", ("spec", error.to_string())))
+/// Names in the order in which they were met. An object's address finds its number: what mentions
+/// a connector a thousand times mentions one object, which is hashed by no name.
+#[derive(Default)]
+struct Met<'py> {
+    numbers: FxHashMap<*mut PyObject, u32>,
+    objects: Vec<Bound<'py, PyString>>,
+    texts: Vec<PyBackedStr>,
 }
 
-#[pyfunction]
-pub fn connect_incremental(py: Python<'_>, round: &str) -> PyResult<String> {
-    let round: Round = read(py, round)?;
-    let answered = py.detach(|| {
-        let (connectors, workers) = names(&round.memory, &round.spec);
-        let memory = round.memory.numbered(&connectors, &workers);
-        let spec = round.spec.numbered(&connectors, &workers);
-        let (memory, answer) =
-            incremental::handle(&memory, &spec, round.now_ms, &connectors, &workers)?;
-        Ok(Answered {
-            memory: NamedMemory::of(&memory, &connectors, &workers),
-            result: NamedAnswer::of(&answer, &connectors, &workers),
+impl<'py> Met<'py> {
+    fn number(&mut self, name: Bound<'py, PyString>) -> PyResult<u32> {
+        if let Some(&number) = self.numbers.get(&name.as_ptr()) {
+            return Ok(number);
+        }
+        let number = self.objects.len() as u32;
+        self.numbers.insert(name.as_ptr(), number);
+        self.texts.push(name.extract()?);
+        self.objects.push(name);
+        Ok(number)
+    }
+
+    fn all(&mut self, names: Vec<Bound<'py, PyString>>) -> PyResult<Vec<u32>> {
+        names.into_iter().map(|name| self.number(name)).collect()
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names::of(self.texts.iter().map(|text| &**text))
+    }
+
+    /// From numbers to ranks; equal names have one rank.
+    fn ranks(&self, names: &Names) -> Vec<u32> {
+        self.texts.iter().map(|text| names.rank(text)).collect()
+    }
+
+    /// By rank.
+    fn by_rank(&self, ranks: &[u32]) -> FxHashMap<u32, Bound<'py, PyString>> {
+        let ranks = ranks.iter().copied();
+        ranks.zip(self.objects.iter().cloned()).collect()
+    }
+}
+
+/// What a round mentions, numbered in the order in which it was met.
+#[derive(Default)]
+struct Door<'py> {
+    connectors: Met<'py>,
+    workers: Met<'py>,
+    tasks: Vec<(TaskId, Bound<'py, PyTuple>)>,
+}
+
+impl<'py> Door<'py> {
+    fn work(&mut self, work: WorkFields<'py>) -> PyResult<Work> {
+        let mut tasks = Vec::with_capacity(work.tasks.len());
+        self.tasks.reserve(work.tasks.len());
+        for object in work.tasks {
+            let (connector, number): (Bound<'py, PyString>, u32) = object.extract()?;
+            let id = task(self.connectors.number(connector)?, number);
+            tasks.push(id);
+            self.tasks.push((id, object));
+        }
+        Ok(Work {
+            connectors: self.connectors.all(work.connectors)?,
+            tasks,
         })
-    });
-    write(py, &answered.map_err(|error| raise(py, &error))?)
+    }
+
+    fn config(&mut self, config: &Bound<'py, PyMapping>) -> PyResult<Vec<(u32, u32)>> {
+        let mut counts = Vec::new();
+        for item in config.items()?.iter() {
+            let (connector, count): (Bound<'py, PyString>, u32) = item.extract()?;
+            counts.push((self.connectors.number(connector)?, count));
+        }
+        Ok(counts)
+    }
+}
+
+fn ranked(work: &mut Work, ranks: &[u32]) {
+    for connector in &mut work.connectors {
+        *connector = ranks[*connector as usize];
+    }
+    for id in &mut work.tasks {
+        *id = task(ranks[connector_of(*id) as usize], *id as u32);
+    }
+}
+
+fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
+    for id in ids {
+        *id = ranks[*id as usize];
+    }
+}
+
+/// Numbers become names again. Tasks that came in go out as the objects that they were.
+struct Exit<'py> {
+    connectors: FxHashMap<u32, Bound<'py, PyString>>,
+    workers: FxHashMap<u32, Bound<'py, PyString>>,
+    tasks: FxHashMap<TaskId, Bound<'py, PyTuple>>,
+    task: Bound<'py, PyType>,
+    work: Bound<'py, PyType>,
+}
+
+const HERE: &str = "kafka_rebalance.assignors.connect";
+static WORK: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static TASK: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static MEMORY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static RESULT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+impl<'py> Exit<'py> {
+    fn of(py: Python<'py>, door: Door<'py>, connectors: &[u32], workers: &[u32]) -> PyResult<Self> {
+        let class = TASK.import(py, HERE, "Task")?.clone();
+        let met = door.tasks.into_iter();
+        let tasks = met.filter(|(_, object)| object.get_type().is(&class));
+        let ranked = |id| task(connectors[connector_of(id) as usize], id as u32);
+        Ok(Self {
+            connectors: door.connectors.by_rank(connectors),
+            workers: door.workers.by_rank(workers),
+            tasks: tasks.map(|(id, object)| (ranked(id), object)).collect(),
+            task: class,
+            work: WORK.import(py, HERE, "Work")?.clone(),
+        })
+    }
+
+    fn work(&self, work: &Work) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.work.py();
+        let connectors = work.connectors.iter().map(|c| &self.connectors[c]);
+        let tasks = work.tasks.iter().map(|id| match self.tasks.get(id) {
+            Some(object) => Ok(object.clone().into_any()),
+            None => self
+                .task
+                .call1((&self.connectors[&connector_of(*id)], *id as u32)),
+        });
+        let tasks: Vec<Bound<'py, PyAny>> = tasks.collect::<PyResult<_>>()?;
+        let connectors: Vec<_> = connectors.collect();
+        self.work
+            .call1((PyTuple::new(py, connectors)?, PyTuple::new(py, tasks)?))
+    }
+
+    fn by_worker(&self, works: &[(WorkerId, Work)]) -> PyResult<Bound<'py, PyDict>> {
+        let by_worker = PyDict::new(self.work.py());
+        for (worker, work) in works {
+            by_worker.set_item(&self.workers[worker], self.work(work)?)?;
+        }
+        Ok(by_worker)
+    }
+
+    fn ids(&self, ids: &[WorkerId]) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(self.work.py(), ids.iter().map(|id| &self.workers[id]))
+    }
+
+    fn memory(&self, memory: &Memory) -> PyResult<Bound<'py, PyAny>> {
+        MEMORY.import(self.work.py(), HERE, "Memory")?.call1((
+            self.work(&memory.assigned)?,
+            self.work(&memory.revoked)?,
+            memory.generation_id,
+            self.ids(&memory.members)?,
+            self.ids(&memory.candidates)?,
+            memory.scheduled_rebalance_ms,
+            memory.delay_ms,
+            memory.revoked_in_previous,
+            memory.revoking_rounds,
+        ))
+    }
+}
+
+/// What does not fit the core's numbers is an error of the spec, not of Python.
+fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
+    exception(py, "GroupError", ("spec", error.value(py).to_string()))
+}
+
+/// A round in numbers that are no ranks yet: memory, spec, and the task count of each connector.
+fn read<'py>(
+    door: &mut Door<'py>,
+    memory: &Bound<'py, PyAny>,
+    spec: &Bound<'py, PyAny>,
+) -> PyResult<(Memory, ConnectSpec, Vec<(u32, u32)>)> {
+    let memory: MemoryFields = memory.extract()?;
+    let spec: SpecFields = spec.extract()?;
+    let memory = Memory {
+        assigned: door.work(memory.assigned)?,
+        revoked: door.work(memory.revoked)?,
+        generation_id: memory.generation_id,
+        members: door.workers.all(memory.members)?,
+        candidates: door.workers.all(memory.candidates)?,
+        scheduled_rebalance_ms: memory.scheduled_rebalance_ms,
+        delay_ms: memory.delay_ms,
+        revoked_in_previous: memory.revoked_in_previous,
+        revoking_rounds: memory.revoking_rounds,
+    };
+    let mut running = Vec::new();
+    for item in spec.running.items()?.iter() {
+        let (worker, work): (Bound<'py, PyString>, WorkFields<'py>) = item.extract()?;
+        running.push((door.workers.number(worker)?, door.work(work)?));
+    }
+    let config = door.config(&spec.config)?;
+    let spec = ConnectSpec {
+        running,
+        target: Work::default(),
+        max_delay_ms: spec.max_delay_ms,
+        generation_id: spec.generation_id,
+        last_completed_generation_id: spec.last_completed_generation_id,
+    };
+    Ok((memory, spec, config))
 }
 
 #[pyfunction]
-pub fn connect_eager(py: Python<'_>, workers: Vec<String>, config: &str) -> PyResult<String> {
-    let config: BTreeMap<String, u32> = read(py, config)?;
-    let works: Vec<NamedWork> = py.detach(|| {
-        let names = Names::of(config.keys().map(String::as_str));
-        let ids = Names::of(workers.iter().map(String::as_str));
-        let ranks: Vec<WorkerId> = workers.iter().map(|id| ids.rank(id)).collect();
-        let works = eager::assign(&names, &ranks, &configured(&config, &names));
-        works
-            .iter()
-            .map(|work| NamedWork::of(work, &names))
-            .collect()
+pub fn connect_incremental<'py>(
+    py: Python<'py>,
+    memory: &Bound<'py, PyAny>,
+    spec: &Bound<'py, PyAny>,
+    now_ms: i64,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let mut door = Door::default();
+    let read = read(&mut door, memory, spec);
+    let (mut memory, mut spec, mut config) = read.map_err(|error| misfit(py, error))?;
+    let (connectors, workers) = (door.connectors.names(), door.workers.names());
+    let ranks = door.connectors.ranks(&connectors);
+    let worker_ranks = door.workers.ranks(&workers);
+    let answered = py.detach(|| {
+        ranked(&mut memory.assigned, &ranks);
+        ranked(&mut memory.revoked, &ranks);
+        memory.assigned.sort();
+        memory.revoked.sort();
+        all_ranked(&mut memory.members, &worker_ranks);
+        all_ranked(&mut memory.candidates, &worker_ranks);
+        for (worker, work) in &mut spec.running {
+            *worker = worker_ranks[*worker as usize];
+            ranked(work, &ranks);
+        }
+        for (connector, _) in &mut config {
+            *connector = ranks[*connector as usize];
+        }
+        spec.target = configured(config);
+        incremental::handle(&memory, &spec, now_ms, &connectors, &workers)
     });
-    write(py, &works)
+    let (memory, answer) = answered.map_err(|error| raise(py, &error))?;
+    drop((connectors, workers));
+    let exit = Exit::of(py, door, &ranks, &worker_ranks)?;
+    let result = RESULT.import(py, HERE, "Result")?.call1((
+        exit.by_worker(&answer.assigned)?,
+        exit.by_worker(&answer.revoked)?,
+        answer.delay_ms,
+        answer.scheduled_rebalance_ms,
+    ))?;
+    Ok((exit.memory(&memory)?, result))
+}
+
+#[pyfunction]
+pub fn connect_eager<'py>(
+    py: Python<'py>,
+    workers: Vec<Bound<'py, PyString>>,
+    config: &Bound<'py, PyMapping>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut door = Door::default();
+    let read = || PyResult::Ok((door.workers.all(workers)?, door.config(config)?));
+    let (mut workers, mut config) = read().map_err(|error| misfit(py, error))?;
+    let names = door.connectors.names();
+    let ranks = door.connectors.ranks(&names);
+    let worker_ranks = door.workers.ranks(&door.workers.names());
+    let works = py.detach(|| {
+        all_ranked(&mut workers, &worker_ranks);
+        for (connector, _) in &mut config {
+            *connector = ranks[*connector as usize];
+        }
+        let works = eager::assign(&names, &workers, &configured(config));
+        workers.into_iter().zip(works).collect::<Vec<_>>()
+    });
+    drop(names);
+    Exit::of(py, door, &ranks, &worker_ranks)?.by_worker(&works)
 }

@@ -4,25 +4,24 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::exception;
 use crate::wire::{self, Assigned, NamedPartition, Subscription};
 
-type UserData<'py> = Option<Bound<'py, PyBytes>>;
-type Named<'py> = Vec<(Bound<'py, PyString>, i32)>;
+type UserData = Option<Py<PyBytes>>;
 
 fn checked<T>(py: Python<'_>, result: wire::Result<T>) -> PyResult<T> {
     result.map_err(|problem| exception(py, "WireError", (problem,)))
 }
 
-fn user_data<'py>(py: Python<'py>, data: Option<Vec<u8>>) -> UserData<'py> {
-    data.map(|data| PyBytes::new(py, &data))
+fn user_data(py: Python<'_>, data: Option<Vec<u8>>) -> UserData {
+    data.map(|data| PyBytes::new(py, &data).unbind())
 }
 
 /// Partitions of one decoded entry share one string, as they do in `wire`.
-fn named<'py>(py: Python<'py>, partitions: Vec<NamedPartition>) -> Named<'py> {
-    let mut last: Option<(Arc<str>, Bound<'py, PyString>)> = None;
+fn named(py: Python<'_>, partitions: Vec<NamedPartition>) -> PyResult<Py<PyList>> {
+    let mut last: Option<(Arc<str>, Bound<'_, PyString>)> = None;
     let pairs = partitions.into_iter().map(|(topic, partition)| {
         let name = match &last {
             Some((same, name)) if Arc::ptr_eq(same, &topic) => name.clone(),
@@ -31,7 +30,8 @@ fn named<'py>(py: Python<'py>, partitions: Vec<NamedPartition>) -> Named<'py> {
         last = Some((topic, name.clone()));
         (name, partition)
     });
-    pairs.collect()
+    let pairs: Vec<(Bound<'_, PyString>, i32)> = pairs.collect();
+    Ok(PyList::new(py, pairs)?.unbind())
 }
 
 fn unnamed(partitions: Vec<(String, i32)>) -> Vec<NamedPartition> {
@@ -39,26 +39,28 @@ fn unnamed(partitions: Vec<(String, i32)>) -> Vec<NamedPartition> {
     pairs.map(|(topic, p)| (topic.into(), p)).collect()
 }
 
-type SubscriptionFields<'py> = (
-    i16,
-    Vec<String>,
-    UserData<'py>,
-    Named<'py>,
-    Option<i32>,
-    Option<String>,
-);
+/// `consumer_protocol.Subscription`.
+#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
+pub struct DecodedSubscription {
+    version: i16,
+    topics: Vec<String>,
+    user_data: UserData,
+    owned_partitions: Py<PyList>,
+    generation_id: Option<i32>,
+    rack_id: Option<String>,
+}
 
 #[pyfunction]
-pub fn decode_subscription<'py>(py: Python<'py>, data: &[u8]) -> PyResult<SubscriptionFields<'py>> {
+pub fn decode_subscription(py: Python<'_>, data: &[u8]) -> PyResult<DecodedSubscription> {
     let read = checked(py, wire::decode_subscription(data))?;
-    Ok((
-        read.version,
-        read.topics,
-        user_data(py, read.user_data),
-        named(py, read.owned_partitions),
-        read.generation_id,
-        read.rack_id,
-    ))
+    Ok(DecodedSubscription {
+        version: read.version,
+        topics: read.topics,
+        user_data: user_data(py, read.user_data),
+        owned_partitions: named(py, read.owned_partitions)?,
+        generation_id: read.generation_id,
+        rack_id: read.rack_id,
+    })
 }
 
 #[pyfunction]
@@ -83,17 +85,22 @@ pub fn encode_subscription<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
+/// `consumer_protocol.AssignmentData`.
+#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
+pub struct DecodedAssignment {
+    version: i16,
+    partitions: Py<PyList>,
+    user_data: UserData,
+}
+
 #[pyfunction]
-pub fn decode_assignment<'py>(
-    py: Python<'py>,
-    data: &[u8],
-) -> PyResult<(i16, Named<'py>, UserData<'py>)> {
+pub fn decode_assignment(py: Python<'_>, data: &[u8]) -> PyResult<DecodedAssignment> {
     let read = checked(py, wire::decode_assignment(data))?;
-    Ok((
-        read.version,
-        named(py, read.partitions),
-        user_data(py, read.user_data),
-    ))
+    Ok(DecodedAssignment {
+        version: read.version,
+        partitions: named(py, read.partitions)?,
+        user_data: user_data(py, read.user_data),
+    })
 }
 
 #[pyfunction]
@@ -112,10 +119,20 @@ pub fn encode_assignment<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
+/// What sticky's user data say.
+#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
+pub struct DecodedUserData {
+    partitions: Py<PyList>,
+    generation_id: Option<i32>,
+}
+
 #[pyfunction]
-pub fn decode_sticky_user_data<'py>(py: Python<'py>, data: &[u8]) -> (Named<'py>, Option<i32>) {
+pub fn decode_sticky_user_data(py: Python<'_>, data: &[u8]) -> PyResult<DecodedUserData> {
     let (partitions, generation_id) = wire::decode_sticky_user_data(data);
-    (named(py, partitions), generation_id)
+    Ok(DecodedUserData {
+        partitions: named(py, partitions)?,
+        generation_id,
+    })
 }
 
 #[pyfunction]

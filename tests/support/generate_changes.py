@@ -5,10 +5,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafka_rebalance import GroupError, GroupSpec, apply, assignor_names, change_from_text
+from kafka_rebalance import GroupError, GroupSpec, apply, assign, assignor_names, change_from_text
+from tests.support.generate import generate
+
+
+def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[str]]]:
+    """`count` generated groups, each with changes; some with none."""
+
+    def answer(case: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {"assignment": assign(GroupSpec.from_dict(case)).to_dict()}
+        except GroupError as error:
+            return {"error": str(error)}
+
+    rng = random.Random(seed)
+    for case in generate(seed, count, assignor_names(), answer):
+        group = GroupSpec.from_dict(with_client_ids(rng, case))
+        yield group, changes(rng, group) if rng.random() < 0.95 else []
 
 
 def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:

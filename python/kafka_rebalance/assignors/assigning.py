@@ -3,16 +3,18 @@
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import quoted
-from kafka_rebalance.group.ownership import Anomaly, AnomalyKind, Assignment, find_anomalies
+from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.group.ownership import (
+    Anomaly,
+    Assignment,
+    find_anomalies,
+    named_partitions,
+)
 from kafka_rebalance.group.spec import GroupSpec
 
 from .interface import RebalanceProtocol
 from .registry import BUILT_IN, Engine, check_engine, custom
 from .validate import validate_cooperative
-
-Columns = tuple[list[str], bytes, bytes, bytes, list[tuple[AnomalyKind, str, int, str | None]]]
-"""Topic names, then native u32s: offsets, topic ids, partitions; anomalies."""
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
@@ -28,7 +30,8 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     if name not in BUILT_IN:
         return _assign_custom(group, name)
     if check_engine(engine) == "rust":
-        return from_columns(group, *_core.assign(group.interned(), name))
+        member_ids = tuple(member.member_id for member in group.members)
+        return from_columns(member_ids, _core.assign(group.interned(), name))
     built_in = BUILT_IN[name]
     answer = built_in.assign(group)
     # The answer's members in join order: which order Java's map gives them back in means nothing.
@@ -71,20 +74,23 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
     return Assignment.of(assignment, find_anomalies(group, assignment, withholds=cooperative))
 
 
-def from_columns(
-    group: GroupSpec,
-    topics: list[str],
-    offsets: bytes,
-    topic_ids: bytes,
-    partitions: bytes,
-    anomalies: list[tuple[AnomalyKind, str, int, str | None]],
-) -> Assignment:
+def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assignment:
     """What the core answers with, over the members of its group."""
     return Assignment(
-        tuple(member.member_id for member in group.members),
-        tuple(topics),
-        memoryview(offsets).cast("I"),
-        memoryview(topic_ids).cast("I"),
-        memoryview(partitions).cast("I"),
-        tuple(Anomaly(*anomaly) for anomaly in anomalies),
+        member_ids,
+        columns.topics,
+        memoryview(columns.offsets).cast("I"),
+        memoryview(columns.topic_ids).cast("I"),
+        memoryview(columns.partitions).cast("I"),
+        tuple(
+            Anomaly(one.kind, one.topic, one.partition, one.member_id) for one in columns.anomalies
+        ),
+    )
+
+
+def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
+    """Partitions that the core reports without members."""
+    topic_ids = memoryview(columns.topic_ids).cast("I")
+    return tuple(
+        named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))
     )

@@ -31,7 +31,7 @@ def assign_batch(
              `assignor`.
     """
     threads = _threads(threads)
-    answers, _ = _core.assign_batch(batch, assignor, max_partitions, threads)
+    answers = _core.assign_batch(batch, assignor, max_partitions, threads)
     return _record_batch(answers, "assign_batch")
 
 
@@ -54,7 +54,7 @@ def plan_batch(
              listed in not_affected; if no change is left, the figures are null.
     """
     threads = _threads(threads)
-    answers, _ = _core.plan_batch(batch, assignor, changes, max_partitions, threads)
+    answers = _core.plan_batch(batch, assignor, changes, max_partitions, threads)
     return _record_batch(answers, "plan_batch")
 
 

@@ -134,8 +134,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     def _partitions_of(self, m: int) -> Iterator[TopicPartition]:
         entries = slice(self.offsets[m], self.offsets[m + 1])
-        names = map(self.topics.__getitem__, self.topic_ids[entries])
-        return map(_PAIR, zip(names, self.partitions[entries], strict=True))
+        return named_partitions(self.topics, self.topic_ids[entries], self.partitions[entries])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.member_ids)
@@ -169,6 +168,13 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def to_dict(self) -> dict[str, list[list[str | int]]]:
         """`{member_id: [[topic, partition], …]}`, as in a result line."""
         return {member_id: [[t, p] for t, p in owned] for member_id, owned in self.items()}
+
+
+def named_partitions(
+    topics: tuple[str, ...], topic_ids: Sequence[int], partitions: Sequence[int]
+) -> Iterator[TopicPartition]:
+    """Objects of two columns; `topic_ids` are places in `topics`."""
+    return map(_PAIR, zip(map(topics.__getitem__, topic_ids), partitions, strict=True))
 
 
 def _runs(partitions: Sequence[TopicPartition]) -> str:

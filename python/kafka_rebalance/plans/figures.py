@@ -83,9 +83,12 @@ def topic_balances(
     held = Counter(
         (topic, member_id) for member_id, owned in assignment.items() for topic, _ in owned
     )
-    balances = {}
-    for topic in group.topics:
-        subscribers = [m.member_id for m in group.members if topic.name in m.topics]
-        if subscribers and topic.partitions:
-            balances[topic.name] = Balance.of([held[topic.name, m] for m in subscribers])
-    return balances
+    subscribers: dict[str, list[str]] = {topic.name: [] for topic in group.topics}
+    for member in group.members:
+        for name in {*member.topics} & subscribers.keys():
+            subscribers[name].append(member.member_id)
+    return {
+        topic.name: Balance.of([held[topic.name, m] for m in subscribers[topic.name]])
+        for topic in group.topics
+        if topic.partitions and subscribers[topic.name]
+    }

@@ -5,7 +5,7 @@
 2. After each event that starts a rebalance, rounds until the group has settled (`rounds.py`).
 3. Beside the end stands what would have been possible from the beginning (`possible`).
 
-Mirror: `src/plans.rs`.
+Engine "rust" plays whole plans in the core: `core_plan.py`. Mirror: `src/plans/rebalance_plan.rs`.
 
 >>> from kafka_rebalance import AddMembers, GroupSpec, Member, Topic, TopicPartition, plan
 >>> owned = lambda *partitions: tuple(TopicPartition("t", p) for p in partitions)
@@ -28,27 +28,31 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.assigning import assignor_of
-from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance import _core
+from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, check_engine
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change, change_from_text
+from .changes import Change, SwitchAssignor, change_from_text
 from .changes.change import renamed
 from .changes.edits import Edited, GroupEvent
-from .changes.made_up import MadeUp, Newcomer
+from .changes.made_up import Basis, MadeUp, Newcomer
+from .core_plan import AS_IT_IS, CorePlan, CoreStep
 from .figures import Figures, rack_share, topic_balances
+from .late import Late
 from .possible import Possible, best_possible
+from .possible.optimum import from_core
 from .rounds import Played, Round, play, protocol_of
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Late):
     """One event and the rounds that it leads to; none where nothing rebalances.
 
     `before` and `after`: the group when the rounds begin, with what its members hold, and when
@@ -84,6 +88,7 @@ class RebalancePlan:
     newcomers: tuple[Newcomer, ...]
     engine: Engine
     places_guessed: bool = False
+    _core: "_core.Plan | None" = field(default=None, repr=False, compare=False)
 
     @property
     def has_guesses(self) -> bool:
@@ -106,7 +111,9 @@ class RebalancePlan:
 
     @property
     def after(self) -> Assignment:
-        return Assignment.owned(self.final)
+        if self._core is None:
+            return Assignment.owned(self.final)
+        return from_columns(self._core.steps[-1].member_ids, self._core.after)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -119,12 +126,22 @@ class RebalancePlan:
     @property
     def moves(self) -> int:
         """Partitions that a member gets that it did not hold, over all rounds."""
-        return sum(one.delta.moves for one in self.rounds)
+        if self._core is None:
+            return sum(one.moves for one in self.rounds)
+        return self._core.moves
 
     @property
     def unavailable(self) -> dict[TopicPartition, int]:
         """Partitions that nobody reads in some round: in how many."""
-        return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
+        if self._core is None:
+            return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
+        found = self._core.unavailable
+        counts: Counter[TopicPartition] = Counter()
+        # A topic that was created again is there twice.
+        rounds = memoryview(found.rounds).cast("I")
+        for tp, count in zip(partitions_from(found.partitions), rounds, strict=True):
+            counts[tp] += count
+        return dict(counts)
 
     @property
     def waiting(self) -> tuple[TopicPartition, ...]:
@@ -160,7 +177,9 @@ class RebalancePlan:
             balance_after=after.balance,
             balance_possible=self.possible.balance,
             rack_share_before=rack_share(self.group, before),
-            rack_share_after=rack_share(self.final, after),
+            rack_share_after=rack_share(self.final, after)
+            if self._core is None
+            else self._core.rack_share_after,
             settled=self.settled,
             depends_on_ids=bool(self.newcomers),
             owns_nothing=not any(member.owned_partitions for member in self.group.members),
@@ -204,7 +223,7 @@ def plan(
     name = assignor_of(group, assignor)
     protocol_of(name)  # raises for one that is not known
     parsed = parse_changes(changes)
-    return replay(group.edited(assignor=name), parsed, engine, MadeUp(group.group_id))
+    return replay(group.edited(assignor=name), parsed, engine, Draw())
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
@@ -214,16 +233,35 @@ def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
     return tuple(_change(change, i) for i, change in enumerate(changes))
 
 
+class Draw(NamedTuple):
+    """Which ids are made up: draw 0 is the plan's own; see `MadeUp`."""
+
+    number: int = 0
+    of: int = 1
+    instead_of: tuple[Newcomer, ...] = ()
+
+
 def replay(
-    group: GroupSpec, changes: tuple[Change, ...], engine: Engine, ids: MadeUp
+    group: GroupSpec,
+    changes: tuple[Change, ...],
+    engine: Engine,
+    draw: Draw,
+    possible: Possible | None = None,
 ) -> RebalancePlan:
-    """Plays changes with a source of ids of the caller's choice."""
+    """Plays changes with the ids of a draw; `possible` where it has been found before."""
+    if check_engine(engine) == "rust" and _is_built_in(group, changes):
+        instead_of = [(one.member_id, one.name) for one in draw.instead_of]
+        where = (group.generation_id, group.assignor or "", changes)
+        core = _core.plan(group.interned(), *where, draw.number, draw.of, instead_of)
+        if core is not None:
+            return _of_core(core, group, changes, draw, possible)
+    ids = MadeUp(group.group_id, *draw)
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
     # 1.
     if not changes:
-        as_it_is = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
+        as_it_is = GroupEvent(AS_IT_IS, lambda group, _: Edited(group))
         steps.append(_step_of(as_it_is, state, ids, origins, engine))
     for i, change in enumerate(changes):
         try:
@@ -234,7 +272,8 @@ def replay(
         except GroupError as error:
             raise at_change(error, i) from None
     # 3.
-    possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
+    if possible is None:
+        possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
     return RebalancePlan(
         group,
         group.assignor or "",
@@ -244,6 +283,39 @@ def replay(
         tuple(ids.made),
         engine,
         ids.places_guessed,
+    )
+
+
+def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
+    """Whether the core has every assignor that takes part."""
+    later = (change.assignor for change in changes if isinstance(change, SwitchAssignor))
+    return all(name in BUILT_IN for name in (group.assignor, *later))
+
+
+def _of_core(
+    core: "_core.Plan",
+    group: GroupSpec,
+    changes: tuple[Change, ...],
+    draw: Draw,
+    possible: Possible | None,
+) -> RebalancePlan:
+    played = CorePlan(core, group, changes, MadeUp(group.group_id, *draw))
+    if possible is None:
+        assert core.possible is not None
+        possible = from_core(core.possible, played.member_ids[-1])
+    return RebalancePlan(
+        group,
+        group.assignor or "",
+        changes,
+        tuple(Step.late(CoreStep(played, step)) for step in range(len(played.steps))),
+        possible,
+        tuple(
+            Newcomer(one.member_id, one.name, Basis(one.basis), one.is_static)
+            for one in core.newcomers
+        ),
+        "rust",
+        core.places_guessed,
+        core,
     )
 
 

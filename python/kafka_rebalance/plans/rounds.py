@@ -14,7 +14,8 @@
    loses a part of its claims joins again.
 
 A cooperative group with racks may never settle: Kafka's assignor can move partitions although
-nothing changed. A state that comes again ends the play, unsettled. Mirror: `src/plans/rounds.rs`.
+nothing changed. A state that comes again ends the play, unsettled. Mirror: `src/plans/rounds.rs`,
+which plays the rounds of whole plans (`core_plan.py`).
 
 Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-429.
 """
@@ -30,11 +31,13 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec
 
+from .late import Late
+
 MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class Round(Late):
     """One rebalance.
 
     `group`        what the leader was asked: the members with what they claimed.
@@ -52,6 +55,11 @@ class Round:
     delta: Delta
     withheld: Assignment
     unavailable: tuple[TopicPartition, ...]
+
+    @property
+    def moves(self) -> int:
+        """Partitions that a member gets that it did not hold."""
+        return self.delta.moves
 
     @property
     def kept(self) -> Assignment:
@@ -95,11 +103,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
     while not settled and len(rounds) < MOST_ROUNDS:
         # 1.
         held = Assignment.owned(group)
-        sent = group
-        if starts_over:
-            sent = _forgetful(group)
-        elif protocol is RebalanceProtocol.COOPERATIVE:
-            sent = _still_subscribed(group)
+        sent = claiming(group, protocol, starts_over=starts_over)
         claimed = Assignment.owned(sent)
         # 2.
         assignment = assign(sent, assignor, engine=engine)
@@ -121,7 +125,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
             )
         )
         # 5.
-        group = _in_generation(group, generation_id, assignment)
+        group = in_generation(group, generation_id, assignment)
         loses = (assignment - claimed).revoked.partitions
         settled = protocol is RebalanceProtocol.EAGER or not loses
         state = tuple(member.owned_partitions for member in group.members)
@@ -134,6 +138,15 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
         for one, later in zip(rounds, following, strict=True)
     )
     return Played(tuple(with_withheld), group, settled)
+
+
+def claiming(group: GroupSpec, protocol: RebalanceProtocol, *, starts_over: bool) -> GroupSpec:
+    """The group as the leader is asked about it."""
+    if starts_over:
+        return _forgetful(group)
+    if protocol is RebalanceProtocol.COOPERATIVE:
+        return _still_subscribed(group)
+    return group
 
 
 def _forgetful(group: GroupSpec) -> GroupSpec:
@@ -174,7 +187,8 @@ def _next_generation(group: GroupSpec) -> int:
     return min(1 + max(0, *(generation_id or 0 for generation_id in known)), MAX_INT32)
 
 
-def _in_generation(group: GroupSpec, generation_id: int, assignment: Assignment) -> GroupSpec:
+def in_generation(group: GroupSpec, generation_id: int, assignment: Assignment) -> GroupSpec:
+    """The group after a round: what is assigned is held."""
     members = tuple(
         replace(
             m,

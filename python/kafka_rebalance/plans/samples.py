@@ -20,8 +20,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
 
-from .changes.made_up import MadeUp
-from .rebalance_plan import RebalancePlan, replay
+from .rebalance_plan import Draw, RebalancePlan, replay
 
 NEW = "a new member"
 FEWEST_DRAWS, MOST_DRAWS = 8, 32
@@ -101,8 +100,8 @@ def sample(plan: RebalancePlan, draws: int) -> Samples:
     ends: dict[TopicPartition, Counter[str]] = {tp: Counter() for tp in planned}
     moves = []
     for draw in range(1, draws + 1):
-        ids = MadeUp(plan.group.group_id, draw, draws, instead_of=plan.newcomers)
-        played = replay(plan.group, plan.changes, plan.engine, ids)
+        drawn = Draw(draw, draws, plan.newcomers)
+        played = replay(plan.group, plan.changes, plan.engine, drawn, plan.possible)
         moves.append(played.moves)
         for tp, end in _ends(played).items():
             ends.setdefault(tp, Counter())[end] += 1

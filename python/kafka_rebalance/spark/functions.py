@@ -81,7 +81,7 @@ def plan_groups(
         from kafka_rebalance import _core
 
         for batch in batches:
-            answers, _ = _core.plan_batch(batch, assignor, texts, max_partitions, 1)
+            answers = _core.plan_batch(batch, assignor, texts, max_partitions, 1)
             yield pa.record_batch(answers)
 
     return groups.select(*needed).mapInArrow(run, PLAN_SCHEMA)
@@ -108,7 +108,7 @@ def assign_udf(
         from kafka_rebalance import _core
 
         batch = pa.record_batch(list(columns), names=names)
-        answers, _ = _core.assign_batch(batch, assignor, max_partitions, 1)
+        answers = _core.assign_batch(batch, assignor, max_partitions, 1)
         return pa.record_batch(answers).to_struct_array()
 
     make_udf: Any = arrow_udf  # its overloads do not know plain functions of any arity
@@ -142,7 +142,7 @@ def _worker(
         from kafka_rebalance import _core
 
         for batch in batches:
-            answers, _ = getattr(_core, name)(batch, assignor, max_partitions, 1)
+            answers = getattr(_core, name)(batch, assignor, max_partitions, 1)
             yield pa.record_batch(answers)
 
     return run

@@ -21,8 +21,8 @@ def decode_sticky_user_data(data: bytes) -> StickyUserData:
 
     Never an error: bytes that cannot be read count as no history, generation -1, as in Kafka.
     """
-    owned, generation_id = _core.decode_sticky_user_data(data)
-    return StickyUserData(tuple(TopicPartition(*tp) for tp in owned), generation_id)
+    read = _core.decode_sticky_user_data(data)
+    return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:

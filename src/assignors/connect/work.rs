@@ -96,6 +96,17 @@ impl<'a> Names<'a> {
     }
 }
 
+/// All connectors and tasks that there should be, sorted; `config` is connector and number of tasks.
+pub fn configured(config: Vec<(ConnectorId, u32)>) -> Work {
+    let mut work = Work::default();
+    for (connector, count) in config {
+        work.connectors.push(connector);
+        work.tasks
+            .extend((0..count).map(|number| task(connector, number)));
+    }
+    work.sorted()
+}
+
 pub fn task(connector: ConnectorId, number: u32) -> TaskId {
     u64::from(connector) << 32 | u64::from(number)
 }

@@ -36,12 +36,13 @@ pub enum Change {
 }
 
 impl Change {
-    /// Edits the group, one event after another; `then` is called after each.
+    /// Edits the group, one event after another; `then` is called after each, with its cause where
+    /// that is not the change itself.
     pub fn play<'a>(
         &self,
         group: &mut Draft<'a>,
         ids: &mut MadeUp,
-        mut then: impl FnMut(&mut Draft<'a>, Follows) -> Result<(), GroupError>,
+        mut then: impl FnMut(&mut Draft<'a>, Follows, Option<String>) -> Result<(), GroupError>,
     ) -> Result<(), GroupError> {
         let follows = match self {
             Self::AddMembers(added) => added.join(group, ids)?,
@@ -68,7 +69,7 @@ impl Change {
                 members::remove(group, |_, member| is_its(member))?
             }
             Self::AddPartitions { topic, partitions } => {
-                topics::add_partitions(group, topic, *partitions)?
+                topics::add_partitions(group, topic, *partitions, ids)?
             }
             Self::AddTopics(topics) => topics::add_topics(group, topics)?,
             Self::RemoveTopics(topics) => topics::remove_topics(group, topics)?,
@@ -80,8 +81,33 @@ impl Change {
                 return members::bounce(group, ids, member.as_deref(), *is_static, then);
             }
         };
-        then(group, follows)
+        then(group, follows, None)
     }
+}
+
+/// The change with the names that made-up members have in this draw.
+pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
+    let mut change = change.clone();
+    let named = match &mut change {
+        Change::AddMembers(added) => added.like.as_mut(),
+        Change::RemoveMember(member) => Some(member),
+        Change::Resubscribe { member, .. } | Change::BounceMembers { member, .. } => {
+            member.as_mut()
+        }
+        Change::RemoveClient(client_id) => {
+            if let Some(alias) = ids.client_aliases.get(client_id) {
+                client_id.clone_from(alias);
+            }
+            None
+        }
+        _ => None,
+    };
+    if let Some(name) = named
+        && let Some(alias) = ids.aliases.get(name)
+    {
+        name.clone_from(alias);
+    }
+    change
 }
 
 fn switch_assignor(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {

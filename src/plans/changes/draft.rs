@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::made_up::MadeUp;
 use crate::assignors::Assignor;
 use crate::group::model::{
     AsSent, GroupSpec, Member, Orders, RackId, Topic, TopicId, TopicPartition,
@@ -43,10 +44,12 @@ pub struct Draft<'a> {
     pub rack_names: Vec<Cow<'a, str>>,
     replica_racks: Vec<u32>,
     rack_ids: Vec<RackId>,
-    /// Held by a member that was down without a rebalance.
-    pub waiting: FxHashSet<TopicPartition>,
-    /// Lost the last of its replicas.
-    pub leaderless: FxHashSet<TopicPartition>,
+    /// The group's own, as far as it is known.
+    pub generation_id: Option<i32>,
+    /// Held by a member that was down without a rebalance; event by event.
+    pub waiting: Vec<TopicPartition>,
+    /// Lost the last of its replicas; event by event.
+    pub leaderless: Vec<TopicPartition>,
 }
 
 impl<'a> Draft<'a> {
@@ -80,8 +83,9 @@ impl<'a> Draft<'a> {
             rack_names: group.rack_names.iter().map(|&name| name.into()).collect(),
             replica_racks: group.replica_racks.clone(),
             rack_ids: group.rack_ids.clone(),
-            waiting: FxHashSet::default(),
-            leaderless: FxHashSet::default(),
+            generation_id: None,
+            waiting: Vec::new(),
+            leaderless: Vec::new(),
         }
     }
 
@@ -166,8 +170,16 @@ impl<'a> Draft<'a> {
 
     /// Where racks of replicas are known, new partitions are where Kafka could place them, as in
     /// `plans/changes/topics.py`; where none are, none are said.
-    pub fn grow(&mut self, topic: TopicId, partitions: u32) {
-        let (every, in_racks) = self.new_racks(topic);
+    pub fn grow(&mut self, topic: TopicId, partitions: u32, ids: &mut MadeUp) {
+        let (mut every, in_racks) = self.new_racks(topic);
+        // A rack that only members are in may have brokers, too, or not.
+        let mut perhaps = every.clone();
+        perhaps.extend(self.members.iter().filter_map(|member| member.rack));
+        perhaps.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
+        perhaps.dedup();
+        if 0 < in_racks && in_racks < perhaps.len() {
+            every = ids.placement(every, perhaps, &self.rack_names);
+        }
         let topic = &mut self.topics[topic as usize];
         if let Some(start) = topic.racks {
             let first = self.replica_racks.len() as u32 - 1;
@@ -186,7 +198,8 @@ impl<'a> Draft<'a> {
         topic.partitions = partitions;
     }
 
-    /// A name that is only subscribed to, or was deleted, keeps its number.
+    /// Declared topics are numbered in the group's order. A name that was only subscribed to, or
+    /// deleted, therefore has a new number from here on.
     pub fn create(&mut self, name: &str, partitions: u32) -> TopicId {
         let created = DraftTopic {
             name: Cow::Owned(name.to_owned()),
@@ -194,16 +207,27 @@ impl<'a> Draft<'a> {
             declared: true,
             racks: None,
         };
-        match self.topics.iter().position(|topic| topic.name == name) {
-            Some(t) => {
-                self.topics[t] = created;
-                t as TopicId
-            }
-            None => {
-                self.topics.push(created);
-                self.topics.len() as TopicId - 1
+        let new = self.topics.len() as TopicId;
+        let old = self.topics.iter().rposition(|topic| topic.name == name);
+        if let Some(old) = old.map(|t| t as TopicId) {
+            for member in &mut self.members {
+                let owned = member.owned.iter_mut().map(|tp| &mut tp.topic);
+                for topic in member.topics.iter_mut().chain(owned) {
+                    if *topic == old {
+                        *topic = new;
+                    }
+                }
             }
         }
+        self.topics.push(created);
+        new
+    }
+
+    /// The number that each topic's name has now: a topic that was created again had another one.
+    pub fn numbers_now(&self) -> Vec<TopicId> {
+        let topics = (0..).zip(&self.topics);
+        let now: FxHashMap<&str, TopicId> = topics.map(|(t, topic)| (&*topic.name, t)).collect();
+        self.topics.iter().map(|topic| now[&*topic.name]).collect()
     }
 
     pub fn delete(&mut self, topic: TopicId) {

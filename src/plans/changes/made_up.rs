@@ -1,39 +1,175 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/made_up.py`, without draws: names and ids of members that do not exist yet.
+//! Mirror of `plans/changes/made_up.py`: names and ids of members that do not exist yet.
 
-use rustc_hash::FxHashSet;
+use std::borrow::Cow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use uuid::{Builder, Uuid};
 
+use crate::group::model::RackId;
+
 const UUID_LENGTH: usize = 36;
+
+/// How a newcomer came by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    Given,
+    Shared,
+    Counted,
+    Copied,
+    Known,
+}
+
+impl Basis {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Shared => "shared",
+            Self::Counted => "counted",
+            Self::Copied => "copied",
+            Self::Known => "known",
+        }
+    }
+
+    fn is_guess(self) -> bool {
+        matches!(self, Self::Counted | Self::Copied)
+    }
+}
+
+/// A member under an id that is made up; `name` is all of it before the UUID.
+pub struct Newcomer {
+    pub member_id: String,
+    pub name: String,
+    pub basis: Basis,
+    pub is_static: bool,
+}
+
+/// Which draw of how many; draw 0 is the plan's own. `instead_of` has the member ids and names of
+/// draw 0's newcomers.
+#[derive(Default)]
+pub struct Draw {
+    pub number: u32,
+    pub of: u32,
+    pub instead_of: Vec<(String, String)>,
+}
 
 /// Makes ids up, never one twice.
 pub struct MadeUp<'a> {
     group_id: &'a str,
     count: u32,
+    draw: Draw,
+    pub made: Vec<Newcomer>,
+    pub places_guessed: bool,
+    /// From the member and instance ids of draw 0 to those of this draw.
+    pub aliases: FxHashMap<String, String>,
+    pub client_aliases: FxHashMap<String, String>,
 }
 
 impl<'a> MadeUp<'a> {
-    pub fn new(group_id: &'a str) -> Self {
-        Self { group_id, count: 0 }
+    pub fn new(group_id: &'a str, draw: Draw) -> Self {
+        Self {
+            group_id,
+            count: 0,
+            draw,
+            made: Vec::new(),
+            places_guessed: false,
+            aliases: FxHashMap::default(),
+            client_aliases: FxHashMap::default(),
+        }
     }
 
     pub fn any(&self) -> bool {
         self.count > 0
     }
 
-    /// `prefix` and a UUID; none of `taken`.
-    pub fn member_id(&mut self, prefix: &str, taken: &FxHashSet<&str>) -> String {
-        loop {
-            // The draw that is the plan's own.
-            let name = format!("{}/0/{}", self.group_id, self.count);
+    fn random(&self, suffix: &str) -> Uuid {
+        let (group_id, draw, count) = (self.group_id, self.draw.number, self.count);
+        let name = format!("{group_id}/{draw}/{count}{suffix}");
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
+    }
+
+    /// `name`, a dash and a UUID; none of `taken`.
+    pub fn newcomer(
+        &mut self,
+        name: &str,
+        basis: Basis,
+        taken: &FxHashSet<&str>,
+        is_static: bool,
+    ) -> String {
+        let member_id = loop {
+            let random = self.random("");
             self.count += 1;
-            let random = Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes());
             let uuid = Builder::from_random_bytes(*random.as_bytes()).into_uuid();
-            let member_id = format!("{prefix}-{uuid}");
+            let member_id = format!("{name}-{uuid}");
             if !taken.contains(member_id.as_str()) {
-                return member_id;
+                break member_id;
+            }
+        };
+        if let Some((first_id, first_name)) = self.draw.instead_of.get(self.made.len()) {
+            self.aliases.insert(first_id.clone(), member_id.clone());
+            if basis == Basis::Counted {
+                let names = match is_static {
+                    true => &mut self.aliases,
+                    false => &mut self.client_aliases,
+                };
+                names.insert(first_name.clone(), name.to_owned());
             }
         }
+        self.made.push(Newcomer {
+            member_id: member_id.clone(),
+            name: name.to_owned(),
+            basis,
+            is_static,
+        });
+        member_id
+    }
+
+    /// The racks in the order in which new replicas go round them: a guess, so drawn.
+    pub fn placement(
+        &mut self,
+        racks: Vec<RackId>,
+        perhaps: Vec<RackId>,
+        names: &[Cow<str>],
+    ) -> Vec<RackId> {
+        self.places_guessed = true;
+        if self.draw.number == 0 {
+            return racks;
+        }
+        let mut drawn = if self.draw.number % 2 == 1 {
+            perhaps
+        } else {
+            racks
+        };
+        drawn.sort_by_key(|&rack| self.random(&format!("/racks/{}", names[rack as usize])));
+        drawn
+    }
+
+    /// In a draw, a name elsewhere among `names` (in order) in place of a guessed one.
+    pub fn place(
+        &self,
+        name: String,
+        basis: Basis,
+        names: &[String],
+        taken: &FxHashSet<String>,
+    ) -> String {
+        if self.draw.number == 0 || !basis.is_guess() {
+            return name;
+        }
+        let mut share = (f64::from(self.draw.number) - 0.5) / f64::from(self.draw.of);
+        if self.count > 0 {
+            let random = self.random("/place").as_u128() as f64 / 2f64.powi(128);
+            share = (share + random) % 1.0;
+        }
+        let place = (share * (names.len() + 1) as f64) as usize;
+        // A dot sorts after the dash that follows a name in a member id, and before digits.
+        let mut drawn = match place {
+            0 => "!".to_owned(),
+            _ => format!("{}.", names[place - 1]),
+        };
+        while taken.contains(&drawn) {
+            drawn.push('.');
+        }
+        drawn
     }
 }
 
@@ -104,32 +240,40 @@ impl Names {
 }
 
 /// Client ids of members like the one called `model`; `names` are those of all members.
-pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> Names {
+pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Names, Basis) {
     let taken = || names.iter().cloned().collect();
     if let Some(given) = given {
-        return Names {
+        let names = Names {
             first: Some(given.to_owned()),
             rest: match digits(given) {
                 0 => Rest::Shared(given.to_owned()),
                 _ => count_on(given, taken()),
             },
         };
+        return (names, Basis::Given);
     }
     let same = names.iter().filter(|name| *name == model).count();
-    let rest = if same == 1 && digits(model) > 0 {
-        count_on(model, taken())
+    let (rest, basis) = if same == 1 && digits(model) > 0 {
+        (count_on(model, taken()), Basis::Counted)
+    } else if same == names.len() {
+        (Rest::Shared(model.to_owned()), Basis::Shared)
     } else {
-        Rest::Shared(model.to_owned())
+        (Rest::Shared(model.to_owned()), Basis::Copied)
     };
-    Names { first: None, rest }
+    (Names { first: None, rest }, basis)
 }
 
 /// Instance ids, never one twice; `taken` are those of all static members.
-pub fn instance_names(model: &str, taken: FxHashSet<String>, given: Option<&str>) -> Names {
-    Names {
+pub fn instance_names(
+    model: &str,
+    taken: FxHashSet<String>,
+    given: Option<&str>,
+) -> (Names, Basis) {
+    let names = Names {
         first: given.map(ToOwned::to_owned),
         rest: count_on(given.unwrap_or(model), taken),
-    }
+    };
+    (names, given.map_or(Basis::Counted, |_| Basis::Given))
 }
 
 /// The free names that follow in a name's own count: payments-3, payments-4; else name-2.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member};
-use super::made_up::{MadeUp, client_names, instance_names, prefix_of};
+use super::made_up::{Basis, MadeUp, client_names, instance_names, prefix_of};
 use crate::error::GroupError;
 use crate::group::model::{RackId, TopicPartition, quoted};
 
@@ -73,7 +73,7 @@ impl AddMembers {
         &self,
         model: &DraftMember<'a>,
         group: &Draft<'a>,
-        instances: FxHashSet<String>,
+        mut instances: FxHashSet<String>,
         ids: &mut MadeUp,
     ) -> Vec<DraftMember<'a>> {
         let names = group.members.iter();
@@ -81,10 +81,22 @@ impl AddMembers {
             .map(|member| prefix_of(member.client_id.as_deref(), &member.member_id).to_owned())
             .collect();
         let name = prefix_of(model.client_id.as_deref(), &model.member_id);
-        let mut client_ids = client_names(name, &names, self.client_id.as_deref());
+        let (mut client_ids, client_basis) = client_names(name, &names, self.client_id.as_deref());
         let is_static = self.instance_id.is_some() || model.group_instance_id.is_some();
         let instance = model.group_instance_id.as_deref().unwrap_or("");
-        let mut instance_ids = instance_names(instance, instances, self.instance_id.as_deref());
+        let (mut instance_ids, instance_basis) =
+            instance_names(instance, instances.clone(), self.instance_id.as_deref());
+        let basis = if is_static {
+            instance_basis
+        } else {
+            client_basis
+        };
+        let mut places: Vec<String> = match is_static {
+            true => instances.iter().cloned().collect(),
+            false => names,
+        };
+        places.sort_unstable();
+        places.dedup();
         // Where no client ids are known, the names are only those of member ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
@@ -92,13 +104,20 @@ impl AddMembers {
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
-            let client_id = client_ids.following();
-            let instance_id = is_static.then(|| instance_ids.following());
+            let mut client_id = client_ids.following();
+            let instance_id = is_static.then(|| {
+                let drawn = ids.place(instance_ids.following(), basis, &places, &instances);
+                instances.insert(drawn.clone());
+                drawn
+            });
+            if !is_static {
+                client_id = ids.place(client_id, basis, &places, &FxHashSet::default());
+            }
             let name = match &instance_id {
                 Some(instance) if !instance.is_empty() => instance,
                 _ => &client_id,
             };
-            member.member_id = Cow::Owned(ids.member_id(name, &taken));
+            member.member_id = Cow::Owned(ids.newcomer(name, basis, &taken, is_static));
             member.group_instance_id = instance_id.map(Cow::Owned);
             if has_client_id {
                 member.client_id = Some(Cow::Owned(client_id));
@@ -159,7 +178,7 @@ pub fn bounce<'a>(
     ids: &mut MadeUp,
     member: Option<&str>,
     is_static: Option<bool>,
-    mut then: impl FnMut(&mut Draft<'a>, Follows) -> Result<(), GroupError>,
+    mut then: impl FnMut(&mut Draft<'a>, Follows, Option<String>) -> Result<(), GroupError>,
 ) -> Result<(), GroupError> {
     let bounced: Vec<Cow<'a, str>> = match member {
         Some(name) => vec![group.members[find_member(group, name)?].member_id.clone()],
@@ -169,31 +188,45 @@ pub fn bounce<'a>(
         let place = group.members.iter().position(|m| m.member_id == member_id);
         let Some(m) = place else { continue };
         let instance = group.members[m].group_instance_id.clone();
+        let name = match &instance {
+            Some(instance) if !instance.is_empty() => instance.to_string(),
+            _ => member_id.to_string(),
+        };
         if is_static.unwrap_or(instance.is_some()) {
             group.wait_for(group.members[m].owned.clone());
             // Back in time: a new member id in its old place (KIP-345).
             if let Some(instance) = instance {
-                let member_id = ids.member_id(&instance, &group.member_ids());
+                let taken = group.member_ids();
+                let member_id = ids.newcomer(&instance, Basis::Known, &taken, true);
                 group.members[m].member_id = Cow::Owned(member_id);
             }
-            then(group, Follows::Nothing)?;
+            let cause = format!("{name} restarts as a static member: no rebalance");
+            then(group, Follows::Nothing, Some(cause))?;
             continue;
         }
+        let mut taken_id = None;
         let mut back = group.members.remove(m);
+        let mut cause = format!("{name} leaves and comes back");
         // With nobody there in between, nobody is there to rebalance.
-        if !group.members.is_empty() {
-            then(group, Follows::Rebalance)?;
+        if group.members.is_empty() {
+            taken_id = Some(back.member_id.clone());
+        } else {
+            then(group, Follows::Rebalance, Some(format!("{name} leaves")))?;
+            cause = format!("{name} comes back");
         }
         let name = match &back.group_instance_id {
             Some(instance) if !instance.is_empty() => instance,
             _ => prefix_of(back.client_id.as_deref(), &back.member_id),
         };
-        back.member_id = Cow::Owned(ids.member_id(name, &group.member_ids()));
+        let mut taken = group.member_ids();
+        taken.extend(taken_id.as_deref());
+        let is_static = back.group_instance_id.is_some();
+        back.member_id = Cow::Owned(ids.newcomer(name, Basis::Known, &taken, is_static));
         back.owned.clear();
         back.generation_id = None;
         back.as_sent.user_data_generation_id = None;
         group.members.push(back);
-        then(group, Follows::Rebalance)?;
+        then(group, Follows::Rebalance, Some(cause))?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::draft::Draft;
 use super::edits::{Follows, error, find_member, find_topic, guard};
+use super::made_up::MadeUp;
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
@@ -12,6 +13,7 @@ pub fn add_partitions(
     group: &mut Draft,
     name: &str,
     partitions: u32,
+    ids: &mut MadeUp,
 ) -> Result<Follows, GroupError> {
     let topic = find_topic(group, name)?;
     let now = group.topics[topic as usize].partitions;
@@ -23,7 +25,7 @@ pub fn add_partitions(
         )));
     }
     guard(group, u64::from(partitions - now))?;
-    group.grow(topic, partitions);
+    group.grow(topic, partitions, ids);
     Ok(Follows::Rebalance)
 }
 

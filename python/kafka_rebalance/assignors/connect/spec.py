@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from .work import Work
 
@@ -21,15 +20,6 @@ class ConnectSpec:
     max_delay_ms: int
     generation_id: int
     last_completed_generation_id: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "running": [[worker, work.to_dict()] for worker, work in self.running.items()],
-            "config": dict(self.config),
-            "max_delay_ms": self.max_delay_ms,
-            "generation_id": self.generation_id,
-            "last_completed_generation_id": self.last_completed_generation_id,
-        }
 
 
 @dataclass(frozen=True, slots=True)

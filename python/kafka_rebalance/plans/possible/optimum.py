@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance import _core
-from kafka_rebalance.assignors.assigning import Columns, from_columns
+from kafka_rebalance.assignors.assigning import from_columns
 from kafka_rebalance.assignors.registry import Engine, check_engine
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
@@ -108,7 +108,8 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     members claim a partition, the newest generation owns it; where two do at once, nobody.
     """
     if check_engine(engine) == "rust":
-        return _from_core(group, *_core.best_possible(group.interned()))
+        member_ids = tuple(member.member_id for member in group.members)
+        return from_core(_core.best_possible(group.interned()), member_ids)
     # 1.
     classes = classify(group)
     # 2.
@@ -174,25 +175,24 @@ def _named(group: GroupSpec, classes: Classes, level: ClassLevel) -> Level:
     )
 
 
-def _from_core(
-    group: GroupSpec,
-    moves: int,
-    found: list[tuple[int, int, list[str], list[int], int]],
-    assignment: Columns,
-    topic_prices: list[tuple[str, int]],
-    member_prices: list[tuple[int, int]],
-) -> Possible:
-    ids = [member.member_id for member in group.members]
-    best = from_columns(group, *assignment)
-    named = (
-        Level(load, extra, tuple(topics), tuple(ids[m] for m in members), partitions)
-        for load, extra, topics, members, partitions in found
+def from_core(found: "_core.Possible", member_ids: tuple[str, ...]) -> Possible:
+    """What the core found, over the members that it was asked about."""
+    best = from_columns(member_ids, found.assignment)
+    levels = (
+        Level(
+            one.load,
+            one.extra,
+            tuple(one.topics),
+            tuple(member_ids[m] for m in one.members),
+            one.partitions,
+        )
+        for one in found.levels
     )
     return Possible(
         best.balance,
-        moves,
-        tuple(named),
+        found.least_moves,
+        tuple(levels),
         best,
-        dict(topic_prices),
-        {ids[m]: price for m, price in member_prices},
+        dict(found.topic_prices),
+        {member_ids[m]: price for m, price in found.member_prices},
     )

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Work that Ctrl-C ends.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use super::raise;
+use crate::error::GroupError;
+use crate::interrupt::Interrupt;
+
+/// Beyond this, names and partitions together, a computation may last: it can be interrupted.
+const SHORT: usize = 20_000;
+const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
+
+/// Runs `work` without the interpreter lock. Work of a large `size` has a thread of its own, while
+/// this one looks for signals: Ctrl-C ends both.
+pub fn interruptibly<T: Send>(
+    py: Python<'_>,
+    size: usize,
+    work: impl FnOnce(&Interrupt) -> Result<T, GroupError> + Send,
+) -> PyResult<T> {
+    let never = Interrupt::default();
+    if size <= SHORT {
+        let done = py.detach(|| work(&never));
+        return done.map_err(|error| raise(py, &error));
+    }
+    let interrupt = Interrupt::default();
+    let done = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel::<()>();
+            let worker = scope.spawn(|| {
+                // Dropped when the work is done, which ends the waiting.
+                let _sender = sender;
+                work(&interrupt)
+            });
+            while receiver.recv_timeout(LOOK_FOR_SIGNALS) == Err(RecvTimeoutError::Timeout) {
+                if let Err(signal) = Python::attach(|py| py.check_signals()) {
+                    interrupt.request();
+                    return Err(signal);
+                }
+            }
+            Ok(worker.join())
+        })
+    });
+    match done? {
+        Ok(done) => done.map_err(|error| raise(py, &error)),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many groups from contract lines, for `bulk/lines.py`.
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use super::by_name;
+use crate::bulk::lines::{self, Options};
+
+/// One result line, or one that names what is wrong.
+#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
+pub struct ResultLine {
+    line: Py<PyBytes>,
+    is_error: bool,
+}
+
+#[pyfunction]
+pub fn assign_lines(
+    py: Python<'_>,
+    lines: Vec<PyBackedBytes>,
+    first: u64,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<Vec<ResultLine>> {
+    let options = Options {
+        assignor: by_name(py, assignor)?,
+        max_partitions,
+        threads,
+    };
+    let answers = py.detach(|| {
+        let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).collect();
+        lines::assign_lines(&lines, first, options)
+    });
+    let answers = answers.into_iter();
+    Ok(answers
+        .map(|answer| ResultLine {
+            line: PyBytes::new(py, &answer.line).unbind(),
+            is_error: answer.is_error,
+        })
+        .collect())
+}

@@ -47,7 +47,10 @@ fn by_name(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Assignor>> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::arrow::{ArrowBatch, assign_batch, assign_line_batch, plan_batch};
+    use super::arrow::{
+        ArrowBatch, TopicInventory, assign_batch, assign_line_batch, groups_from_records,
+        plan_batch,
+    };
     #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};
     #[pymodule_export]

@@ -11,6 +11,9 @@
 //!
 //! A string is two bytes of length and UTF-8, bytes and lists have four; negative is null (`?`).
 
+pub mod group_records;
+pub mod sent_members;
+
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut};

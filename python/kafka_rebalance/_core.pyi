@@ -10,6 +10,7 @@ from kafka_rebalance.group.spec import GroupSpec
 __all__ = [
     "ArrowBatch",
     "Interned",
+    "TopicInventory",
     "assign",
     "assign_batch",
     "assign_line_batch",
@@ -24,6 +25,7 @@ __all__ = [
     "encode_assignment",
     "encode_sticky_user_data",
     "encode_subscription",
+    "groups_from_records",
     "has_its_types",
     "intern",
     "plan_batch",
@@ -73,6 +75,14 @@ def plan_batch(
     max_partitions: int,
     threads: int,
 ) -> tuple[ArrowBatch, int]: ...
+
+@final
+class TopicInventory:
+    def __new__(cls, topics: object) -> TopicInventory: ...
+
+def groups_from_records(
+    batch: object, topics: TopicInventory, assume_assigned: bool
+) -> ArrowBatch: ...
 def decode_subscription(
     data: bytes,
 ) -> tuple[int, list[str], bytes | None, list[tuple[str, int]], int | None, str | None]: ...

@@ -3,7 +3,7 @@
 //!
 //! Names are borrowed from the input's buffers; nothing is copied until the answer is written.
 
-mod columns;
+pub mod columns;
 mod figures;
 mod groups;
 mod output;

@@ -9,16 +9,21 @@ it works over Spark Connect as well. Set `spark.sql.execution.arrow.maxBytesPerB
 groups swell memory less than with Spark's own 64 MB.
 """
 
+from .consumer_offsets import GROUPS_SCHEMA, KINDS_SCHEMA, count_records, current_groups
 from .functions import assign_groups, assign_lines, assign_udf, plan_groups
 from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, SchemaError
 
 __all__ = [
+    "GROUPS_SCHEMA",
     "INPUT_SCHEMA",
+    "KINDS_SCHEMA",
     "OUTPUT_SCHEMA",
     "PLAN_SCHEMA",
     "SchemaError",
     "assign_groups",
     "assign_lines",
     "assign_udf",
+    "count_records",
+    "current_groups",
     "plan_groups",
 ]

@@ -97,7 +97,7 @@ def test_records_are_counted_by_kind(spark: SparkSession) -> None:
         b"\0\x63",
     ]
     rows: list[tuple[Any, ...]] = [(key, b"v", 0, n) for n, key in enumerate(keys)]
-    rows += [(group, None, 0, 90), (b"\0", b"", 0, 91), (None, b"", 0, 92)]
+    rows += [(b"\0\2\0\1g", None, 0, 90), (b"\0", b"", 0, 91), (None, b"", 0, 92)]
     found = {row["kind"]: tuple(row[1:]) for row in count_records(_frame(spark, rows)).collect()}
     assert found == {
         "offset commit": (2, 0),

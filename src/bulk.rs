@@ -3,3 +3,5 @@
 
 pub mod batch;
 pub mod lines;
+mod nested;
+pub mod records;

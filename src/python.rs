@@ -56,7 +56,10 @@ mod _core {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
-    use super::arrow::{ArrowBatch, assign_batch, assign_line_batch, plan_batch};
+    use super::arrow::{
+        ArrowBatch, TopicInventory, assign_batch, assign_line_batch, groups_from_records,
+        plan_batch,
+    };
     #[pymodule_export]
     use super::assign::{Anomaly, Columns, Partitions, assign};
     #[pymodule_export]

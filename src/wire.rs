@@ -12,6 +12,9 @@
 //! A string is a length of two bytes and UTF-8; the length of bytes and of lists has four bytes. A
 //! negative length is null, where `?` allows it.
 
+pub mod group_records;
+pub mod sent_members;
+
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut};

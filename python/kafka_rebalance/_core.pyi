@@ -29,6 +29,7 @@ __all__ = [
     "PlanStep",
     "Possible",
     "ResultLine",
+    "TopicInventory",
     "Unavailable",
     "assign",
     "assign_batch",
@@ -44,6 +45,7 @@ __all__ = [
     "encode_assignment",
     "encode_sticky_user_data",
     "encode_subscription",
+    "groups_from_records",
     "has_its_types",
     "intern",
     "plan",
@@ -279,6 +281,14 @@ def plan_batch(
     changes: Sequence[str] | None,
     max_partitions: int,
     threads: int,
+) -> ArrowBatch: ...
+
+@final
+class TopicInventory:
+    def __new__(cls, topics: object) -> TopicInventory: ...
+
+def groups_from_records(
+    batch: object, topics: TopicInventory, assume_assigned: bool
 ) -> ArrowBatch: ...
 def decode_subscription(data: bytes) -> DecodedSubscription: ...
 def encode_subscription(

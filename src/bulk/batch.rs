@@ -3,7 +3,7 @@
 //!
 //! Names are borrowed from the input's buffers and copied only into the answer.
 
-mod columns;
+pub mod columns;
 mod figures;
 mod groups;
 mod output;

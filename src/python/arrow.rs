@@ -14,6 +14,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use super::by_name;
 use crate::bulk::batch;
 use crate::bulk::lines::Options;
+use crate::bulk::records;
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -95,6 +96,33 @@ pub fn plan_batch(
         batch::plan_batch(batch, changes.as_deref(), options)
     };
     answer(py, batch, assignor, max_partitions, threads, plan)
+}
+
+/// Partition counts and racks of topics, for `groups_from_records`.
+#[pyclass(frozen, module = "kafka_rebalance._core")]
+pub struct TopicInventory(records::Inventory);
+
+#[pymethods]
+impl TopicInventory {
+    #[new]
+    fn new(topics: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let read = records::Inventory::of(&read(topics)?);
+        read.map(Self)
+            .map_err(|error| PyTypeError::new_err(error.to_string()))
+    }
+}
+
+#[pyfunction]
+pub fn groups_from_records(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    topics: &TopicInventory,
+    assume_assigned: bool,
+) -> PyResult<ArrowBatch> {
+    let batch = read(batch)?;
+    let read = py.detach(|| records::groups(&batch, &topics.0, assume_assigned));
+    read.map(ArrowBatch)
+        .map_err(|error| PyTypeError::new_err(error.to_string()))
 }
 
 type Answered = Result<(RecordBatch, usize), batch::SchemaError>;

@@ -11,16 +11,21 @@ gateway, so they also work over Spark Connect. Set `spark.sql.execution.arrow.ma
 
 from kafka_rebalance.errors import SchemaError
 
+from .consumer_offsets import GROUPS_SCHEMA, KINDS_SCHEMA, count_records, current_groups
 from .functions import assign_groups, assign_lines, assign_udf, plan_groups
 from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
 
 __all__ = [
+    "GROUPS_SCHEMA",
     "INPUT_SCHEMA",
+    "KINDS_SCHEMA",
     "OUTPUT_SCHEMA",
     "PLAN_SCHEMA",
     "SchemaError",
     "assign_groups",
     "assign_lines",
     "assign_udf",
+    "count_records",
+    "current_groups",
     "plan_groups",
 ]

@@ -74,6 +74,12 @@ impl<'a> Structs<'a> {
         Strings::of(&path, column, self.parent)
     }
 
+    /// Errors also where the column is missing.
+    pub fn bytes(&self, name: &str) -> Result<Bytes<'a>, SchemaError> {
+        let (path, column) = self.column(name, true)?;
+        Bytes::of(&path, column)
+    }
+
     pub fn integers(&self, name: &str, required: bool) -> Result<Integers<'a>, SchemaError> {
         let (path, column) = self.column(name, required)?;
         Integers::of(&path, column, self.parent)
@@ -154,6 +160,35 @@ impl<'a> Strings<'a> {
 }
 
 pub struct NotUtf8;
+
+/// Keys or values of records.
+pub enum Bytes<'a> {
+    Absent,
+    Binary(&'a arrow_array::BinaryArray),
+    Large(&'a arrow_array::LargeBinaryArray),
+    View(&'a arrow_array::BinaryViewArray),
+}
+
+impl<'a> Bytes<'a> {
+    fn of(path: &str, column: Option<&'a ArrayRef>) -> Result<Self, SchemaError> {
+        match column.map(|column| (column, column.data_type())) {
+            None => Ok(Self::Absent),
+            Some((column, DataType::Binary)) => Ok(Self::Binary(column.as_binary())),
+            Some((column, DataType::LargeBinary)) => Ok(Self::Large(column.as_binary())),
+            Some((column, DataType::BinaryView)) => Ok(Self::View(column.as_binary_view())),
+            Some((_, other)) => Err(wrong(path, "binary", other)),
+        }
+    }
+
+    pub fn get(&self, i: usize) -> Option<&'a [u8]> {
+        match self {
+            Self::Absent => None,
+            Self::Binary(array) => array.is_valid(i).then(|| array.value(i)),
+            Self::Large(array) => array.is_valid(i).then(|| array.value(i)),
+            Self::View(array) => array.is_valid(i).then(|| array.value(i)),
+        }
+    }
+}
 
 /// Contract lines, as bytes or as text.
 pub enum Lines<'a> {

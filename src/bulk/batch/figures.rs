@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Fields, Schema};
 
 use super::PlanRow;
-use super::output::fields;
+use crate::bulk::nested::fields;
 use crate::plans::figures::{Balance, Figures};
 
 fn balance_fields() -> Fields {

@@ -10,24 +10,12 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, StringBuilder};
-use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
-use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::{DataType, Fields, Schema};
 
 use super::{Answer, Row};
-
-const ELEMENT: &str = "element";
-
-fn list_of(item: DataType) -> DataType {
-    DataType::List(Arc::new(Field::new(ELEMENT, item, true)))
-}
-
-pub fn fields<const N: usize>(named: [(&str, DataType); N]) -> Fields {
-    named
-        .into_iter()
-        .map(|(name, data_type)| Field::new(name, data_type, true))
-        .collect()
-}
+use crate::bulk::nested::{Ends, fields, list_of, structs};
 
 fn run_fields() -> Fields {
     fields([
@@ -58,27 +46,6 @@ pub fn schema() -> Schema {
         ("anomalies", list_of(DataType::Struct(anomaly_fields()))),
         ("error", DataType::Utf8),
     ]))
-}
-
-/// End offsets of lists, one after another; a null row is an empty list with its bit unset.
-struct Ends(Vec<i32>);
-
-impl Ends {
-    fn new() -> Self {
-        Self(vec![0])
-    }
-
-    fn push(&mut self, length: usize) {
-        let last = self.0[self.0.len() - 1];
-        self.0.push(last + length as i32);
-    }
-
-    fn list(self, item: DataType, values: ArrayRef, nulls: Option<NullBufferBuilder>) -> ListArray {
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.0));
-        let field = Arc::new(Field::new(ELEMENT, item, true));
-        let nulls = nulls.and_then(|mut nulls| nulls.finish());
-        ListArray::new(field, offsets, values, nulls)
-    }
 }
 
 struct Columns {
@@ -217,8 +184,4 @@ impl Columns {
         ];
         RecordBatch::try_new(Arc::new(schema()), columns).expect("columns are of the schema")
     }
-}
-
-fn structs<const N: usize>(fields: Fields, columns: [ArrayRef; N]) -> ArrayRef {
-    Arc::new(StructArray::new(fields, columns.to_vec(), None))
 }

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups as they are now, from the records of `__consumer_offsets`.
+
+    records = spark.read.parquet("lake/consumer_offsets")
+    groups = current_groups(records, topics).where("kind = 'consumer' and state = 'Stable'")
+    assign_groups(groups)
+
+`records` has the columns of Spark's Kafka source: key and value binary, partition int, offset
+bigint; others are ignored, but for `cluster`, which is a key where it is there.
+
+Compaction is Kafka's: of one key in one partition the record with the largest offset counts, and a
+tombstone ends the group. Spark does it (`max_by`); Rust opens the bytes of what is left.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from kafka_rebalance import _core
+from kafka_rebalance.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GROUPS_SCHEMA = (
+    "kind string, state string, group_id string, generation_id int, assignor string, "
+    "leader_library string, "
+    "topics array<struct<name: string, partitions: int, racks: array<array<string>>>>, "
+    "members array<struct<member_id: string, group_instance_id: string, client_id: string, "
+    "client_host: string, topics: array<string>, "
+    "owned_partitions: array<struct<topic: string, partitions: array<int>>>, "
+    "generation_id: int, rack_id: string, subscription_version: int, user_data: string>>, "
+    "error string"
+)
+"""What `current_groups` returns, with `cluster string` in front where the records have it.
+
+`kind` is the group's protocol type: "consumer", "connect", a foreign one; only consumer groups have
+members. `state` is Empty or Stable, the two in which a record is written. Where `error` is not null
+all but `group_id` are.
+"""
+
+KINDS_SCHEMA = "kind string, records bigint, tombstones bigint"
+"""What `count_records` returns, with `cluster string` in front where the records have it."""
+
+_GROUP_KEY = "X'0002'"
+_KINDS = {
+    "X'0000'": "offset commit",
+    "X'0001'": "offset commit",
+    _GROUP_KEY: "group",
+    **{f"X'00{key:02X}'": "consumer protocol (KIP-848)" for key in (3, 4, 5, 6, 7, 8, 16)},
+    **{f"X'00{key:02X}'": "share group (KIP-932)" for key in range(9, 16)},
+    **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
+}
+
+
+def current_groups(
+    records: DataFrame, topics: DataFrame, *, assume_assigned: bool = False
+) -> DataFrame:
+    """The classic groups that the records leave, as contract rows: GROUPS_SCHEMA.
+
+    `topics` is the inventory: name, partitions, and racks (a list for each partition) where they
+    matter. A group that subscribes to a topic which it lacks has its `error` set, unless
+    `assume_assigned` lets its partitions be counted from the assignments.
+
+    Errors: SchemaError for a column that is missing or of another type, before anything runs. A
+    record that cannot be read is its row's `error`; the job goes on.
+    """
+    has_cluster = _check(records)
+    keys = ["cluster"] if has_cluster else []
+    _require(topics, {"name": t.StringType(), "partitions": t.IntegerType()}, "topics.")
+    latest = (
+        records.where(f.expr(f"substring(key, 1, 2) = {_GROUP_KEY}"))
+        .groupBy(*keys, "partition", "key")
+        .agg(f.max_by("value", "offset").alias("value"))
+        .where("value is not null")
+        .select(*keys, "key", "value")
+    )
+    known = topics.select(
+        [name for name in ("cluster", "name", "partitions", "racks") if name in topics.columns]
+    ).toArrow()
+
+    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
+        inventories: dict[str | None, _core.TopicInventory] = {}
+        for batch in batches:
+            for cluster, part in _by_cluster(batch) if has_cluster else [(None, batch)]:
+                if cluster not in inventories:
+                    inventories[cluster] = _inventory(known, cluster)
+                read = _core.groups_from_records(part, inventories[cluster], assume_assigned)
+                groups = pa.record_batch(read)
+                if has_cluster:
+                    names = pa.array([cluster] * len(groups), pa.string())
+                    groups = groups.add_column(0, "cluster", names)
+                yield groups
+
+    return latest.mapInArrow(run, _with_cluster(GROUPS_SCHEMA, has_cluster))
+
+
+def count_records(records: DataFrame) -> DataFrame:
+    """How many records of each kind there are, and how many are tombstones: KINDS_SCHEMA.
+
+    A kind that is not known is counted as the version of its key: "key version 99".
+    """
+    has_cluster = _check(records)
+    keys = ["cluster"] if has_cluster else []
+    first = f.substring("key", 1, 2)
+    kind = f.when(f.coalesce(f.length("key"), f.lit(0)) < 2, "unreadable key")
+    for version, name in _KINDS.items():
+        kind = kind.when(first == f.expr(version), name)
+    version_number = f.conv(f.hex(first), 16, 10)
+    kind = kind.otherwise(f.concat(f.lit("key version "), version_number))
+    return (
+        records.select(*keys, kind.alias("kind"), f.col("value").isNull().alias("tombstone"))
+        .groupBy(*keys, "kind")
+        .agg(f.count("*").alias("records"), f.count_if("tombstone").alias("tombstones"))
+    )
+
+
+def _by_cluster(batch: "pa.RecordBatch") -> "Iterator[tuple[str | None, pa.RecordBatch]]":
+    import pyarrow.compute as pc
+
+    for cluster in batch["cluster"].unique().to_pylist():
+        yield cluster, batch.filter(pc.equal(batch["cluster"], cluster))
+
+
+def _inventory(topics: "pa.Table", cluster: str | None) -> "_core.TopicInventory":
+    """The topics of one cluster; of all where the inventory does not say whose they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if cluster is not None and "cluster" in topics.column_names:
+        topics = topics.filter(pc.equal(topics["cluster"], cluster))
+    whole = topics.combine_chunks()
+    batches = whole.to_batches() or [pa.RecordBatch.from_pylist([], schema=whole.schema)]
+    return _core.TopicInventory(batches[0])
+
+
+def _check(records: DataFrame) -> bool:
+    """Whether the records have a cluster."""
+    _require(
+        records,
+        {
+            "key": t.BinaryType(),
+            "value": t.BinaryType(),
+            "partition": t.IntegerType(),
+            "offset": t.LongType(),
+        },
+        "records.",
+    )
+    return "cluster" in records.columns
+
+
+def _require(frame: DataFrame, expected: dict[str, t.DataType], at: str) -> None:
+    found = {field.name: field.dataType for field in frame.schema.fields}
+    for name, expected_type in expected.items():
+        if name not in found:
+            raise SchemaError(f"{at}{name}: missing; expected {expected_type.simpleString()}")
+        whole = (t.IntegerType, t.LongType)
+        is_whole = isinstance(found[name], whole) and isinstance(expected_type, whole)
+        if not (is_whole or isinstance(found[name], type(expected_type))):
+            wrong, right = found[name].simpleString(), expected_type.simpleString()
+            raise SchemaError(f"{at}{name}: {wrong} in place of {right}")
+
+
+def _with_cluster(schema: str, has_cluster: bool) -> str:
+    return f"cluster string, {schema}" if has_cluster else schema

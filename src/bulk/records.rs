@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Groups from the records of `__consumer_offsets`: key and value in, a contract row out.
+//!
+//! ```text
+//! kind | state | group_id | generation_id | assignor | leader_library
+//! | topics: [{name, partitions, racks: [[string]]}] | members: [{…}] | error
+//! ```
+//!
+//! One pass over borrowed bytes. A record that cannot be read has its `error` set; the others are
+//! answered all the same.
+
+mod columns;
+
+use std::fmt::Display;
+
+use arrow_array::RecordBatch;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::bulk::batch::SchemaError;
+use crate::bulk::batch::columns::Structs;
+use crate::group::model::quoted;
+use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_key};
+use crate::wire::sent_members::{leader_library, user_data};
+use crate::wire::{Assigned, Subscription, decode_assignment, decode_subscription};
+
+/// The newest Java's subscription version, which a contract row leaves out.
+const NEWEST_VERSION: i16 = 3;
+
+/// A group as its record has it.
+pub struct Group<'a> {
+    /// The protocol type ("consumer", "connect", …), or the kind of a group that brokers assign.
+    pub kind: &'a str,
+    pub state: Option<&'static str>,
+    pub group_id: &'a str,
+    pub generation_id: Option<i32>,
+    pub assignor: Option<&'a str>,
+    pub leader_library: Option<&'static str>,
+    pub topics: Vec<(String, i32)>,
+    pub members: Vec<Member<'a>>,
+}
+
+/// A member: what it subscribed to when it joined, and what it holds since.
+pub struct Member<'a> {
+    pub member_id: &'a str,
+    pub group_instance_id: Option<&'a str>,
+    pub client_id: &'a str,
+    pub client_host: &'a str,
+    pub subscription: Subscription,
+    pub held: Assigned,
+    /// The subscription's version and the user data, where they are not the newest Java's.
+    pub sent: Option<(i16, Option<&'static str>)>,
+}
+
+/// A row: the group's id as far as the key can be read, and the group.
+pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
+
+/// Partition counts and replica racks of a cluster's topics.
+pub struct Inventory {
+    topics: FxHashMap<String, Topic>,
+}
+
+struct Topic {
+    partitions: i32,
+    racks: Option<Vec<Vec<Option<String>>>>,
+}
+
+impl Inventory {
+    /// Columns `name`, `partitions`, and `racks` where they are known.
+    pub fn of(batch: &RecordBatch) -> Result<Self, SchemaError> {
+        let rows = Structs::of_batch(batch);
+        let names = rows.strings("name", true)?;
+        let partitions = rows.integers("partitions", true)?;
+        let racks = rows.lists("racks", false)?;
+        let replicas = racks.lists()?;
+        let texts = replicas.strings()?;
+        let mut topics = FxHashMap::default();
+        for row in 0..batch.num_rows() {
+            let Ok(Some(name)) = names.get(row) else {
+                continue;
+            };
+            let text = |i| texts.get(i).ok().flatten().map(str::to_owned);
+            let of_partition = |p| {
+                replicas
+                    .get(p)
+                    .map_or_else(Vec::new, |at| at.map(text).collect())
+            };
+            let topic = Topic {
+                partitions: partitions.get(row).unwrap_or(0) as i32,
+                racks: racks.get(row).map(|at| at.map(of_partition).collect()),
+            };
+            topics.insert(name.to_owned(), topic);
+        }
+        Ok(Self { topics })
+    }
+}
+
+/// Answers each record of a batch; `assume_assigned` counts the partitions of a topic that the
+/// inventory lacks from the assignments, in place of an error.
+///
+/// Columns `key` and `value`; others are ignored. Errors: one of them is missing or no binary.
+pub fn groups(
+    batch: &RecordBatch,
+    inventory: &Inventory,
+    assume_assigned: bool,
+) -> Result<RecordBatch, SchemaError> {
+    let records = Structs::of_batch(batch);
+    let (keys, values) = (records.bytes("key")?, records.bytes("value")?);
+    let rows: Vec<Row> = (0..batch.num_rows())
+        .map(|row| {
+            let (key, value) = (keys.get(row), values.get(row));
+            group(key, value, inventory, assume_assigned)
+        })
+        .collect();
+    Ok(columns::write(&rows, inventory))
+}
+
+fn group<'a>(
+    key: Option<&'a [u8]>,
+    value: Option<&'a [u8]>,
+    inventory: &Inventory,
+    assume_assigned: bool,
+) -> Row<'a> {
+    let key = match decode_key(key.unwrap_or_default()) {
+        Ok(key) => key,
+        Err(problem) => return (None, Err(problem)),
+    };
+    let Key::GroupMetadata { group_id } = key else {
+        return (None, Err("key: not that of a classic group".into()));
+    };
+    let Some(value) = value else {
+        return (Some(group_id), Err("value: a tombstone".into()));
+    };
+    let read = decode_group(value)
+        .and_then(|value| of_record(group_id, &value, inventory, assume_assigned));
+    (Some(group_id), read)
+}
+
+fn of_record<'a>(
+    group_id: &'a str,
+    value: &GroupMetadataValue<'a>,
+    inventory: &Inventory,
+    assume_assigned: bool,
+) -> Result<Group<'a>, String> {
+    let state = if value.members.is_empty() {
+        "Empty"
+    } else {
+        "Stable"
+    };
+    let mut group = Group {
+        kind: value.protocol_type,
+        state: Some(state),
+        group_id,
+        generation_id: Some(value.generation_id),
+        assignor: value.protocol,
+        leader_library: None,
+        topics: Vec::new(),
+        members: Vec::new(),
+    };
+    // The bytes of Connect and of foreign protocols are their own.
+    if value.protocol_type != "consumer" {
+        return Ok(group);
+    }
+    for (i, member) in value.members.iter().enumerate() {
+        let at = |problem: String| format!("members[{i}].{problem}");
+        let subscription = decode_subscription(member.subscription).map_err(at)?;
+        let held = match member.assignment {
+            [] => Assigned::default(),
+            bytes => decode_assignment(bytes).map_err(at)?,
+        };
+        let assignor = value.protocol.unwrap_or_default();
+        let user_data = user_data(assignor, &subscription, member.client_id);
+        let is_newest = subscription.version >= NEWEST_VERSION && user_data.is_none();
+        group.members.push(Member {
+            member_id: member.member_id,
+            group_instance_id: member.group_instance_id,
+            client_id: member.client_id,
+            client_host: member.client_host,
+            sent: (!is_newest).then_some((subscription.version, user_data)),
+            subscription,
+            held,
+        });
+    }
+    let bytes = value.members.iter().map(|member| member.assignment);
+    let given = group
+        .members
+        .iter()
+        .zip(bytes)
+        .filter(|(_, bytes)| !bytes.is_empty());
+    group.leader_library = leader_library(given.map(|(member, _)| &member.held));
+    group.topics = topics(&group.members, inventory, assume_assigned)?;
+    Ok(group)
+}
+
+/// Subscribed topics in the order of their first mention, with their partition counts.
+fn topics(
+    members: &[Member],
+    inventory: &Inventory,
+    assume_assigned: bool,
+) -> Result<Vec<(String, i32)>, String> {
+    let mut seen = FxHashSet::default();
+    let mut topics = Vec::new();
+    for name in members
+        .iter()
+        .flat_map(|member| &member.subscription.topics)
+    {
+        if !seen.insert(name) {
+            continue;
+        }
+        let partitions = match inventory.topics.get(name) {
+            Some(topic) => topic.partitions,
+            None if assume_assigned => assigned_count(members, name),
+            None => return Err(unknown("topics", name)),
+        };
+        topics.push((name.clone(), partitions));
+    }
+    Ok(topics)
+}
+
+fn unknown(path: impl Display, name: &str) -> String {
+    let name = quoted(name);
+    format!("{path}: the inventory has no topic {name}; add it, or set assume_assigned")
+}
+
+fn assigned_count(members: &[Member], name: &str) -> i32 {
+    let held = members.iter().flat_map(|member| &member.held.partitions);
+    let of_topic = held.filter(|(topic, _)| **topic == *name);
+    of_topic
+        .map(|(_, partition)| partition + 1)
+        .max()
+        .unwrap_or(0)
+}
+
+/// The racks of a topic's replicas, a list for each partition.
+fn racks<'i>(inventory: &'i Inventory, name: &str) -> Option<&'i [Vec<Option<String>>]> {
+    inventory.topics.get(name)?.racks.as_deref()
+}

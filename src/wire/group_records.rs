@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `wire/group_records.py`, for reading in bulk: keys and values of `__consumer_offsets`
+//! that classic groups write. Names and bytes are borrowed from the record; nothing is copied.
+//!
+//! Errors carry the field's name, word for word as the reference has them.
+
+use std::fmt;
+
+/// A record's key.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Key<'a> {
+    OffsetCommit {
+        group_id: &'a str,
+        topic: &'a str,
+        partition: i32,
+    },
+    GroupMetadata {
+        group_id: &'a str,
+    },
+    /// Of another kind of group (KIP-848, KIP-932, KIP-1071), or a version that is not known.
+    Other {
+        version: i16,
+    },
+}
+
+/// A group's record. `current_state_timestamp_ms` is -1 for none, as are the versions before 2.
+#[derive(Debug, PartialEq, Eq)]
+pub struct GroupMetadataValue<'a> {
+    pub version: i16,
+    pub protocol_type: &'a str,
+    pub generation_id: i32,
+    pub protocol: Option<&'a str>,
+    pub leader: Option<&'a str>,
+    pub current_state_timestamp_ms: i64,
+    pub members: Vec<MemberMetadata<'a>>,
+}
+
+/// One member within a group's record; `rebalance_timeout_ms` is -1 where version 0 has none.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MemberMetadata<'a> {
+    pub member_id: &'a str,
+    pub group_instance_id: Option<&'a str>,
+    pub client_id: &'a str,
+    pub client_host: &'a str,
+    pub rebalance_timeout_ms: i32,
+    pub session_timeout_ms: i32,
+    pub subscription: &'a [u8],
+    pub assignment: &'a [u8],
+}
+
+const GROUP_KEY: i16 = 2;
+const HIGHEST_VALUE: i16 = 4;
+const FLEXIBLE: i16 = 4;
+
+/// Errors: a key that is cut short, too long, or has a name that is not UTF-8.
+pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
+    let mut reader = Reader::of(data, "key");
+    let version = reader.int16(Field::of("version"))?;
+    let key = match version {
+        0 | 1 => Key::OffsetCommit {
+            group_id: reader.string(Field::of("group"))?,
+            topic: reader.string(Field::of("topic"))?,
+            partition: reader.int32(Field::of("partition"))?,
+        },
+        GROUP_KEY => Key::GroupMetadata {
+            group_id: reader.string(Field::of("group"))?,
+        },
+        version => return Ok(Key::Other { version }),
+    };
+    reader.end()?;
+    Ok(key)
+}
+
+/// Errors: a version that is not known, and bytes that do not hold the fields of theirs.
+pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
+    let mut reader = Reader::of(data, "value");
+    let version = reader.int16(Field::of("version"))?;
+    if !(0..=HIGHEST_VALUE).contains(&version) {
+        return Err(format!(
+            "value.version: {version} is not known (0 to {HIGHEST_VALUE} are)"
+        ));
+    }
+    reader.flexible = version >= FLEXIBLE;
+    let protocol_type = reader.string(Field::of("protocolType"))?;
+    let generation_id = reader.int32(Field::of("generation"))?;
+    let protocol = reader.nullable_string(Field::of("protocol"))?;
+    let leader = reader.nullable_string(Field::of("leader"))?;
+    let current_state_timestamp_ms = match version {
+        2.. => reader.int64(Field::of("currentStateTimestamp"))?,
+        _ => -1,
+    };
+    let count = reader.count(Field::of("members"))?;
+    let mut members = Vec::new();
+    for at in 0..count {
+        members.push(read_member(&mut reader, version, at)?);
+    }
+    reader.tagged()?;
+    reader.end()?;
+    Ok(GroupMetadataValue {
+        version,
+        protocol_type,
+        generation_id,
+        protocol,
+        leader,
+        current_state_timestamp_ms,
+        members,
+    })
+}
+
+fn read_member<'a>(
+    reader: &mut Reader<'a>,
+    version: i16,
+    at: usize,
+) -> Result<MemberMetadata<'a>, String> {
+    let field = |name| Field {
+        name,
+        member: Some(at),
+    };
+    let member = MemberMetadata {
+        member_id: reader.string(field("memberId"))?,
+        group_instance_id: match version {
+            3.. => reader.nullable_string(field("groupInstanceId"))?,
+            _ => None,
+        },
+        client_id: reader.string(field("clientId"))?,
+        client_host: reader.string(field("clientHost"))?,
+        rebalance_timeout_ms: match version {
+            1.. => reader.int32(field("rebalanceTimeout"))?,
+            _ => -1,
+        },
+        session_timeout_ms: reader.int32(field("sessionTimeout"))?,
+        subscription: reader.data(field("subscription"))?,
+        assignment: reader.data(field("assignment"))?,
+    };
+    reader.tagged()?;
+    Ok(member)
+}
+
+/// A field's name as errors have it, written only when there is one.
+#[derive(Clone, Copy)]
+struct Field {
+    name: &'static str,
+    member: Option<usize>,
+}
+
+impl Field {
+    fn of(name: &'static str) -> Self {
+        Self { name, member: None }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.member {
+            Some(at) => write!(f, "members[{at}].{}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
+}
+
+/// A place in the bytes. Every length is checked where it is used; nothing is reserved for it.
+struct Reader<'a> {
+    data: &'a [u8],
+    at: usize,
+    what: &'static str,
+    flexible: bool,
+}
+
+const TAGGED: Field = Field {
+    name: "tagged fields",
+    member: None,
+};
+
+impl<'a> Reader<'a> {
+    fn of(data: &'a [u8], what: &'static str) -> Self {
+        Self {
+            data,
+            at: 0,
+            what,
+            flexible: false,
+        }
+    }
+
+    fn int16(&mut self, field: Field) -> Result<i16, String> {
+        Ok(i16::from_be_bytes(self.number(field)?))
+    }
+
+    fn int32(&mut self, field: Field) -> Result<i32, String> {
+        Ok(i32::from_be_bytes(self.number(field)?))
+    }
+
+    fn int64(&mut self, field: Field) -> Result<i64, String> {
+        Ok(i64::from_be_bytes(self.number(field)?))
+    }
+
+    fn string(&mut self, field: Field) -> Result<&'a str, String> {
+        let text = self.nullable_string(field)?;
+        text.ok_or_else(|| self.error(field, "is null"))
+    }
+
+    fn nullable_string(&mut self, field: Field) -> Result<Option<&'a str>, String> {
+        let length = match self.flexible {
+            true => self.varint(field)? - 1,
+            false => i64::from(self.int16(field)?),
+        };
+        let Ok(length) = usize::try_from(length) else {
+            return Ok(None);
+        };
+        let text = self.take(length, field)?;
+        let text = std::str::from_utf8(text).map_err(|_| self.error(field, "is not UTF-8"))?;
+        Ok(Some(text))
+    }
+
+    fn data(&mut self, field: Field) -> Result<&'a [u8], String> {
+        let length = self.length(field)?;
+        match usize::try_from(length) {
+            Ok(length) => self.take(length, field),
+            Err(_) => Err(self.error(field, "is null")),
+        }
+    }
+
+    fn count(&mut self, field: Field) -> Result<usize, String> {
+        let count = self.length(field)?;
+        // An entry takes more than one byte: a count beyond the data is refused before the loop.
+        let fits = usize::try_from(count).is_ok_and(|count| count <= self.data.len() - self.at);
+        match fits {
+            true => Ok(count as usize),
+            false => Err(self.error(field, &format!("{count} entries are not in the data"))),
+        }
+    }
+
+    fn length(&mut self, field: Field) -> Result<i64, String> {
+        match self.flexible {
+            true => Ok(self.varint(field)? - 1),
+            false => self.int32(field).map(i64::from),
+        }
+    }
+
+    fn tagged(&mut self) -> Result<(), String> {
+        if !self.flexible {
+            return Ok(());
+        }
+        for _ in 0..self.varint(TAGGED)? {
+            let tag = self.varint(TAGGED)?;
+            let length = self.varint(TAGGED)? as usize;
+            if self.take(length, TAGGED).is_err() {
+                let left = self.data.len() - self.at;
+                return Err(format!(
+                    "{}.tagged field {tag}: needs {length} bytes, {left} are left",
+                    self.what
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Result<(), String> {
+        match self.data.len() - self.at {
+            0 => Ok(()),
+            left => Err(self.error(Field::of("end"), &format!("{left} bytes too many"))),
+        }
+    }
+
+    fn number<const N: usize>(&mut self, field: Field) -> Result<[u8; N], String> {
+        let taken = self.take(N, field)?;
+        Ok(taken.try_into().expect("as many bytes as were taken"))
+    }
+
+    fn varint(&mut self, field: Field) -> Result<i64, String> {
+        let mut value = 0;
+        for shift in (0..35).step_by(7) {
+            let [byte] = self.number(field)?;
+            value |= i64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.error(field, "has a length of more than 5 bytes"))
+    }
+
+    fn take(&mut self, length: usize, field: Field) -> Result<&'a [u8], String> {
+        let left = &self.data[self.at..];
+        let Some(taken) = left.get(..length) else {
+            let problem = format!("needs {length} bytes, {} are left", left.len());
+            return Err(self.error(field, &problem));
+        };
+        self.at += length;
+        Ok(taken)
+    }
+
+    fn error(&self, field: Field, problem: &str) -> String {
+        format!("{}.{field}: {problem}", self.what)
+    }
+}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From records to groups to answers on Spark: compaction as Kafka's, kinds, clusters."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_rebalance.spark import SchemaError, assign_groups, count_records, current_groups
+from tests.test_records import TOPICS, captured, reference
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RECORDS = "key binary, value binary, partition int, offset bigint"
+INVENTORY = "name string, partitions int, racks array<array<string>>"
+
+
+def _inventory(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([(name, count, None) for name, count in TOPICS.items()], INVENTORY)
+
+
+def _frame(spark: SparkSession, rows: list[tuple[Any, ...]], schema: str = RECORDS) -> DataFrame:
+    return spark.createDataFrame(rows, schema)
+
+
+def test_the_last_record_of_a_key_wins(spark: SparkSession) -> None:
+    """A real log, shuffled: by offset within a partition, and not by when a record is seen."""
+    log = captured()
+    rows = [(key, value, key[-1] % 3, offset) for offset, (key, value) in enumerate(log)]
+    random.Random(3).shuffle(rows)
+    last = dict(log)
+    found = {
+        row["group_id"]: row.asDict(recursive=True)
+        for row in current_groups(_frame(spark, rows), _inventory(spark)).collect()
+    }
+    living = {key: value for key, value in last.items() if value is not None}
+    assert len(living) < len(last)  # some are gone
+    assert set(found) == {key[4:].decode() for key in living}
+    good = 0
+    for key, value in living.items():
+        assert value is not None
+        row = found[key[4:].decode()]
+        if row["error"] is None:
+            assert row == reference(key, value)
+            good += 1
+    assert good > 10
+
+
+def test_groups_are_assigned_from_their_records(spark: SparkSession) -> None:
+    rows = [(key, value, 0, offset) for offset, (key, value) in enumerate(captured())]
+    groups = current_groups(_frame(spark, rows), _inventory(spark))
+    stable = groups.where("error is null and kind = 'consumer' and state = 'Stable'")
+    answers = assign_groups(stable).collect()
+    assert len(answers) > 5
+    assert {row["error"] for row in answers} == {None}
+
+
+def test_clusters_do_not_meet(spark: SparkSession) -> None:
+    """One key in two clusters is two groups, each with the topics of its own."""
+    key, value = next(
+        (key, value)
+        for key, value in captured()
+        if value and key[4:] == b"java-eager" and len(value) > 200
+    )
+    rows = [("one", key, value, 0, 5), ("two", key, value, 0, 4), ("two", key, None, 0, 9)]
+    records = _frame(spark, rows, f"cluster string, {RECORDS}")
+    topics = spark.createDataFrame(
+        [("one", "orders", 7), ("one", "refunds", 2), ("two", "orders", 1)],
+        "cluster string, name string, partitions int",
+    )
+    [row] = current_groups(records, topics).collect()
+    assert (row["cluster"], row["error"]) == ("one", None)
+    assert {topic["name"]: topic["partitions"] for topic in row["topics"]} == {
+        "orders": 7,
+        "refunds": 2,
+    }
+    rows[-1] = ("two", key, value, 0, 9)
+    both = current_groups(_frame(spark, rows, f"cluster string, {RECORDS}"), topics).collect()
+    assert {row["cluster"]: row["error"] for row in both} == {
+        "one": None,
+        "two": 'topics: the inventory has no topic "refunds"; add it, or set assume_assigned',
+    }
+
+
+def test_records_are_counted_by_kind(spark: SparkSession) -> None:
+    keys = [
+        b"\0\0a",
+        b"\0\1a",
+        b"\0\2\0\1g",
+        b"\0\2\0\1g",
+        b"\0\3a",
+        b"\0\x10",
+        b"\0\x0b",
+        b"\0\x63",
+    ]
+    rows: list[tuple[Any, ...]] = [(key, b"v", 0, n) for n, key in enumerate(keys)]
+    rows += [(b"\0\2\0\1g", None, 0, 90), (b"\0", b"", 0, 91), (None, b"", 0, 92)]
+    found = {row["kind"]: tuple(row[1:]) for row in count_records(_frame(spark, rows)).collect()}
+    assert found == {
+        "offset commit": (2, 0),
+        "group": (3, 1),
+        "consumer protocol (KIP-848)": (2, 0),
+        "share group (KIP-932)": (1, 0),
+        "key version 99": (1, 0),
+        "unreadable key": (2, 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ("key binary, value binary, partition int", "records.offset: missing; expected bigint"),
+        (
+            "key string, value binary, partition int, offset bigint",
+            "records.key: string in place of binary",
+        ),
+    ],
+)
+def test_wrong_columns_are_named_before_anything_runs(
+    spark: SparkSession, schema: str, problem: str
+) -> None:
+    with pytest.raises(SchemaError, match=problem):
+        current_groups(_frame(spark, [], schema), _inventory(spark))
+    with pytest.raises(SchemaError, match=r"topics\.partitions: missing"):
+        current_groups(_frame(spark, []), _inventory(spark).drop("partitions"))

@@ -10,6 +10,7 @@ from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.group.ownership import AnomalyKind
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.rebalance_plan import Draw
 
 __all__ = [
     "VERSION",
@@ -258,9 +259,7 @@ def plan(
     generation_id: int | None,
     assignor: str,
     changes: Sequence[Change],
-    draw: int,
-    draws: int,
-    instead_of: Sequence[tuple[str, str]],
+    draw: Draw,
 ) -> Plan | None: ...
 def assign_lines(
     lines: Sequence[bytes],

@@ -112,7 +112,7 @@ impl<'py> Door<'py> {
         })
     }
 
-    fn config(&mut self, config: &Bound<'py, PyMapping>) -> PyResult<Vec<(u32, u32)>> {
+    fn config(&mut self, config: &Bound<'py, PyMapping>) -> PyResult<TaskCounts> {
         let mut counts = Vec::new();
         for item in config.items()?.iter() {
             let (connector, count): (Bound<'py, PyString>, u32) = item.extract()?;
@@ -214,12 +214,15 @@ fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
     exception(py, "GroupError", ("spec", error.value(py).to_string()))
 }
 
+/// Connectors and their numbers of tasks.
+type TaskCounts = Vec<(u32, u32)>;
+
 /// A round in numbers that are no ranks yet: memory, spec, and the task count of each connector.
 fn read<'py>(
     door: &mut Door<'py>,
     memory: &Bound<'py, PyAny>,
     spec: &Bound<'py, PyAny>,
-) -> PyResult<(Memory, ConnectSpec, Vec<(u32, u32)>)> {
+) -> PyResult<(Memory, ConnectSpec, TaskCounts)> {
     let memory: MemoryFields = memory.extract()?;
     let spec: SpecFields = spec.extract()?;
     let memory = Memory {

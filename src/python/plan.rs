@@ -68,6 +68,21 @@ impl<'py> FromPyObject<'_, 'py> for AnyChange {
     }
 }
 
+/// `rebalance_plan.Draw`.
+#[derive(FromPyObject)]
+pub struct DrawFields {
+    number: u32,
+    of: u32,
+    instead_of: Vec<NewcomerFields>,
+}
+
+/// What a draw has to know of `made_up.Newcomer`.
+#[derive(FromPyObject)]
+struct NewcomerFields {
+    member_id: String,
+    name: String,
+}
+
 /// `made_up.Newcomer`.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 #[derive(Clone)]
@@ -304,7 +319,7 @@ impl PlanRound {
     }
 }
 
-/// Plays changes in the draw `draw` of `draws`; `instead_of` are the newcomers of draw 0. None where
+/// Plays changes with the ids of a draw. None where
 /// a change does not fit the core's numbers: such a change is an error, which the reference reports.
 #[pyfunction]
 pub fn plan(
@@ -313,9 +328,7 @@ pub fn plan(
     generation_id: Option<i32>,
     assignor: &str,
     changes: &Bound<'_, PyAny>,
-    draw: u32,
-    draws: u32,
-    instead_of: Vec<(String, String)>,
+    draw: DrawFields,
 ) -> PyResult<Option<Plan>> {
     let (Ok(changes), Some(assignor)) = (
         changes.extract::<Vec<AnyChange>>(),
@@ -325,10 +338,12 @@ pub fn plan(
     };
     let changes: Vec<Change> = changes.into_iter().map(|AnyChange(one)| one).collect();
     let spec = group.get().spec();
+    let instead_of = draw.instead_of.into_iter();
+    let instead_of = instead_of.map(|one| (one.member_id, one.name));
     let draw = Draw {
-        number: draw,
-        of: draws,
-        instead_of,
+        number: draw.number,
+        of: draw.of,
+        instead_of: instead_of.collect(),
     };
     let is_draw = draw.number > 0;
     // A change may be as many rebalances as there are members, and more.

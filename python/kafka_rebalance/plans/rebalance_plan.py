@@ -250,9 +250,8 @@ def replay(
 ) -> RebalancePlan:
     """Plays changes with the ids of a draw; `possible` where it has been found before."""
     if check_engine(engine) == "rust" and _is_built_in(group, changes):
-        instead_of = [(one.member_id, one.name) for one in draw.instead_of]
         where = (group.generation_id, group.assignor or "", changes)
-        core = _core.plan(group.interned(), *where, draw.number, draw.of, instead_of)
+        core = _core.plan(group.interned(), *where, draw)
         if core is not None:
             return _of_core(core, group, changes, draw, possible)
     ids = MadeUp(group.group_id, *draw)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
 from kafka_rebalance.plans.changes.made_up import Basis, MadeUp, Newcomer
-from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, replay
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, played
 from kafka_rebalance.plans.samples import NEW, Samples
 
 from . import causes
@@ -229,4 +229,4 @@ def _with_real_ids(plan: RebalancePlan, joined: Sequence[str]) -> RebalancePlan 
     if len(joined) != len(plan.newcomers):
         return None
     ids = _RealIds(plan.group.group_id, joined, plan.newcomers)
-    return replay(plan.group, parse_changes(plan.changes), plan.engine, ids)
+    return played(plan.group, parse_changes(plan.changes), plan.engine, ids)

@@ -88,4 +88,4 @@ class CooperativeSticky(BuiltInAssignor):
 
     name = "cooperative-sticky"
     supported_protocols = _protocols("cooperative-sticky")
-    _row = BUILT_IN["cooperative-sticky"]
+    _row: BuiltIn = BUILT_IN["cooperative-sticky"]

@@ -254,7 +254,17 @@ def replay(
         core = _core.plan(group.interned(), *where, draw)
         if core is not None:
             return _of_core(core, group, changes, draw, possible)
-    ids = MadeUp(group.group_id, *draw)
+    return played(group, changes, engine, MadeUp(group.group_id, *draw), possible)
+
+
+def played(
+    group: GroupSpec,
+    changes: tuple[Change, ...],
+    engine: Engine,
+    ids: MadeUp,
+    possible: Possible | None = None,
+) -> RebalancePlan:
+    """Plays changes round by round in Python; `ids` names the newcomers."""
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []

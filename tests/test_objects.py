@@ -251,3 +251,15 @@ def test_errors_survive_pickling() -> None:
     for error in (kr.GroupError("a.b", "bad"), kr.AssignorThrows.of("sticky", "X", "why")):
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again), again.path) == (type(error), str(error), error.path)
+
+
+def test_an_assignment_is_frozen_and_hashable() -> None:
+    one = kr.Assignment.of({"a": [kr.TopicPartition("t", 0)], "b": []})
+    other = kr.Assignment.of({"b": [], "a": [kr.TopicPartition("t", 0)]})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len({one, other, kr.Assignment.of({"a": []})}) == 2
+    assert hash(one - other) == hash(other - one)
+    with pytest.raises(AttributeError, match="immutable: member_ids cannot be set"):
+        one.member_ids = ("z",)
+    assert str(one) == "a: t[0]\nb:"

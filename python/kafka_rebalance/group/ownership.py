@@ -81,6 +81,14 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     C1:
     """
 
+    member_ids: tuple[str, ...]
+    topics: tuple[str, ...]
+    offsets: Sequence[int]
+    topic_ids: Sequence[int]
+    partitions: Sequence[int]
+    anomalies: tuple[Anomaly, ...]
+    _index: dict[str, int]
+
     __slots__ = (
         "_index",
         "anomalies",
@@ -100,13 +108,10 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         partitions: Sequence[int],
         anomalies: tuple[Anomaly, ...] = (),
     ) -> None:
-        self.member_ids = member_ids
-        self.topics = topics
-        self.offsets = offsets
-        self.topic_ids = topic_ids
-        self.partitions = partitions
-        self.anomalies = anomalies
-        self._index = {member_id: m for m, member_id in enumerate(member_ids)}
+        index = {member_id: m for m, member_id in enumerate(member_ids)}
+        columns = (index, anomalies, member_ids, offsets, partitions, topic_ids, topics)
+        for name, value in zip(self.__slots__, columns, strict=True):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(
@@ -122,12 +127,20 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
                 topic_ids.append(topics.setdefault(topic, len(topics)))
                 partitions.append(partition)
             offsets.append(len(partitions))
-        return cls(tuple(members), tuple(topics), offsets, topic_ids, partitions, anomalies)
+        columns = (tuple(offsets), tuple(topic_ids), tuple(partitions))
+        return cls(tuple(members), tuple(topics), *columns, anomalies)
 
     @classmethod
     def owned(cls, group: GroupSpec) -> "Assignment":
         """What the members of a group say that they own."""
         return cls.of({member.member_id: member.owned_partitions for member in group.members})
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an Assignment is immutable: {name} cannot be set")
+
+    def __hash__(self) -> int:
+        """Equal assignments have equal partitions of equal members, whatever the members' order."""
+        return hash(frozenset(self.items()))
 
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
         return tuple(self._partitions_of(self._index[member_id]))

@@ -86,7 +86,7 @@ def test_groups_that_never_end_are_counted(tmp_path: Path) -> None:
     summary = json.loads(run.stdout)
     assert (summary["errors"], summary["never_end"]) == (3, 2)
     told = command("fleet", source, tmp_path / "out", "--overwrite").stdout
-    assert "2 of the errors: the assignor never ends, and the leader hangs" in told
+    assert "2 of the errors: the assignor never ends, so the leader hangs" in told
 
 
 def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_input_is_never_overwritten(tmp_path: Path) -> None:
     for target in (source, source / "out", tmp_path):
         run = command("fleet", source, target, "--assignor", "range", "--overwrite")
         assert run.returncode == 2
-        assert "overlap, and would be lost" in run.stderr
+        assert "overlaps INPUT, which would be overwritten" in run.stderr
     assert (source / "nested" / "group.jsonl").exists()
     run = command("fleet", source, tmp_path / "out", "--assignor", "range")
     assert "20 groups" in run.stdout  # also in directories below

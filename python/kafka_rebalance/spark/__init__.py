@@ -9,7 +9,12 @@ gateway, so they also work over Spark Connect. Set `spark.sql.execution.arrow.ma
 4m: with Spark's default of 64 MB, giant groups need much more memory.
 """
 
-from kafka_rebalance.errors import SchemaError
+from kafka_rebalance.errors import MissingExtra, SchemaError
+
+try:
+    import pyspark.sql  # noqa: F401 -- the modules below need it
+except ImportError:
+    raise MissingExtra("kafka_rebalance.spark", "spark") from None
 
 from .consumer_offsets import GROUPS_SCHEMA, KINDS_SCHEMA, count_records, current_groups
 from .functions import assign_groups, assign_lines, assign_udf, plan_groups

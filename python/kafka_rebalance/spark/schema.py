@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract as Spark columns, and a check that a DataFrame fits it."""
 
-from kafka_rebalance.errors import MissingExtra, SchemaError
+from pyspark.sql import types as t
 
-try:
-    from pyspark.sql import types as t
-except ImportError:
-    raise MissingExtra("kafka_rebalance.spark", "spark") from None
+from kafka_rebalance.errors import SchemaError
 
 INPUT_SCHEMA = (
     "group_id string, assignor string, "

@@ -26,6 +26,7 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With several workers (`pytest -n 2 --dist loadgroup`): one broker at a time, one Spark."""
     for item in items:

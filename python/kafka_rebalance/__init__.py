@@ -11,10 +11,6 @@ module is imported when one of its names is first used. docs/api.md describes ev
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kafka_rebalance import _core
-
-__version__: str = _core.VERSION
-
 _NAMES = {
     "assignors": """
         Assignor CooperativeSticky Range RebalanceProtocol RoundRobin Sticky assign assignor_names
@@ -48,6 +44,8 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 __all__ = sorted(_MODULE_OF)
 
 if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
+    __version__: str
+
     from kafka_rebalance.assignors import Assignor as Assignor
     from kafka_rebalance.assignors import CooperativeSticky as CooperativeSticky
     from kafka_rebalance.assignors import Range as Range
@@ -119,6 +117,10 @@ if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from kafka_rebalance._core import VERSION
+
+        return VERSION
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from kafka_rebalance import __version__
+import kafka_rebalance
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 
 from .exit_codes import FAILED, INTERRUPTED, USAGE
@@ -53,6 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED
 
 
+class _Version(argparse.Action):
+    """Loads the compiled core, which has the version, only when somebody asks for it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"{parser.prog} {kafka_rebalance.__version__}")
+        parser.exit()
+
+
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kafka-rebalance",
@@ -60,7 +68,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 130 interrupted, "
         "1 any other failure.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     word = next((one for one in given if not one.startswith("-")), None)
     for name, line in COMMANDS.items():

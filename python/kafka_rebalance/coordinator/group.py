@@ -58,15 +58,15 @@ class Group:
     # State ----------------------------------------------------------------------------------------
 
     def is_(self, *states: GroupState) -> bool:
-        """Whether the group is in one of the states."""
+        """Returns whether the group is in one of the states."""
         return self.state in states
 
     def not_(self, *states: GroupState) -> bool:
-        """Whether the group is in none of the states."""
+        """Returns whether the group is in none of the states."""
         return self.state not in states
 
     def can_rebalance(self) -> bool:
-        """Whether the group may move to PreparingRebalance."""
+        """Returns whether the group may move to PreparingRebalance."""
         return self.state in LEGAL_PREDECESSORS[GroupState.PREPARING_REBALANCE]
 
     def transition_to(self, state: GroupState, now_ms: int) -> None:
@@ -84,7 +84,7 @@ class Group:
         return len(self.members)
 
     def has(self, member_id: str) -> bool:
-        """Whether a member has this id."""
+        """Returns whether a member has this id."""
         return member_id in self.members
 
     def get(self, member_id: str) -> ClassicGroupMember:
@@ -92,7 +92,7 @@ class Group:
         return self.members[member_id]
 
     def is_leader(self, member_id: str) -> bool:
-        """Whether the leader has this id."""
+        """Returns whether the leader has this id."""
         return member_id == self.leader_id
 
     def rebalance_timeout_ms(self) -> int:
@@ -100,7 +100,7 @@ class Group:
         return max((one.rebalance_timeout_ms for one in self.members.values()), default=0)
 
     def supports(self, protocol_type: str, names: tuple[str, ...]) -> bool:
-        """Whether a member with this protocol type and these protocols may join."""
+        """Returns whether a member with this protocol type and these protocols may join."""
         if self.is_(GroupState.EMPTY):
             return bool(protocol_type) and bool(names)
         return protocol_type == self.protocol_type and any(
@@ -199,7 +199,7 @@ class Group:
     # Generations ----------------------------------------------------------------------------------
 
     def has_all_joined(self) -> bool:
-        """Whether every member has a parked JoinGroup and no id is pending."""
+        """Returns whether every member has a parked JoinGroup and no id is pending."""
         return self.awaiting_join == self.size and not self.pending
 
     def elect_joined_leader(self) -> bool:

@@ -29,7 +29,7 @@ class ClassicGroupMember:
 
     @property
     def is_static(self) -> bool:
-        """Whether the member has a `group.instance.id` (KIP-345)."""
+        """Returns whether the member has a `group.instance.id` (KIP-345)."""
         return self.group_instance_id is not None
 
     def names(self) -> tuple[str, ...]:

@@ -88,11 +88,11 @@ class GroupOffsets:
         ]
 
     def is_pending(self, partition: Partition) -> bool:
-        """Whether an open transaction has a value for the partition."""
+        """Returns whether an open transaction has a value for the partition."""
         return any(partition in values for values in self.pending.values())
 
     def is_empty(self) -> bool:
-        """Whether there are no values, no pending values and no tombstones."""
+        """Returns whether there are no values, no pending values and no tombstones."""
         return not (self.committed or self.pending)
 
     def contents(self) -> frozenset[OffsetValue]:

@@ -66,13 +66,13 @@ class Consumer(GroupMember):
 
     @property
     def matches_before_joining(self) -> bool:
-        """Whether the next poll joins and first asks for metadata, to match a pattern."""
+        """Returns whether the next poll joins and first asks for metadata, to match a pattern."""
         state = self._state
         is_joining = joining.needs_rejoin(state) and not state.is_joining()
         return self._subscriber.pattern is not None and is_joining
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Whether this metadata differs from the metadata that the consumer has."""
+        """Returns whether this metadata differs from the metadata that the consumer has."""
         return tuple(self._subscriber.topics.values()) != topics
 
     def _poll(self, event: Poll) -> None:

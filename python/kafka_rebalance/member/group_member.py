@@ -44,7 +44,7 @@ class GroupMember:
 
     @property
     def is_leader(self) -> bool:
-        """Whether the member led the last rebalance."""
+        """Returns whether the member led the last rebalance."""
         return self._state.is_leader
 
     @property
@@ -54,7 +54,7 @@ class GroupMember:
 
     @property
     def is_in_poll(self) -> bool:
-        """Whether the last poll is blocked: it returns no records before it can continue.
+        """Returns whether the last poll is blocked: it returns no records before it can continue.
 
         A poll blocks for the coordinator; an eager member's poll also for its commit. The caller
         polls again at `next_poll_ms`, without time for the application to process records.
@@ -78,7 +78,7 @@ class GroupMember:
         )
 
     def next_poll_ms(self) -> int | None:
-        """When a poll will change something; None if no poll will before another event."""
+        """Returns when a poll will change something; None if no poll will before another event."""
         state = self._state
         if state.fatal is not None:
             return state.now_ms
@@ -89,7 +89,7 @@ class GroupMember:
         return state.role.next_settle_ms(state)
 
     def next_deadline_ms(self) -> int | None:
-        """When to Tick next: heartbeat, session, poll interval or a request's timeout."""
+        """Returns when to Tick next: heartbeat, session, poll interval or a request's timeout."""
         state = self._state
         due = [one.expires_ms for one in state.sent.values()]
         if state.heartbeat_at_ms is not None:
@@ -100,7 +100,7 @@ class GroupMember:
         return min(due, default=None)
 
     def next_heartbeat_ms(self) -> int | None:
-        """When the next heartbeat is sent; None while the member sends no heartbeats."""
+        """Returns when the next heartbeat is sent; None while the member sends no heartbeats."""
         return self._state.heartbeat_at_ms
 
     def handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:

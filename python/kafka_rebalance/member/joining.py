@@ -20,7 +20,7 @@ _JOIN_VERSION = 9
 
 
 def needs_rejoin(state: Membership) -> bool:
-    """Whether the next poll sends JoinGroup."""
+    """Returns whether the next poll sends JoinGroup."""
     return state.role.wants_in() and (state.rejoin_needed or state.role.has_news(state))
 
 
@@ -68,7 +68,7 @@ def join(state: Membership) -> None:
 
 
 def waits_in_poll(state: Membership) -> bool:
-    """Whether poll blocks until its next step; a cooperative member's poll returns records.
+    """Returns whether poll blocks until its next step; a cooperative member's poll returns records.
 
     Source   ConsumerCoordinator.poll (coordinatorUnknownAndUnreadySync waits for the coordinator),
              maybeMarkPartitionsPendingRevocation (eager: nothing is fetched during the commit).

@@ -36,7 +36,7 @@ class Generation:
 
     @property
     def is_known(self) -> bool:
-        """Whether the member has joined a generation."""
+        """Returns whether the member has joined a generation."""
         return self.generation_id != NO_GENERATION and self.member_id != ""
 
 
@@ -80,11 +80,11 @@ class Membership:
     effects: list[MemberEffect] = field(default_factory=list)
 
     def is_waiting_for(self, *kinds: type) -> bool:
-        """Whether a request of one of these kinds is unanswered."""
+        """Returns whether a request of one of these kinds is unanswered."""
         return any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def is_joining(self) -> bool:
-        """Whether a join is in progress, or its assignment waits for poll."""
+        """Returns whether a join is in progress, or its assignment waits for poll."""
         return self.arrived is not None or self.is_waiting_for(JoinGroup, SyncGroup)
 
     def send(

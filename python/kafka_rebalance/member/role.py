@@ -25,19 +25,19 @@ class Role(Protocol):
 
     @property
     def is_pending_revocation(self) -> bool:
-        """Whether `prepare` waits, and poll returns no records until it has ended."""
+        """Returns whether `prepare` waits, and poll returns no records until it has ended."""
 
     def wants_in(self) -> bool:
-        """Whether the member wants to be in a group at all."""
+        """Returns whether the member wants to be in a group at all."""
 
     def has_news(self, state: "Membership") -> bool:
-        """Whether the role has a reason to join again."""
+        """Returns whether the role has a reason to join again."""
 
     def prepare(self, state: "Membership") -> bool:
         """onJoinPrepare; returns False while it has to wait."""
 
     def prepares_until_ms(self, state: "Membership") -> int | None:
-        """Until when `prepare` waits; None if it does not wait."""
+        """Returns until when `prepare` waits; None if it does not wait."""
 
     def protocols(self, state: "Membership") -> tuple[protocol.JoinGroupProtocol, ...]:
         """The supported protocols, preferred first, each with the member's metadata."""
@@ -52,7 +52,7 @@ class Role(Protocol):
         """Does the role's work while no join is in progress."""
 
     def next_settle_ms(self, state: "Membership") -> int | None:
-        """When `settle` has work to do; None for never."""
+        """Returns when `settle` has work to do; None for never."""
 
     def answered(
         self, state: "Membership", sent: "SentRequest", response: protocol.Response

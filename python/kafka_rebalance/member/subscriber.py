@@ -69,11 +69,11 @@ class Subscriber:
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether the consumer keeps reading while the group rebalances (KIP-429)."""
+        """Returns whether the consumer keeps reading while the group rebalances (KIP-429)."""
         return self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
 
     def wants_in(self) -> bool:
-        """Whether there is a subscription; a pattern counts even if no topic matches."""
+        """Returns whether there is a subscription; a pattern counts even if no topic matches."""
         return bool(self.subscription) or self.pattern is not None
 
     def has_news(self, state: Membership) -> bool:
@@ -137,11 +137,11 @@ class Subscriber:
 
     @property
     def is_pending_revocation(self) -> bool:
-        """Whether an eager member waits for a commit before it revokes its partitions."""
+        """Returns whether an eager member waits for a commit before it revokes its partitions."""
         return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """Until when the member waits for the commit before a join."""
+        """Returns until when the member waits for the commit before a join."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:

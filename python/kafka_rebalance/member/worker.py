@@ -39,7 +39,7 @@ class Worker(GroupMember):
         return self._herder.running
 
     def is_at_work(self) -> bool:
-        """Whether no rebalance is in progress or expected: a leader then takes requests."""
+        """Returns whether no rebalance is in progress or expected: a leader then takes requests."""
         state = self._state
         return (
             state.state is MemberState.STABLE
@@ -48,7 +48,7 @@ class Worker(GroupMember):
         )
 
     def next_poll_ms(self) -> int | None:
-        """When a poll will change something, or when the worker gives up its work.
+        """Returns when a poll will change something, or when the worker gives up its work.
 
         It gives up its work if it cannot find a coordinator. A busy worker notices the loss later.
         """

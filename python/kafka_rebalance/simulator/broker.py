@@ -64,7 +64,7 @@ class Broker:
         self._nodes = 0
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `tick` next."""
+        """Returns when to call `tick` next."""
         return self.coordinator.next_deadline_ms()
 
     def receive(self, node: int | None, event: Received, sender: str, now_ms: int) -> None:

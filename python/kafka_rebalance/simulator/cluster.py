@@ -48,7 +48,7 @@ class SimulatedCluster:
         )
 
     def is_reachable(self) -> bool:
-        """Whether any broker answers metadata requests."""
+        """Returns whether any broker answers metadata requests."""
         return not any(one.is_whole_cluster for one in self._away)
 
     def _racks(self, name: str, count: int) -> tuple[tuple[str | None, ...], ...] | None:

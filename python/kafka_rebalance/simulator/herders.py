@@ -71,7 +71,7 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Whether a worker's herder could take a request now; else arms its next poll."""
+        """Returns whether a worker's herder could take a request now; else arms its next poll."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.member
         if not isinstance(worker, Worker) or not worker.is_at_work():

@@ -33,7 +33,7 @@ class Liveness:
         self._silent: set[str] = set()
 
     def is_silent(self, member_id: str) -> bool:
-        """Whether the coordinator times the member's session."""
+        """Returns whether the coordinator times the member's session."""
         return member_id in self._silent
 
     def is_at_rest(self, member: GroupMember) -> bool:

@@ -65,7 +65,7 @@ class Process:
 
     @property
     def is_up(self) -> bool:
-        """Whether the process runs."""
+        """Returns whether the process runs."""
         return self.member is not None
 
     @property
@@ -182,7 +182,7 @@ class Process:
 
 
 def _gives_up(effects: list[MemberEffect]) -> bool:
-    """Whether the effects revoke partitions or stop revoked work."""
+    """Returns whether the effects revoke partitions or stop revoked work."""
     match effects:
         case [Revoked(), Assigned(), *_] | [Stop(is_revoked=True), *_]:
             return True

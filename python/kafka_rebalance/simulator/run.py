@@ -30,7 +30,7 @@ class Rebalance:
 
     @property
     def duration_ms(self) -> int | None:
-        """How long the rebalance took; None if it had not ended."""
+        """Returns how long the rebalance took; None if it had not ended."""
         return None if self.to_ms is None else self.to_ms - self.from_ms
 
 

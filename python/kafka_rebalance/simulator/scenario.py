@@ -95,7 +95,7 @@ class MemberPlan:
             raise GroupError("pattern", f"{self.pattern!r} is no pattern: {error}") from None
 
     def wants(self, topic: str) -> bool:
-        """Whether the member subscribes to a topic, once the topic exists."""
+        """Returns whether the member subscribes to a topic, once the topic exists."""
         if self.pattern is not None:
             return re.fullmatch(self.pattern, topic) is not None
         return topic in self.topics
@@ -141,7 +141,7 @@ class Happening:
 
     @property
     def is_whole_cluster(self) -> bool:
-        """Whether the brokers that are AWAY are all brokers of the cluster."""
+        """Returns whether the brokers that are AWAY are all brokers of the cluster."""
         return self.kind is Kind.AWAY and not (self.topics or self.rack)
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ class Spread:
 
     @property
     def is_one(self) -> bool:
-        """Whether the figure is equal in all runs."""
+        """Returns whether the figure is equal in all runs."""
         return self.least == self.most and (self.never == 0 or self.least is None)
 
 

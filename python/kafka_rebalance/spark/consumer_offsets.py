@@ -101,7 +101,7 @@ def current_groups(
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """How many records of each kind there are, and how many are tombstones: KINDS_SCHEMA.
+    """Returns how many records of each kind there are, and how many are tombstones: KINDS_SCHEMA.
 
     A kind that is not known is counted as the version of its key: "key version 99".
     """
@@ -140,7 +140,7 @@ def _inventory(topics: "pa.Table", cluster: str | None) -> "_core.TopicInventory
 
 
 def _check(records: DataFrame) -> bool:
-    """Whether the records have a cluster."""
+    """Returns whether the records have a cluster."""
     _require(
         records,
         {

@@ -67,7 +67,7 @@ def sent_member(
 
 
 def _no_topics(data: bytes, client_id: str | None) -> bool:
-    """Whether sticky's user data is readable and has no topics, as opposed to unreadable.
+    """Returns whether sticky's user data is readable and has no topics, as opposed to unreadable.
 
     Before its first assignment Java sends null, and the Python clients send an empty text. Later
     user data of aiokafka is readable, later user data of kafka-python is not.

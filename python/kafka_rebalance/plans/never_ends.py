@@ -64,7 +64,7 @@ class Endless:
 
     `now`       whether the next rebalance of the group as it is never ends.
     `after`     the first event of the given changes whose rebalance never ends, if there is one.
-    `following` the simple changes whose rebalance never ends, out of the `tried` ones; `untried` ones
+    `following` the simple changes whose rebalance never ends, out of the `tried` ones; `untried`
                 were left out when the budget was spent.
     `ways_out`  changes of the first group that hangs: that of `now`, `after` or `following[0]`.
     """

@@ -76,7 +76,7 @@ class RebalancePlan:
     """Every rebalance on the way from a group to the state in which the changes end.
 
     `possible` is what could have been reached from the beginning. `newcomers` are members that do
-    not exist yet: their real ids will differ, and ids break ties (see `samples.py`). `places_guessed`
+    not exist yet: their real ids will differ, and ids break ties (`samples.py`). `places_guessed`
     is True if the racks of new partitions' replicas are guessed too.
     """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rebalance after another, until a group has settled.
 
-        eager         all members give up everything, join, and are assigned: one round
-        cooperative   all members read on while the leader assigns; one that loses partitions gives them
-                      up and joins again, and the next round assigns them, until no member loses any
+    eager         all members give up everything, join, and are assigned: one round
+    cooperative   members read on while the leader assigns; one that loses partitions gives them up
+                  and joins again, and the next round assigns them, until no member loses any
 
 1. Cooperative members give up partitions of topics that they left before they join, and claim the
    rest of what they hold. Eager ones claim all that they were assigned last.

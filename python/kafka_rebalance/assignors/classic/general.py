@@ -10,9 +10,9 @@
 5. Topics with one subscriber take no part in step 6. Nor do *fixed* members: they own all that
    they can have, and nothing that another member could have.
 6. Balance: pass after pass, first over the unassigned partitions (unless step 3 had a revocation),
-      then over all, until a pass moves nothing. A partition goes back to its previous owner if this
-      member has at least two fewer; else to the smallest subscriber, if any has at least two fewer.
-   7. If step 6 did not lower the score, and some member owned something before, it is undone.
+   then over all, until a pass moves nothing. A partition goes back to its previous owner if this
+   member has at least two fewer; else to the smallest subscriber, if any has at least two fewer.
+7. If step 6 did not lower the score, and some member owned something before, it is undone.
 
 Quirks: a partition that the movement record sends back may undo the last move, and then the passes
 never end. A previous owner may have ended its subscription; if it is fixed, Kafka's class throws. A

@@ -159,7 +159,7 @@ def instance_names(
 
 
 def count_on(name: str, taken: Collection[str]) -> Iterator[str]:
-    """Yields the free names with the next numbers: payments-4 after payments-3, name-2 after name."""
+    """Yields the free names that count on: payments-4 after payments-3, name-2 after name."""
     digits = _digits(name)
     stem = name.removesuffix(digits) if digits else f"{name}-"
     taken = set(taken)

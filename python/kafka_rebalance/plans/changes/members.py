@@ -96,8 +96,8 @@ class RemoveMembers:
     `count` selects those that joined last; `member` is a member_id or group_instance_id.
 
     With a `rack`, its brokers are lost too: replicas there are gone, and partitions that are known
-    to have had all replicas there have no leader. They stay in the metadata, so they are assigned, but
-    nobody can read them. Members in the rack are killed: they do not leave, and the rebalance
+    to have had all replicas there have no leader. They stay in the metadata, so that they are
+    assigned, but nobody can read them. Members in the rack are killed: they do not leave, and the rebalance
     begins when their sessions have timed out.
 
     Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;

@@ -31,9 +31,9 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class Group:
-    """Getters: is_, not_, can_rebalance, size, supports, … Inputs: transition_to, add, remove, …
+    """The state of a group, with questions (is_, supports, …) and changes (add, remove, …).
 
-    `state_timestamp_ms` is None only if the group was loaded from a record without one.
+    `state_timestamp_ms` is None only if the group was loaded from a record without a timestamp.
     """
 
     group_id: str
@@ -52,8 +52,8 @@ class Group:
     awaiting_join: int = 0
     subscribed_topics: frozenset[str] | None = None
     new_member_added: bool = False
-    initial_delay_ms: int | None = None  # the current part of the initial delay
-    initial_remaining_ms: int = 0  # how much longer the initial delay may become
+    initial_delay_ms: int | None = None  # the part of the initial delay that runs now
+    initial_remaining_ms: int = 0  # by how much the initial delay may still grow
 
     # State ----------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Group:
 
     @property
     def size(self) -> int:
-        """The number of members; pending ids do not count."""
+        """Returns the number of members; pending ids do not count."""
         return len(self.members)
 
     def has(self, member_id: str) -> bool:
@@ -169,7 +169,7 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
 
     def add_pending(self, member_id: str) -> None:
-        """Registers an id that was handed out. Errors: ValueError if a member has it."""
+        """Registers an id that was handed out. Errors: ValueError if a member has this id."""
         if self.has(member_id):
             raise ValueError(f"{member_id!r} is a member already")
         self.pending[member_id] = None
@@ -203,7 +203,7 @@ class Group:
         return self.awaiting_join == self.size and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Elects a joined leader if the leader has not joined; False if no member has joined."""
+        """Elects a joined leader if the leader has not joined; False means that none has joined."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True
@@ -247,7 +247,7 @@ class Group:
         self.subscribed_topics = frozenset(topics)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether the topic is subscribed; True for a consumer group whose topics are unknown."""
+        """Returns whether the topic is subscribed, or may be because the topics are unknown."""
         if self.subscribed_topics is None:
             return self.protocol_type == CONSUMER
         return topic in self.subscribed_topics

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which requests a group refuses: one table, and the checks of ids and generation around it.
+"""The requests that a group refuses: one table, and the checks of ids and generation around it.
 
     1. state        the error of the table, except REBALANCE_IN_PROGRESS
     2. ids          UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID

@@ -97,8 +97,8 @@ class RemoveMembers:
 
     With a `rack`, its brokers are lost too: replicas there are gone, and partitions that are known
     to have had all replicas there have no leader. They stay in the metadata, so that they are
-    assigned, but nobody can read them. Members in the rack are killed: they do not leave, and the rebalance
-    begins when their sessions have timed out.
+    assigned, but nobody can read them. Members in the rack are killed: they do not leave, and the
+    rebalance begins when their sessions have timed out.
 
     Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;
              ConsumerCoordinator.MetadataSnapshot: a leader that has a rack itself asks for a

@@ -5,8 +5,8 @@ A Coordinator is one partition of `__consumer_offsets`: the groups that hash to 
 It reads no clock, draws nothing at random, and never blocks: equal events in equal order lead to
 equal effects and equal states.
 
-        Getters   next_deadline_ms, next_deadline, groups, deadlines
-        Inputs    handle(event, now_ms), where `now_ms` never decreases
+    Getters   next_deadline_ms, next_deadline, groups, deadlines
+    Inputs    handle(event, now_ms), where `now_ms` never decreases
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
 reports Appended or AppendFailed, and sends every Respond. A response that depends on an append in
@@ -94,10 +94,10 @@ def counted_ids() -> Callable[[], str]:
 
 
 class Coordinator:
-    """The coordinator of the module's docstring. `new_id` returns the end of a new member's id.
+    """The module describes it. `new_id` returns the last 36 characters of a new member's id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
-    their heartbeats need not be simulated. The end of an id has 36 characters.
+    their heartbeats need not be simulated.
     """
 
     def __init__(

@@ -254,7 +254,7 @@ class Herder:
             self.is_rejoin_requested = True
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Returns the time of the leader's scheduled rebalance, or now if work waits, or None."""
+        """Returns now if work waits, else the time of the leader's scheduled rebalance, if any."""
         if state.coordinator_node is None:
             return None
         if not self.is_resolved:

@@ -70,7 +70,7 @@ def join(state: Membership) -> None:
 def waits_in_poll(state: Membership) -> bool:
     """Returns whether poll() blocks: it waits for the coordinator, or for an eager member's commit.
 
-    At other times poll() returns, also while a cooperative member waits for the join to end.
+
     Source   ConsumerCoordinator.poll (coordinatorUnknownAndUnreadySync),
              maybeMarkPartitionsPendingRevocation (nothing is fetched during the commit).
     """

@@ -70,9 +70,7 @@ def join(state: Membership) -> None:
 def waits_in_poll(state: Membership) -> bool:
     """Returns whether poll() blocks: it waits for the coordinator, or for an eager member's commit.
 
-
-    Source   ConsumerCoordinator.poll (coordinatorUnknownAndUnreadySync),
-             maybeMarkPartitionsPendingRevocation (nothing is fetched during the commit).
+    Source   ConsumerCoordinator.poll, maybeMarkPartitionsPendingRevocation (nothing is fetched).
     """
     if not needs_rejoin(state):
         return False

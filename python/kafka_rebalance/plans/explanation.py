@@ -23,7 +23,7 @@ def partition_from_text(text: str) -> TopicPartition:
 
 
 def explain(plan: RebalancePlan, partition: TopicPartition | str) -> list[str]:
-    """Returns lines: for each round a heading, the assignor's own steps, and both owners.
+    """Returns lines: for each round a heading, the assignor's steps, the owners before and after.
 
     `partition` may be a text, for example `payments-3`.
 

@@ -46,7 +46,7 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that ends: its rebalance was played from the group that hangs.
+    """A change of the group that hangs, after which the rebalance was played and ended.
 
     If `for_good`, no later change can hang; otherwise only this rebalance is known to end.
     """

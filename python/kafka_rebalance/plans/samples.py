@@ -81,7 +81,7 @@ class Samples:
 
 
 def enough_draws(plan: RebalancePlan) -> int:
-    """Returns the places of a guessed name among the members, but from 8 to 32; 32 for racks."""
+    """Returns the number of places of a guessed name, but from 8 to 32; if racks are drawn, 32."""
     if plan.places_guessed:
         return MOST_DRAWS
     if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):

@@ -57,7 +57,7 @@ _SPARE_MS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """When changes happen.
+    """The times at which changes happen.
 
     first_ms   the time of the first change
     apart_ms   from one restart to the next, and from one change to the next

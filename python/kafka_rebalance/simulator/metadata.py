@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When clients ask for metadata: at the maximal age, sooner if a topic is missing, or in a poll.
+"""Clients ask for metadata at the maximal age, sooner if a topic is missing, or in a poll.
 
     age       every `metadata.max.age.ms`; the first time is drawn
     missing   a client that subscribes to a missing topic asks after `retry.backoff.max.ms`

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a coordinator by hand: a trace has commands, and the effects are added to it as text.
 
-Members have short names, like `c0`, in place of the ids that the coordinator gives them. `join c0`
-uses the id that `c0` already has; `join c0 new` joins without an id.
+Members have short names, like `c0`, in place of the ids that the coordinator gives them. A name
+joins with the id that it already has; `join c0 new` joins without an id.
 
     config initial_delay=3s max_size=4 min_session=6s metadata=4096 retention=7d
     join c0 instance=i0 session=10s rebalance=60s protocols=range,sticky metadata=x version=9

@@ -19,7 +19,7 @@ from .claims import Claims
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """What the sticky assignors know of racks; the maps are empty if racks are not active."""
+    """The racks that the sticky assignors use; the maps are empty if racks are not active."""
 
     of_member: dict[str, str]
     of_partition: dict[TopicPartition, frozenset[str]]

@@ -5,7 +5,7 @@
     --verb value                              the option of a command
 
 `VERBS` has every verb with its value. The option with the name of a verb takes its value unchanged.
-Mirror: `src/changes/text.rs`.
+Mirror: `src/plans/changes/text.rs`.
 """
 
 import re

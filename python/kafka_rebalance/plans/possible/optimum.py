@@ -7,7 +7,7 @@
 4. Counts become partitions: each member keeps its first ones, by topic and number, and the others
    are handed out in that order.
 
-Mirror: `src/possible.rs`.
+Mirror: `src/plans/possible.rs`.
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, best_possible
 >>> a, b = (TopicPartition("t", p) for p in range(2))
@@ -105,7 +105,7 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     """Returns the best balance of a group, and the least moves to it from what its members own.
 
     A partition has moved if it ends with another member than its owner, or had no owner. If several
-    members claim a partition, the newest generation owns it; two claimants there own nothing.
+    members claim a partition, that of the newest generation owns it; if two have it, nobody does.
     """
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)

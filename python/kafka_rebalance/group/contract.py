@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract: one group as one JSON line, and its result as another.
 
-Types are checked here, and values in `group/spec.py`. Errors name the path of the field. Unknown
+Types are checked here, and values in `group/spec.py`. Errors have the path of the field. Unknown
 fields are ignored. The twin for lines in bulk, `src/group/contract.rs`, makes the same checks in
 the same order and with the same words.
 """

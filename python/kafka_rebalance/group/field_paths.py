@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads parsed JSON. Each function checks one type, and its error names the path of the field."""
+"""Reads parsed JSON. Each function checks one type, and its error has the path of the field."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

@@ -33,7 +33,7 @@ from .model import (
 class GroupSpec:
     """A group: topics in any order, and members in join order. Answers depend on the join order.
 
-    `leader_library` is the library whose assignor led the last rebalance, as the assignment's bytes
+    `leader_library` is the library of the last rebalance's leader, as the assignment's bytes
     show: "java" for Kafka's own format, also from a plug-in; "librdkafka"; "python" for the
     assignors of kafka-python and aiokafka. None means unknown.
 
@@ -56,14 +56,14 @@ class GroupSpec:
 
     @classmethod
     def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
-        """Reads one contract line; a GroupError names the wrong field."""
+        """Reads one contract line. Errors: GroupError with the path of the wrong field."""
         return cls(**contract.read(contract.parse(line)), max_partitions=max_partitions)
 
     @classmethod
     def from_dict(
         cls, fields: Mapping[str, Any], *, max_partitions: int = MAX_PARTITIONS
     ) -> "GroupSpec":
-        """Reads a parsed contract line; a GroupError names the wrong field."""
+        """Reads a parsed contract line. Errors: GroupError with the path of the wrong field."""
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":

@@ -57,7 +57,7 @@ class Script:
 
     @classmethod
     def from_dict(cls, value: Any) -> "Script":
-        """Reads a script. Errors: GroupError with the wrong field's path."""
+        """Reads a script. Errors: GroupError with the path of the wrong field."""
         fields = object_(value, "line")
         id_ = optional_string(fields, "id", "")
         assignor = string(fields, "assignor", "")

@@ -12,7 +12,7 @@ class KafkaRebalanceError(Exception):
 
 
 class GroupError(KafkaRebalanceError, ValueError):
-    """The group cannot be assigned: `path` names the field, `problem` describes the problem."""
+    """The group cannot be assigned: `path` is the path of the field, `problem` is the problem."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
@@ -50,9 +50,9 @@ class NeverEnds(AssignorThrows):
 
 
 class NotAffected(GroupError):
-    """A change names a topic, member, client or rack that this group does not have.
+    """A change refers to a topic, member, client or rack that this group does not have.
 
-    With one group, the name is wrong. With many groups, the change does not apply to this one.
+    For one group, this is a wrong name. For many groups, the change does not apply to this one.
     """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first verb. One entry for both engines and for custom assignors."""
+"""Computes assignments: one entry for both engines and for custom assignors."""
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
@@ -18,13 +18,13 @@ from .validate import validate_cooperative
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
-    """Computes who gets what, exactly as Kafka's assignor of that name.
+    """Computes which partitions each member gets, exactly as Kafka's assignor of that name.
 
-    `assignor` None takes the group's own. `engine` "reference" is the pure-Python algorithm, "rust"
-    the compiled one; both give the same. A custom assignor runs as it is.
+    If `assignor` is None, the group's own one runs. `engine` "reference" runs the pure-Python
+    algorithm, "rust" the compiled one; both answer alike. A custom assignor has no such choice.
 
-    Errors   GroupError at `assignor` for an unknown name, or when the group names none;
-             AssignorThrows where Kafka's class throws; TypeError for what is no group, or no name.
+    Errors   GroupError at `assignor` for an unknown name, or when the group has no name either;
+             AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
     if name not in BUILT_IN:
@@ -34,14 +34,14 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
         return from_columns(member_ids, _core.assign(group.interned(), name))
     built_in = BUILT_IN[name]
     answer = built_in.assign(group)
-    # The answer's members in join order: which order Java's map gives them back in means nothing.
+    # Members in join order: the order in which Java's map returns them has no meaning.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
     anomalies = find_anomalies(group, assignment, withholds=built_in.withholds)
     return Assignment.of(assignment, anomalies)
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
-    """The name in the call, else the group's own; errors as `assign` has them."""
+    """Returns the name in the call, else the group's own name; its errors are those of `assign`."""
     if not isinstance(group, GroupSpec):
         raise TypeError(
             f"group: a {type(group).__name__} is not a GroupSpec; "
@@ -75,7 +75,7 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
 
 
 def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assignment:
-    """What the core answers with, over the members of its group."""
+    """Returns the core's answer as an assignment over the members of its group."""
     return Assignment(
         member_ids,
         columns.topics,
@@ -89,7 +89,7 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 
 
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
-    """Partitions that the core reports without members."""
+    """Returns the partitions of an answer of the core that has no members."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
     return tuple(
         named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

@@ -24,25 +24,25 @@ class RebalanceProtocol(Enum):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """The members of an assignor; `register` makes a custom one known."""
+    """The methods and properties that an assignor has; `register` makes a custom one known."""
 
     @property
     def name(self) -> str:
-        """The protocol's name in JoinGroup, unique within a group."""
+        """The name of the protocol in JoinGroup, unique within a group."""
 
     @property
     def version(self) -> int:
-        """The version of the user data; 0 if there is none."""
+        """The version of the user data, or 0 if there are no user data."""
 
     @property
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
-        """The rebalance protocols, in order of preference."""
+        """Returns the rebalance protocols, in order of preference."""
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """The user data that the member sends with its subscription to these topics."""
+        """Returns the user data that the member sends with its subscription to these topics."""
 
     def assign(self, group: GroupSpec) -> Mapping[str, Sequence[TopicPartition]]:
-        """The partitions of each member; a member without an entry gets none."""
+        """Returns the partitions of each member; a member without an entry gets none."""
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
         """Receives the partitions that this member got, and their generation."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors as objects: one instance for each member, as in a real consumer.
 
-Only the sticky ones have state: the last generation, and the last assignment for `Sticky`.
+Only the sticky ones have state: both keep the last generation, and `Sticky` the last assignment.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ def _protocols(name: str) -> Sequence[RebalanceProtocol]:
 
 
 class BuiltInAssignor:
-    """The behaviour of all objects; `built_in` makes one for any row of the registry."""
+    """The behaviour that all objects share; `built_in` makes one for any row of the registry."""
 
     name: str
     version = 0
@@ -47,7 +47,7 @@ class BuiltInAssignor:
 
 
 def built_in(name: str) -> BuiltInAssignor:
-    """The object of a row, whether it has a class of its own or not."""
+    """Returns the object for a row of the registry, even if the row has no class of its own."""
     made = BuiltInAssignor()
     made.name, made.supported_protocols, made._row = name, _protocols(name), BUILT_IN[name]
     return made

@@ -34,7 +34,7 @@ def _no_user_data(_owned: "Sequence[TopicPartition] | None", _generation_id: int
 
 
 def _sticky_user_data(owned: "Sequence[TopicPartition] | None", generation_id: int) -> bytes | None:
-    """Sticky sends nothing before its first assignment."""
+    """Returns sticky's user data; before its first assignment sticky sends none."""
     return None if owned is None else encode_sticky_user_data(owned, generation_id)
 
 
@@ -45,12 +45,12 @@ def _cooperative_user_data(
 
 
 class BuiltIn(NamedTuple):
-    """One of Kafka's assignors: all that other modules know of it.
+    """One of Kafka's assignors, with everything that other modules know of it.
 
-    `withholds`: the assignor leaves out partitions that another member must first revoke.
-    `sent`: the claims that it reads from a member; None where it remembers nothing.
-    `user_data`: the bytes that a consumer sends of its last assignment and of its generation.
-    `clients`: the libraries that can be configured with it.
+    `withholds`: it leaves out partitions that another member must first revoke.
+    `sent`: a function that returns a member's claims; None if the assignor uses no claims.
+    `user_data`: makes a consumer's user data from its last assignment and its generation.
+    `clients`: the libraries that can be configured with the assignor.
     """
 
     assign: "Callable[[GroupSpec], dict[str, list[TopicPartition]]]"
@@ -63,12 +63,12 @@ class BuiltIn(NamedTuple):
 
     @property
     def remembers(self) -> bool:
-        """Whether members claim partitions that they had."""
+        """Returns whether members claim partitions that they owned before."""
         return self.sent is not None
 
     @property
     def plug_in(self) -> str:
-        """The name of its class in `kafka_rebalance` and in `kafka_rebalance.clients`."""
+        """The name of the plug-in class, in `kafka_rebalance` and in `kafka_rebalance.clients`."""
         return self.java_class.removesuffix("Assignor")
 
 
@@ -98,7 +98,7 @@ FOREIGN = {
     "rack-affinity": "kafka-go's own assignor, which is not one of Kafka's",
     "uniform": "an assignor of the new consumer protocol (KIP-848), whose broker assigns",
 }
-"""Assignors of live groups that are not Kafka's classic ones: name, and where it comes from."""
+"""Assignors of live groups that are not Kafka's classic ones: from name to its origin."""
 
 _PARTS = (
     "name",
@@ -108,7 +108,7 @@ _PARTS = (
     "assign",
     "on_assignment",
 )
-"""The members of `interface.Assignor`."""
+"""The methods and properties of `interface.Assignor`."""
 
 _custom: "dict[str, Assignor]" = {}
 
@@ -116,7 +116,7 @@ _custom: "dict[str, Assignor]" = {}
 def register(assignor: "Assignor") -> None:
     """Makes a custom assignor known by its `name`, everywhere in this process.
 
-    Bulk functions (`assign_batch`, Spark) run in the core, which knows built-in assignors only.
+    Bulk functions (`assign_batch`, Spark) run in the core, which knows only built-in assignors.
 
     Errors   TypeError for an object that is not an `Assignor`; ValueError for a built-in name.
     """
@@ -140,19 +140,19 @@ def unregister(name: str) -> None:
 
 
 def assignor_names() -> list[str]:
-    """All known names, Kafka's own first, then custom ones."""
+    """Returns all known names: Kafka's own, then custom ones."""
     return [*BUILT_IN, *_custom]
 
 
 def custom(name: str) -> "Assignor":
-    """The custom assignor of a name; GroupError if there is none."""
+    """Returns the custom assignor of a name; raises a GroupError if there is none."""
     if name not in _custom:
         raise GroupError("assignor", unknown(name))
     return _custom[name]
 
 
 def unknown(name: str) -> str:
-    """The problem with a name that is not known, for an error."""
+    """Returns the problem with an unknown name, for an error."""
     known = f"known are {', '.join(assignor_names())}"
     if name in FOREIGN:
         return f"{quoted(name)} is {FOREIGN[name]}; {known}"
@@ -160,5 +160,5 @@ def unknown(name: str) -> str:
 
 
 def has_custom() -> bool:
-    """Whether any custom assignor is registered; the compiled core knows none of these."""
+    """Returns whether any custom assignor is registered; the compiled core knows none of these."""
     return bool(_custom)

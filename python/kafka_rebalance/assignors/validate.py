@@ -16,7 +16,7 @@ from kafka_rebalance.group.spec import GroupSpec
 def validate_cooperative(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> None:
-    """GroupError if a partition is assigned while another member still has to revoke it."""
+    """Raises a GroupError if a partition is assigned that another member must first revoke."""
     transferring = Delta.between(Assignment.owned(group), Assignment.of(assignment)).transferring
     for member_id, partitions in transferring.items():
         if partitions:

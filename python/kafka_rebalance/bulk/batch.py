@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups in bulk as Arrow record batches: one row for each group, in and out."""
+"""Groups in bulk as Arrow record batches, with one row for each group."""
 
 import os
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ def assign_batch(
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> "pa.RecordBatch":
-    """Computes every row of a batch of groups; columns in and out as in the contract.
+    """Assigns every row of a batch of groups; the columns are those of the contract.
 
-    `batch` is a pyarrow RecordBatch, or any object with the Arrow PyCapsule protocol of one.
-    `assignor` None takes each row's own. `threads` None uses all cores.
+    `batch` is a pyarrow RecordBatch, or any object with the Arrow PyCapsule protocol of one. If
+    `assignor` is None, each row's own is used. If `threads` is None, all cores are used.
 
     Answer   columns group_id, assignor, assignment, anomalies, error; a bad group has an error and
              a null assignment.
@@ -45,13 +45,13 @@ def plan_batch(
 ) -> "pa.RecordBatch":
     """Plans every row of a batch of groups; each answer row has the figures of `plan`.
 
-    `changes` are texts for every group, for example `add-members=2`; None takes each row's own from
-    a column `changes`, a list of texts (null: no changes). Other parameters as in `assign_batch`.
+    `changes` are texts for every group, for example `add-members=2`. If None, each row has its
+    own in a column `changes`, a list of texts (null: no changes). Others are as in `assign_batch`.
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error. A bad group, or a
-             change that does not fit, has an error and null figures. If one of `changes` names a
-             topic, member or rack that a group does not have, it is left out for this group and
-             listed in not_affected; if no change is left, the figures are null.
+             change that does not fit, has an error and null figures. If one of `changes` refers
+             to a topic, member, client or rack that a group lacks, it is left out for this group
+             and listed in not_affected; if no change is left, the figures are null.
     """
     threads = _threads(threads)
     answers = _core.plan_batch(batch, assignor, changes, max_partitions, threads)

@@ -15,7 +15,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class LineAnswer(NamedTuple):
-    """The answer to one line: a result or error line, UTF-8, without a newline."""
+    """The answer to one line: a result line or an error line, in UTF-8 and without a newline."""
 
     line: bytes
     is_error: bool
@@ -32,8 +32,8 @@ def assign_lines(
 ) -> list[LineAnswer]:
     """Answers contract lines, in order; the answer to a bad line is an error line.
 
-    `assignor` None takes each line's own. `first` is the number of the first line, for messages.
-    `threads` None uses all cores (engine "rust" only).
+    If `assignor` is None, each line's own is used. `first` is the number of the first line, for
+    messages. If `threads` is None, all cores are used (engine "rust" only).
 
     Errors   GroupError for an unknown `assignor`.
     """
@@ -72,13 +72,13 @@ def _assign_line(
 def error_line(
     group_id: str | None, error: GroupError, number: int, *, key: str = "group_id"
 ) -> LineAnswer:
-    """The answer to a bad line; a line that is not JSON is named by its number."""
+    """Returns the answer to a bad line; it refers to a line that is not JSON by its number."""
     path = f"line {number}" if error.path == "line" else error.path
     answer = {key: group_id, "error": f"{path}: {error.problem}"}
     return LineAnswer(contract.dumps(answer).encode(), is_error=True)
 
 
 def group_id_of(fields: Any, key: str = "group_id") -> str | None:
-    """The id in a parsed line that may be bad; None if it is missing or not a string."""
+    """Returns the id in a parsed line that may be bad; None if it is missing or not a string."""
     group_id = fields.get(key) if isinstance(fields, dict) else None
     return group_id if isinstance(group_id, str) else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command. Data goes to standard output, everything else to standard error.
 
-A command's module is imported only when its word is given: `--help` and `--version` load none.
+A command's module is imported only for that command, so `--help` and `--version` import none.
 """
 
 import argparse
@@ -27,7 +27,7 @@ COMMANDS = {
     "fleet": "assign many groups on Spark",
     "demo": "assign 20,000 sample groups on Spark",
 }
-"""Each command with its line of help; `add_options` of the module of that name has the rest."""
+"""Each command with its line of help; the module of that name adds its options."""
 
 _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the pipe has ended; flushing at exit must not fail either.
+        # The reader of the pipe has ended, and flushing at exit must not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:

@@ -76,7 +76,7 @@ def _answers(source: BinaryIO, args: argparse.Namespace) -> Iterator[LineAnswer]
     lines: list[bytes] = []
     first, size = 1, 0
     for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):
-        # A blank line is no group; read_lines has skipped a line that is too long.
+        # A blank line is not a group; `read_lines` has already skipped a line that is too long.
         if line is not None and line.strip():
             lines.append(line)
             size += len(line)

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
-    """Returns how the group's own and the recommended assignor can hang a leader, if they can."""
+    """Returns how the group's own assignor and the recommended one can hang a leader, if so."""
     names = dict.fromkeys([compared.group.assignor, compared.recommended])
     each = (endless(compared.group, n, compared.changes, engine=args.engine) for n in names if n)
     return [found for found in each if found is not None]
@@ -83,7 +83,7 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
 
 
 def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
-    """Returns each assignor's seconds and the assumptions; or no times, and the reason."""
+    """Returns the times of each assignor and the assumptions, or no times and the reason."""
     changes = parse_changes(one.changes)
     times: dict[str, Timed] = {}
     names = [each.assignor for each in one.candidates if each.figures is not None]

@@ -3,7 +3,7 @@
 
 DONE = 0
 FAILED = 1
-"""Any failure that no other code names."""
+"""Any failure that has no other code."""
 USAGE = 2
 """An option, a file name or a change is wrong."""
 SOME_ERRORS = 3

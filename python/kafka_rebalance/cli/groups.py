@@ -94,7 +94,7 @@ class _Append(argparse.Action):
 
 
 def read_groups(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
-    """Yields every group of the input, or only the one that `--group` names."""
+    """Yields every group of the input, or only the one with the id in `--group`."""
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
     found = False
@@ -135,10 +135,10 @@ def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of groups: all, with errors, and without the names that changes mention.
+    """Counts of groups: all, those with errors, and those that lack what a change refers to.
 
     `unreadable` counts the bad groups that could not even be read. `not_affected` maps a change to
-    the number of groups that lack what the change names, and to the problem of the first of them.
+    the number of groups that lack what it refers to, and to the problem of the first of them.
     `unaffected` counts the groups that no change concerns.
     """
 
@@ -176,9 +176,9 @@ class Tally:
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer, and the changes that do not concern its group, with the reasons.
+    """An answer, with the changes that do not concern its group, and the reasons.
 
-    `alone`: the input has no other group, so the report shows more details.
+    `alone` is True if the input has no other group, so that the report shows more details.
     """
 
     answer: GroupAnswer
@@ -193,8 +193,8 @@ def answers(
 ) -> Iterator[AnsweredGroup[GroupAnswer]]:
     """Yields the result of `work` for each group; reports the error of a bad group at once.
 
-    With more than one group, a change that names something a group lacks is left out for that
-    group. With one group, such a change is an error.
+    If there are several groups, a change that refers to something a group lacks is left out for
+    this group. If there is only one, such a change is an error.
     """
     groups = read_groups(args)
     first = list(islice(groups, 2))
@@ -250,7 +250,7 @@ def _answer(
 
 
 def error_text(error: GroupError, changes: Sequence[object]) -> str:
-    """Returns the text of an error, with the change itself in place of its number."""
+    """Returns the text of an error, where the change itself replaces its number."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":
             return f"{change}: {error.problem}"

@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         simulate(scenario, journal=journal)
         print("\n".join(lines(journal)))
         return DONE
-    # The objects of a run form hardly any cycles, and the search for cycles takes a third of it.
+    # The objects of a run form few cycles, and the search for cycles takes a third of its time.
     gc.set_threshold(200_000)
     if args.seeds is not None:
         _run_seeds(args, _scenarios(args, scenario))

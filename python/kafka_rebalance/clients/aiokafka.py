@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's eager assignors for aiokafka: for `partition_assignment_strategy`.
+"""Kafka's eager assignors for aiokafka's `partition_assignment_strategy`.
 
 aiokafka's assignors are classes. These assignors can also be instances, which have a rack
 (KIP-881): `partition_assignment_strategy=[Range(rack_id="b")]`. aiokafka does not pass its own
@@ -53,7 +53,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method of a class and of its instances; aiokafka's interface has class methods only."""
+    """A method of a class and of its instances; aiokafka's own are methods of the class only."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -64,7 +64,7 @@ class _OfBoth:
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """One consumer's assignor: its subscription, its memory, and the assignment when it leads."""
+    """A consumer's assignor: its subscription, its memory, and the assignment if it leads."""
 
     name: ClassVar[str]
     rack_id: str | None = None
@@ -88,7 +88,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def metadata(self, topics: Iterable[str]) -> Any:
-        """Returns the subscription that the consumer sends; eager members own nothing then."""
+        """Returns the subscription that the consumer sends, when an eager member owns nothing."""
         subscribed = frozenset(topics)
         consumer = _consumer(calling(CLIENT))
         known = memory(consumer or self, self.name)

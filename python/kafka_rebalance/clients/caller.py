@@ -34,13 +34,13 @@ class ClientNames(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerMemory:
-    """The memory of one consumer's assignor: its last assignment, with the generation of that."""
+    """The memory of one consumer's assignor: its last assignment, and the generation of this."""
 
     owned: tuple[TopicPartition, ...] | None = None
     generation_id: int = NO_GENERATION
 
     def still(self, topics: frozenset[str]) -> tuple[TopicPartition, ...]:
-        """Returns the owned partitions of the given topics, those still subscribed to."""
+        """Returns the owned partitions of these topics, which are still subscribed to."""
         return tuple(tp for tp in self.owned or () if tp.topic in topics)
 
 
@@ -57,7 +57,7 @@ def memory(consumer: object, assignor: str) -> ConsumerMemory:
 
 
 def calling(client: ClientNames) -> Mapping[str, Any]:
-    """Returns the variables of the calling coordinator function; none without such a caller."""
+    """Returns the variables of the calling coordinator function; none for any other caller."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == client.module:

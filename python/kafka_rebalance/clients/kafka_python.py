@@ -32,12 +32,12 @@ except ImportError:
 
 CLIENT = ClientNames("kafka.coordinator.consumer", "node_id", "replica_nodes")
 
-# The newest versions: owned partitions, generation and rack have fields of their own.
+# The newest version has its own fields for owned partitions, generation and rack.
 _VERSION = 3
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """One consumer's assignor: its subscription, its memory, and the assignment when it leads."""
+    """A consumer's assignor: its subscription, its memory, and the assignment if it leads."""
 
     name: ClassVar[str]
 
@@ -104,7 +104,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """Returns no partition: all of an eager member's partitions are revoked before it joins."""
+        """Returns no partition, because an eager member revokes all partitions before it joins."""
         return ()
 
 
@@ -146,7 +146,7 @@ class CooperativeSticky(_Assignor):
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """Returns what the consumer reads; a lost generation or a left topic removes partitions."""
+        """Returns what the consumer reads, without lost generations and topics that it left."""
         if consumer is None:
             return known.still(subscribed)
         if consumer._rebalance_protocol is not RebalanceProtocol.COOPERATIVE:

@@ -37,7 +37,7 @@ def answer(
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
     }
-    # Racks have an effect only if a member has one, and reading them visits every replica.
+    # Racks have an effect only if a member has one; reading them visits every replica.
     brokers = _brokers(client, cluster) if any(member.rack for member in members) else {}
     topics = tuple(
         Topic(topic, count, _racks(client, cluster, topic, count, brokers))

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A leader's answer: Kafka's own, unless that answer would end or hang consumers.
 
-1. Kafka's own answer is sent, with its anomalies, which are logged. There is one exception:
-2. No member receives a topic that it does not subscribe to. In that case aiokafka's consumer ends
-   with an AssertionError, and other clients join again with equal claims, for ever. So Kafka's
+1. Kafka's own answer is sent, with its anomalies, which are logged. The exceptions are:
+2. If a member received a topic that it does not subscribe to, aiokafka's consumer would end with
+   an AssertionError, and other clients would join again with equal claims for ever. So Kafka's
    assignor is called once more, without members that subscribe to nothing, and without the claims
-   that nobody can keep: of topics that a member has left, of partitions that do not exist.
+   that nobody can keep: to topics that a member has left, and to partitions that do not exist.
 3. If the second answer has this problem too, or Kafka's class throws or never ends, range assigns
    this generation: range needs no claims, and always has an answer. In a cooperative group, a
    partition that another member claims is left for the next generation, as Kafka's own assignor
    does.
 
-A leader that raised an exception instead would end its own consumer, and after its session timeout
-the next leader would end.
+A leader that raised an exception instead would end its own consumer. After its session timeout, the
+next leader would end too.
 
 Errors   none.
 """

@@ -18,7 +18,7 @@ from .sync_group import not_stored, stored
 
 
 def appended(state: CoordinatorState, append_id: int, position: int) -> None:
-    """The append is durable, from `position` on; an append from before an unload is ignored."""
+    """Continues after a durable append at `position`; ignores one from before an unload."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return
@@ -36,7 +36,7 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
 
 
 def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> None:
-    """The append failed: undoes what it would have created."""
+    """Undoes what the failed append would have created."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return

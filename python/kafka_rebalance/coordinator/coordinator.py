@@ -16,8 +16,8 @@ order in which they joined.
 
 A Tick runs one deadline, the first that is due, because Kafka queues each expired timer as an event
 behind the waiting requests. While more deadlines are due, `next_deadline_ms()` is the present.
-A rebalance timeout of 0 can arm a deadline again and again for the present, until a session ends:
-a host whose clock stands still during Ticks must let time pass after some of them
+A rebalance timeout of 0 can arm a deadline again and again for the present, until a session ends. A
+host whose clock stands still during Ticks must therefore let time pass after some of them
 (`VirtualBroker`: a millisecond when one deadline has fallen due 3 times). Members of the simulator
 have timeouts of at least 1 ms, so the simulator's clock always advances.
 
@@ -88,13 +88,13 @@ from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Ids of 36 characters that count up: the default, so that runs are repeatable."""
+    """Returns a maker of ids with 36 characters that count up: the default, so that runs repeat."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 
 
 class Coordinator:
-    """See the module. `new_id` returns the 36 characters at the end of a new member's id.
+    """The module describes it. `new_id` returns the last 36 characters of a new member's id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
     their heartbeats need not be simulated.
@@ -113,7 +113,7 @@ class Coordinator:
 
     @property
     def config(self) -> CoordinatorConfig:
-        """The broker's settings for groups."""
+        """Returns the broker's settings for groups."""
         return self._state.config
 
     def groups(self) -> Mapping[str, Group]:
@@ -178,7 +178,7 @@ def _receive(state: CoordinatorState, event: Received) -> None:
         if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
             response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
         if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
-            response = ListGroupsResponse()  # the groups of this broker: none
+            response = ListGroupsResponse()  # no groups, because this broker coordinates none
         if isinstance(request, Heartbeat) and refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             response = HeartbeatResponse()  # Kafka keeps members while the log is loaded
         state.respond(event.request_id, response)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A coordinator's whole state, and the actions of a step: answer, append, arm, move.
+"""A coordinator's whole state, and the actions of a step: to answer, append, arm and move.
 
 The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the state is their first
 argument.
@@ -69,19 +69,19 @@ Continuation = StoreAssignment | ReplaceStatic | SendResponse | None
 
 
 class Created(NamedTuple):
-    """A group without a record in the log yet; `before` are offsets older than the group."""
+    """A group without a record in the log yet; `before` has offsets older than the group."""
 
     group: Group
     before: frozenset[OffsetValue]
 
     def is_of(self, group_id: str, offsets: GroupOffsets) -> bool:
-        """Whether the group of this id is this one, and has no offsets but those in `before`."""
+        """Returns whether this group has that id, and only the offsets in `before`."""
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An append in flight: what follows it, and the groups that it creates or deletes."""
+    """An append in flight, with what follows it and the groups that it creates or deletes."""
 
     then: Continuation
     created: tuple[Created, ...] = ()
@@ -99,10 +99,10 @@ class Waiting:
 
 @dataclass(slots=True)
 class CoordinatorState:
-    """`now_ms` is the time of the current event, `effects` are the event's effects so far.
+    """The state. `now_ms` is the current event's time, `effects` are its effects so far.
 
-    A new group is in `created` until the next append, whatever that append holds. Until then
-    readers of the log do not see the group; if the append fails, the group is removed again.
+    A new group is in `created` until the next append, whatever that append contains. Until then
+    readers of the log do not see the group, and if the append fails, the group is removed again.
     """
 
     config: CoordinatorConfig
@@ -138,7 +138,7 @@ class CoordinatorState:
         self.effects.append(Respond(request_id, response))
 
     def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
-        """Sends the response when all appends in flight are durable: it may depend on them."""
+        """Sends the response when all appends in flight, on which it may depend, are durable."""
         if self.writes:
             self.waiting[request_id] = Waiting(request, response, set(self.writes))
         else:
@@ -184,12 +184,12 @@ class CoordinatorState:
     # Arm ------------------------------------------------------------------------------------------
 
     def arm_session(self, group: Group, member_id: str, timeout_ms: int) -> None:
-        """The session of the member, or pending id, ends `timeout_ms` from now."""
+        """Ends the session of the member, or pending id, `timeout_ms` from now."""
         key = DeadlineKey("heartbeat", group.group_id, member_id)
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
-        """The member has shown that it is alive: its session starts anew."""
+        """Starts the member's session anew, because the member has shown that it is alive."""
         if self.vouched and (group.group_id, member.member_id) not in self.silent:
             self.end_session(group, member.member_id)
         else:

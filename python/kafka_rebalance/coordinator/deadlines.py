@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Named deadlines: arming a name again replaces its deadline; the earliest deadline runs first.
 
-A heap with lazy deletion: finding the earliest of 10,000 by a scan costs 210 us, here under 1 us.
+A heap with lazy deletion finds the earliest of 10,000 in under 1 us; a scan takes 210 us.
 
 Order    by time; tie-break: the order of arming.
 """
@@ -31,7 +31,7 @@ class _Armed:
 
 
 class Deadlines:
-    """Getters: next, armed. Inputs: arm, cancel, take_due."""
+    """The deadlines of a coordinator. Getters: next, armed. Inputs: arm, cancel, take_due."""
 
     def __init__(self) -> None:
         self._armed: dict[DeadlineKey, _Armed] = {}
@@ -43,7 +43,7 @@ class Deadlines:
         armed = _Armed(at_ms, next(self._sequence))
         self._armed[key] = armed
         heapq.heappush(self._heap, (at_ms, armed.sequence, key))
-        # Each heartbeat arms its key again: without this, the heap would keep every stale entry.
+        # Each heartbeat arms its key again, so without this the heap would keep every stale entry.
         if len(self._heap) > 64 + 4 * len(self._armed):
             self._heap = [(one.at_ms, one.sequence, name) for name, one in self._armed.items()]
             heapq.heapify(self._heap)

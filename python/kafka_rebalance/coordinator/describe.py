@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """DescribeGroups and ListGroups: groups as administrators see them.
 
-Both requests read durable state: a group whose first record is still in flight is absent.
-Metadata and protocol are described in Stable only, the last assignment in every state. An absent
-group is described as Dead; from version 6 on it also has an error (KIP-1043).
+Both requests read durable state, so a group whose first record is still in flight is absent.
+Metadata and protocol are described only in Stable, the last assignment in every state. An absent
+group is described as Dead; from version 6 on its description also has an error (KIP-1043).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sweep: removes expired offsets, and groups without members and offsets (KIP-211).
 
-    group                                         an offset's age is counted from
+    group                                         time from which an offset's age counts
     no type (offsets only)                        its commit
     Empty                                         the moment when the group became Empty
     Stable consumers, subscriptions known         its commit; a subscribed topic never expires

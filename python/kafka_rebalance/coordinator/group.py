@@ -31,9 +31,9 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class Group:
-    """Getters: is_, not_, can_rebalance, size, supports, … Inputs: transition_to, add, remove, …
+    """The state of a group, with questions (is_, supports, …) and changes (add, remove, …).
 
-    `state_timestamp_ms` is None only if the group was loaded from a record without one.
+    `state_timestamp_ms` is None only if the group was loaded from a record without a timestamp.
     """
 
     group_id: str
@@ -52,21 +52,21 @@ class Group:
     awaiting_join: int = 0
     subscribed_topics: frozenset[str] | None = None
     new_member_added: bool = False
-    initial_delay_ms: int | None = None  # the current part of the initial delay
-    initial_remaining_ms: int = 0  # how much longer the initial delay may become
+    initial_delay_ms: int | None = None  # the part of the initial delay that runs now
+    initial_remaining_ms: int = 0  # by how much the initial delay may still grow
 
     # State ----------------------------------------------------------------------------------------
 
     def is_(self, *states: GroupState) -> bool:
-        """Whether the group is in one of the states."""
+        """Returns whether the group is in one of the states."""
         return self.state in states
 
     def not_(self, *states: GroupState) -> bool:
-        """Whether the group is in none of the states."""
+        """Returns whether the group is in none of the states."""
         return self.state not in states
 
     def can_rebalance(self) -> bool:
-        """Whether the group may move to PreparingRebalance."""
+        """Returns whether the group may move to PreparingRebalance."""
         return self.state in LEGAL_PREDECESSORS[GroupState.PREPARING_REBALANCE]
 
     def transition_to(self, state: GroupState, now_ms: int) -> None:
@@ -80,11 +80,11 @@ class Group:
 
     @property
     def size(self) -> int:
-        """The number of members; pending ids do not count."""
+        """Returns the number of members; pending ids do not count."""
         return len(self.members)
 
     def has(self, member_id: str) -> bool:
-        """Whether a member has this id."""
+        """Returns whether a member has this id."""
         return member_id in self.members
 
     def get(self, member_id: str) -> ClassicGroupMember:
@@ -92,7 +92,7 @@ class Group:
         return self.members[member_id]
 
     def is_leader(self, member_id: str) -> bool:
-        """Whether the leader has this id."""
+        """Returns whether the leader has this id."""
         return member_id == self.leader_id
 
     def rebalance_timeout_ms(self) -> int:
@@ -100,7 +100,7 @@ class Group:
         return max((one.rebalance_timeout_ms for one in self.members.values()), default=0)
 
     def supports(self, protocol_type: str, names: tuple[str, ...]) -> bool:
-        """Whether a member with this protocol type and these protocols may join."""
+        """Returns whether a member with this protocol type and these protocols may join."""
         if self.is_(GroupState.EMPTY):
             return bool(protocol_type) and bool(names)
         return protocol_type == self.protocol_type and any(
@@ -169,7 +169,7 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
 
     def add_pending(self, member_id: str) -> None:
-        """Registers an id that was handed out. Errors: ValueError if a member has it."""
+        """Registers an id that was handed out. Errors: ValueError if a member has this id."""
         if self.has(member_id):
             raise ValueError(f"{member_id!r} is a member already")
         self.pending[member_id] = None
@@ -199,11 +199,11 @@ class Group:
     # Generations ----------------------------------------------------------------------------------
 
     def has_all_joined(self) -> bool:
-        """Whether every member has a parked JoinGroup and no id is pending."""
+        """Returns whether every member has a parked JoinGroup and no id is pending."""
         return self.awaiting_join == self.size and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Elects a joined leader if the leader has not joined; False if no member has joined."""
+        """Elects a joined leader if the leader has not joined; False means that none has joined."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True
@@ -247,7 +247,7 @@ class Group:
         self.subscribed_topics = frozenset(topics)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether the topic is subscribed; True for a consumer group whose topics are unknown."""
+        """Returns whether the topic is subscribed, or may be because the topics are unknown."""
         if self.subscribed_topics is None:
             return self.protocol_type == CONSUMER
         return topic in self.subscribed_topics

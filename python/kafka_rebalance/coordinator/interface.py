@@ -6,9 +6,9 @@ An event reports something that happened; an effect asks the host to do somethin
     Received                        a request; Respond follows at once or after a later event
     Appended, AppendFailed          the result of an Append
     Tick                            the clock has reached `now_ms`
-    LoadStarted, Loaded, Unloaded   this broker becomes the coordinator, or no longer is
+    LoadStarted, Loaded, Unloaded   this broker becomes the coordinator, or stops being it
     PartitionsDeleted               topics were deleted
-    Sweep                           time to expire offsets
+    Sweep                           it is time to expire offsets
     Silent, Heard                   members that stop or resume heartbeats, if `vouched`
 """
 

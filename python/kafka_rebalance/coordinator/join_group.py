@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JoinGroup: who may join, under which member id, and whether the group rebalances.
+"""JoinGroup decides who may join, with which member id, and whether the group rebalances.
 
     check, in this order                          error
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
@@ -64,7 +64,7 @@ def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> 
     else:
         _join_with_id(state, event, request, group)
     if is_new:
-        # The group's first record: if this append fails, the group is removed again.
+        # This is the group's first record: if the append fails, the group is removed again.
         state.append([new_group_record(group)], Write(None))
 
 
@@ -120,7 +120,7 @@ def _join_with_id(
     elif group.is_(GroupState.EMPTY):
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
-        # An unchanged leader too: it rejoins because topics changed, which only a leader watches.
+        # An unchanged leader rejoins because topics have changed, which only a leader watches.
         _update(state, event, request, group, member)
         rebalance_or_complete(state, group)
 
@@ -143,7 +143,7 @@ def _add(
     if group.is_(GroupState.PREPARING_REBALANCE) and group.previous_state is GroupState.EMPTY:
         group.new_member_added = True
     group.add(member)
-    # A member sends no heartbeats before its first response: its session timeout starts later.
+    # A member sends no heartbeats before its first response, so its session timeout starts later.
     state.arm_session(group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
     rebalance_or_complete(state, group)
 
@@ -163,11 +163,11 @@ def _update(
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
-    """A static member has restarted and gets a new id; only a changed vote starts a rebalance."""
+    """Gives a restarted static member a new id; only a changed vote starts a rebalance."""
     assert request.group_instance_id is not None
     member = group.get(group.static_members[request.group_instance_id])
     old_id, old_leader = member.member_id, group.leader_id
-    # 1. Requests that are parked under the old id are answered: fenced.
+    # 1. Requests that are parked under the old id are answered with FENCED_INSTANCE_ID.
     fenced = ErrorCode.FENCED_INSTANCE_ID
     state.answer_join(group, member, JoinGroupResponse(error_code=fenced, member_id=old_id))
     state.answer_sync(member, SyncGroupResponse(error_code=fenced))
@@ -192,7 +192,7 @@ def _take_over(
 
 
 def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
-    """The new id is in the log: the member keeps its assignment."""
+    """Continues when the new id is in the log: the member keeps its assignment."""
     group = then.group
     instance = then.before.group_instance_id
     member = group.members.get(group.static_members.get(instance or "", ""))
@@ -209,7 +209,7 @@ def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
 
 
 def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode) -> None:
-    """The append failed: the old id is valid again."""
+    """Makes the old id valid again, because the append failed."""
     group, before = then.group, then.before
     instance = before.group_instance_id
     member = group.members.get(group.static_members.get(instance or "", ""))

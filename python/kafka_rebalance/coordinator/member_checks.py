@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which requests a group refuses: one table, and the checks of ids and generation around it.
+"""The requests that a group refuses: one table, and the checks of ids and generation around it.
 
     1. state        the error of the table, except REBALANCE_IN_PROGRESS
     2. ids          UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
@@ -35,7 +35,7 @@ _REBALANCING: _Errors = {_S.PREPARING_REBALANCE: _E.REBALANCE_IN_PROGRESS}
 _ABSENT: _Errors = {None: _E.GROUP_ID_NOT_FOUND, _S.DEAD: _E.GROUP_ID_NOT_FOUND}
 _NON_EMPTY = (_S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE)
 
-# Request -> state -> error; None stands for an absent group. A state without a row proceeds.
+# Request -> state -> error; None stands for an absent group. A state without a row has no error.
 ERROR_BY_STATE: dict[type[Request], _Errors] = {
     JoinGroup: {**_UNAVAILABLE},
     SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},

@@ -8,10 +8,10 @@ from kafka_rebalance.protocol.messages import JoinGroupProtocol
 
 @dataclass(slots=True)
 class ClassicGroupMember:
-    """A member. Times in ms; `parked_join` and `parked_sync` are ids of unanswered requests.
+    """A member. Times are in ms; `parked_join` and `parked_sync` are ids of unanswered requests.
 
-    `is_new` until the member's first join phase is completed: a new member can be removed
-    although its JoinGroup is parked.
+    `is_new` is True until the member's first join phase ends: a new member can be removed even
+    while its JoinGroup is parked.
     """
 
     member_id: str
@@ -29,7 +29,7 @@ class ClassicGroupMember:
 
     @property
     def is_static(self) -> bool:
-        """Whether the member has a `group.instance.id` (KIP-345)."""
+        """Returns whether the member has a `group.instance.id` (KIP-345)."""
         return self.group_instance_id is not None
 
     def names(self) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class ClassicGroupMember:
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Whether an expired session is ignored because the member waits for our response."""
+        """Returns whether an expired session is ignored: the member waits for our response."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 

@@ -101,7 +101,7 @@ def _commit(
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = OffsetCommitResponse(partitions=tuple(codes))
     if request.group_id not in state.groups:
-        # A group without members, for its offsets only; Kafka creates it even if none is stored.
+        # The new group has no members, only offsets; Kafka creates it even if none is stored.
         state.create(request.group_id)
     if not commits:
         state.respond_when_durable(event.request_id, request, response)

@@ -30,7 +30,7 @@ def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch)
 def _fetched(
     group: Group | None, offsets: GroupOffsets, request: OffsetFetch
 ) -> OffsetFetchResponse:
-    # Committed offsets of a removed group are ignored; its open transactions count.
+    # Committed offsets of a removed group are ignored, but its open transactions count.
     is_absent = group is None or group.is_(GroupState.DEAD)
     wanted = request.partitions
     if wanted is None:

@@ -75,7 +75,7 @@ class GroupOffsets:
     pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)
 
     def value(self, partition: Partition) -> CommittedOffset | None:
-        """Returns the committed value, None if there is none."""
+        """Returns the committed value; None if there is none."""
         stored = self.committed.get(partition)
         return None if stored is None else stored.value
 
@@ -88,11 +88,11 @@ class GroupOffsets:
         ]
 
     def is_pending(self, partition: Partition) -> bool:
-        """Whether an open transaction has a value for the partition."""
+        """Returns whether an open transaction has a value for the partition."""
         return any(partition in values for values in self.pending.values())
 
     def is_empty(self) -> bool:
-        """Whether there are no values, no pending values and no tombstones."""
+        """Returns whether there are no values, no pending values and no tombstones."""
         return not (self.committed or self.pending)
 
     def contents(self) -> frozenset[OffsetValue]:
@@ -142,12 +142,12 @@ class GroupOffsets:
 
 
 _NONE = GroupOffsets()
-# Positions of staged changes: after every record of the log, in the order of their appends.
+# Staged changes have positions after every record of the log, in the order of their appends.
 _AFTER_THE_LOG = 1 << 62
 
 
 class Offsets:
-    """Getters: durable, latest, groups. Inputs: stage, then complete or fail; load."""
+    """The offsets of all groups, with the changes of appends in flight."""
 
     def __init__(self) -> None:
         self._groups: dict[str, GroupOffsets] = {}
@@ -191,13 +191,13 @@ class Offsets:
         self._staged[append_id] = tuple(changes)
 
     def complete(self, append_id: int, position: int) -> None:
-        """The append is durable: its changes have the positions from `position` on."""
+        """Applies the changes of an append that is durable; their positions start at `position`."""
         for place, change in enumerate(self._staged.pop(append_id)):
             self._apply(change, position + place)
         self._purge()
 
     def fail(self, append_id: int) -> None:
-        """The append failed: drops its staged changes."""
+        """Drops the staged changes of an append that failed."""
         del self._staged[append_id]
         self._purge()
 

@@ -63,7 +63,7 @@ def try_complete_join(state: CoordinatorState, group: Group) -> None:
 
 
 def join_deadline(state: CoordinatorState, group: Group) -> None:
-    """The join phase's time is up, or a part of the initial delay is over."""
+    """Ends the join phase, or a part of the initial delay, because its time is over."""
     if group.not_(GroupState.PREPARING_REBALANCE):
         return  # the deadline belongs to a removed group of this id
     delay = group.initial_delay_ms
@@ -133,7 +133,7 @@ def sync_deadline(state: CoordinatorState, group: Group) -> None:
 
 
 def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> None:
-    """The session of a member, or of a pending id, has expired."""
+    """Removes a member or a pending id whose session has expired."""
     if member_id in group.pending:
         group.remove(member_id)
     elif group.has(member_id) and not group.get(member_id).is_excused():
@@ -149,7 +149,7 @@ def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> N
 
 
 def fall_silent(state: CoordinatorState, group_id: str, member_id: str, since_ms: int) -> None:
-    """Starts the session timeout of a silent member at `since_ms`; a new member has its own."""
+    """Starts the session timeout of a silent member at `since_ms`; a new member keeps its own."""
     group = state.groups.get(group_id)
     member = None if group is None else group.members.get(member_id)
     if group is not None and member is not None and not member.is_new:
@@ -194,6 +194,6 @@ def hand_out(
 
 
 def stop_waiting_for_syncs(state: CoordinatorState, group: Group) -> None:
-    """Cancels the group's `sync` deadline and forgets who has not sent SyncGroup."""
+    """Cancels the group's `sync` deadline and forgets which members have not sent SyncGroup."""
     group.pending_sync.clear()
     state.cancel("sync", group)

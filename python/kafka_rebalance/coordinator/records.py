@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the records that the coordinator writes to `__consumer_offsets`.
 
-Versions as Kafka 4.4.0 writes them: group metadata 3; offsets 4, or 1 if the offset has its own
-expiry. Version 4's tagged field, the topic id, is never written.
+The versions are those that Kafka 4.4.0 writes: group metadata 3; offsets 4, or 1 if the offset has
+its own expiry. Version 4's tagged field, the topic id, is never written.
 """
 
 from kafka_rebalance.wire.group_records import (
@@ -21,7 +21,7 @@ from .offsets import Commit, Partition
 
 
 def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
-    """Returns the group's record with `assignment`, and the selected protocol's metadata only."""
+    """Returns the group's record with `assignment` and the selected protocol's metadata only."""
     timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
     members = tuple(
         MemberMetadata(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Responses that refuse a whole request, with the error code where each kind of response has it."""
+"""Responses that refuse a whole request; each kind of response has its error in another place."""
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import (

@@ -36,7 +36,7 @@ def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> 
         stop_waiting_for_syncs(state, group)
     state.park_sync(member, event.request_id)
     if group.is_(GroupState.STABLE):
-        # Not `hand_out`, which renews the session: Kafka does not renew it for this SyncGroup.
+        # `hand_out` would renew the session, but Kafka does not renew it for this SyncGroup.
         response = SyncGroupResponse(
             protocol_type=group.protocol_type,
             protocol_name=group.protocol_name,
@@ -64,7 +64,7 @@ def _check(event: Received, request: SyncGroup, group: Group | None) -> ErrorCod
 
 
 def stored(state: CoordinatorState, then: StoreAssignment) -> None:
-    """The assignment is in the log: all members get it, unless a new rebalance has begun."""
+    """Sends the stored assignment to all members, unless a new rebalance has begun."""
     group = then.group
     if not _is_current(then):
         return
@@ -75,7 +75,7 @@ def stored(state: CoordinatorState, then: StoreAssignment) -> None:
 
 
 def not_stored(state: CoordinatorState, then: StoreAssignment, error: ErrorCode) -> None:
-    """The assignment was not stored: drops it and starts a new rebalance."""
+    """Drops the assignment that was not stored, and starts a new rebalance."""
     if _is_current(then):
         drop_assignments(state, then.group, of_append_error(error))
         prepare(state, then.group)

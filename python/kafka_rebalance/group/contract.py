@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract: one group as one JSON line, and its result as another.
 
-Types are checked here, values in `group/spec.py`; errors name the path of the field. Unknown fields
-are ignored. The twin for lines in bulk, `src/group/contract.rs`, has the order and the words of
-these checks.
+Types are checked here, and values in `group/spec.py`. Errors have the path of the field. Unknown
+fields are ignored. The twin for lines in bulk, `src/group/contract.rs`, makes the same checks in
+the same order and with the same words.
 """
 
 import json
@@ -47,7 +47,7 @@ _ESCAPE = re.compile(rf"\\(?:{_PAIR}|(u[dD][89a-fA-F]..)|.)")
 
 
 def parse(line: str | bytes) -> Any:
-    """One JSON value; a line that is not UTF-8 or not JSON is a GroupError at `line`."""
+    """Returns one JSON value. Errors: GroupError at `line` if this is not JSON in UTF-8."""
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
         text.encode("utf-8")
@@ -63,11 +63,11 @@ def parse(line: str | bytes) -> Any:
     return value
 
 
-# Numbers and text as the Rust core's parser reads them.
+# The following functions read numbers and text as the Rust core's parser reads them.
 
 
 def _whole(text: str) -> int | float:
-    """An integer; a float when it fits neither 64 bits with a sign nor without, and for -0."""
+    """Returns an integer; a float for -0, and for a number too large for 64 bits."""
     if len(text) < 19:
         return int(text) if text != "-0" else -0.0
     if len(text) > 20 or not MIN_INT64 <= int(text) <= MAX_UINT64:
@@ -87,14 +87,14 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _no_half_pairs(text: str) -> None:
-    """Refuses escapes of half a surrogate pair; in JSON a backslash always begins an escape."""
+    """Refuses escapes of half a surrogate pair. In JSON a backslash always begins an escape."""
     for escape in _ESCAPE.finditer(text):
         if escape[1]:
             raise ValueError(f"{escape[0]} is half of a surrogate pair")
 
 
 def read(value: Any) -> dict[str, Any]:
-    """The fields of a `GroupSpec`, from a contract line that is already parsed."""
+    """Returns the fields of a `GroupSpec`, from a contract line that is already parsed."""
     fields = object_(value, "line")
     _refuse_error_line(fields)
     return {
@@ -108,7 +108,7 @@ def read(value: Any) -> dict[str, Any]:
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
-    """Raises the error of an error line from an earlier step, which is not a group."""
+    """Raises the error of a line in which an earlier step wrote an error in place of a group."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
         place, separator, problem = error.partition(": ")
@@ -203,7 +203,7 @@ def _user_data(fields: dict[str, Any], at: str) -> UserData | None:
 
 
 def to_dict(group: "GroupSpec") -> dict[str, Any]:
-    """The contract line of a group, absent fields left out."""
+    """Returns the contract line of a group; absent fields are left out."""
     line: dict[str, Any] = {"group_id": group.group_id}
     if group.generation_id is not None:
         line["generation_id"] = group.generation_id
@@ -238,7 +238,7 @@ def _member_to_dict(member: Member) -> dict[str, Any]:
 
 
 def group_by_topic(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any]]:
-    """Runs of partitions of one topic, order kept: `[{"topic", "partitions"}, …]`."""
+    """Groups neighbours of one topic, in the order given: `[{"topic", "partitions"}, …]`."""
     runs: list[dict[str, Any]] = []
     for topic, partition in partitions:
         if not runs or runs[-1]["topic"] != topic:
@@ -248,5 +248,5 @@ def group_by_topic(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any
 
 
 def dumps(line: Mapping[str, Any]) -> str:
-    """Compact JSON, byte for byte as the Rust core writes it."""
+    """Returns compact JSON, byte for byte as the Rust core writes it."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"))

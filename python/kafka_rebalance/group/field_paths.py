@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads parsed JSON: each function checks one type; its error names the field's path."""
+"""Reads parsed JSON. Each function checks one type, and its error has the path of the field."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -12,12 +12,12 @@ _T = TypeVar("_T")
 
 
 def path(at: str, name: str) -> str:
-    """The path of a field of the object at `at`; "" is the top."""
+    """Returns the path of a field of the object at `at`; an empty `at` is the top of the line."""
     return f"{at}.{name}" if at else name
 
 
 def required(fields: Mapping[str, Any], name: str, at: str) -> Any:
-    """The value of a required field; null counts as missing."""
+    """Returns the value of a required field; null counts as missing."""
     value = fields.get(name)
     if value is None:
         raise GroupError(path(at, name), "missing")
@@ -34,7 +34,7 @@ def optional_string(fields: Mapping[str, Any], name: str, at: str) -> str | None
 
 
 def flag(fields: Mapping[str, Any], name: str, at: str) -> bool:
-    """True or false; absent is false."""
+    """Returns a field that is true or false; an absent one is false."""
     value = fields.get(name)
     if value is not None and not isinstance(value, bool):
         raise GroupError(path(at, name), f"{kind(value)} is not true or false")
@@ -44,7 +44,7 @@ def flag(fields: Mapping[str, Any], name: str, at: str) -> bool:
 def each(
     fields: Mapping[str, Any], name: str, at: str, item: Callable[[Any, str], _T]
 ) -> tuple[_T, ...]:
-    """The entries of a required list, each read by `item(value, path)`."""
+    """Returns the entries of a required list, each read by `item(value, path)`."""
     place = path(at, name)
     values = array(required(fields, name, at), place)
     return tuple(item(value, f"{place}[{i}]") for i, value in enumerate(values))
@@ -74,7 +74,7 @@ def text(value: Any, at: str) -> str:
 
 
 def integer(value: Any, at: str, noun: str, least: int = 0, most: int = MAX_INT32) -> int:
-    """A whole number from `least` to `most`; `noun` names it in errors."""
+    """Returns a whole number from `least` to `most`; errors call the number `noun`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise GroupError(at, f"{kind(value)} is not a {noun}")
     if not least <= value <= most:
@@ -83,7 +83,7 @@ def integer(value: Any, at: str, noun: str, least: int = 0, most: int = MAX_INT3
 
 
 def kind(value: Any) -> str:
-    """The JSON type of a value, in words."""
+    """Returns the JSON type of a value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):

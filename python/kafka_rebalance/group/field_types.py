@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the types of a group's fields, on which both engines rely.
 
-`group/contract.py` checks lines; this module checks groups made in Python. The core accepts a group
-of exactly these types; any other group is walked here for the path of the first wrong field. The
-walk finds none if the group has subclasses of the types, which are allowed.
+`group/contract.py` checks lines; this module checks groups that were made in Python. The core
+accepts a group of exactly these types. Any other group is walked here for the path of its first
+wrong field. If the walk finds none, the group has subclasses of the types, which are allowed.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _GENERATIONS_OF_MEMBER = ("generation_id", "user_data_generation_id")
 
 
 def check_types(group: Any, topic: type, member: type, pair: type) -> None:
-    """GroupError with the path of the first field whose type is not the one in `model.py`."""
+    """Raises a GroupError with the path of the first field whose type is not that of `model.py`."""
     if not _core.has_its_types(group, topic, member, pair):
         _walk(group, topic, member, pair)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nouns of a group: partitions, topics with their replicas' racks, members."""
+"""The parts of a group: partitions, topics with the racks of their replicas, and members."""
 
 import json
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ MAX_PARTITIONS = 10_000_000
 
 
 NEWEST_SUBSCRIPTION = 3
-"""The subscription version of Kafka's newest clients; the first with a rack (KIP-881)."""
+"""The subscription version of Kafka's newest clients, and the first with a rack (KIP-881)."""
 
 UserData = Literal["none", "partitions"]
 USER_DATA: tuple[UserData, ...] = ("none", "partitions")
 
 
 class TopicPartition(NamedTuple):
-    """The unit that is owned."""
+    """A partition of a topic: the unit that a member owns."""
 
     topic: str
     partition: int
@@ -33,8 +33,8 @@ class TopicPartition(NamedTuple):
 class Topic:
     """A topic that exists.
 
-    `racks[p]` are the racks of partition p's replicas, None for a replica whose broker has none;
-    `racks` is None if they are unknown.
+    `racks[p]` are the racks of partition p's replicas; an entry is None if the replica's broker has
+    no rack. `racks` is None if the racks are unknown.
     """
 
     name: str
@@ -44,19 +44,19 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as its leader sees it: its subscription, and the partitions that it owned.
+    """A member as its leader sees it, with its subscription and the partitions that it owned.
 
-    `generation_id` is the generation in which it owned `owned_partitions`, None if it sent none.
+    `generation_id` is the generation in which it owned `owned_partitions`; None if it sent none.
 
-    The last three fields describe a client that sends other bytes than Kafka's newest Java client,
-    for which all three are None; `assignors/classic/claims.py` reads them.
+    The last three fields describe a client that sends other bytes than Kafka's newest Java client.
+    For the newest Java client all three are None. `assignors/classic/claims.py` reads them.
 
-    `subscription_version`     of the member's subscription, which has owned partitions from 1 on,
-                               the generation from 2, the rack from 3; if set, `topics` and
+    `subscription_version`     the version of the member's subscription: it has owned partitions
+                               from 1 on, a generation from 2, a rack from 3. If set, `topics` and
                                `owned_partitions` are in the order of the member's bytes
-    `user_data`                written by the library's assignor: "none" that Kafka's classes can
-                               read, or "partitions" without a generation
-    `user_data_generation_id`  in the user data, if it differs from `generation_id`
+    `user_data`                the kind of user data: "none" if Kafka's classes can read none, or
+                               "partitions" without a generation
+    `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
     """
 
     member_id: str
@@ -73,32 +73,32 @@ class Member:
 
     @property
     def version(self) -> int:
-        """The version of the member's subscription, 0 to 3."""
+        """Returns the version of the member's subscription, 0 to 3."""
         return (
             NEWEST_SUBSCRIPTION if self.subscription_version is None else self.subscription_version
         )
 
     @property
     def rack(self) -> str | None:
-        """The rack that assignors see; an empty `client.rack` is None (KIP-881)."""
+        """Returns the rack that assignors see: an empty `client.rack` is None (KIP-881)."""
         return (self.rack_id or None) if self.version >= 3 else None
 
 
 def quoted(name: str) -> str:
-    """A name in JSON quotes, as messages of Python and Rust show it."""
+    """Returns a name in JSON quotes, as messages of Python and Rust show it."""
     return json.dumps(name, ensure_ascii=False)
 
 
 def unknown_user_data(text: str) -> str:
-    """The problem with a text that is none of USER_DATA."""
+    """Returns the problem with a text that is not in USER_DATA."""
     return f"{quoted(text)} is not {' or '.join(map(quoted, USER_DATA))}"
 
 
 def static_first(members: Iterable[Member]) -> list[Member]:
-    """Static members by `group_instance_id`, then dynamic ones by `member_id`.
+    """Returns static members by `group_instance_id`, then dynamic ones by `member_id`.
 
-    Members of one instance id stay in the order given, which is the order of the leader's map. (No
-    broker lets two members share an instance id.)
+    Members that share an instance id keep the order given, which is that of the leader's map.
+    (No broker lets two members share an instance id.)
 
     Source   AbstractPartitionAssignor.MemberInfo.compareTo.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who owns what: assignments as values that print, compare and subtract.
+"""Which member owns which partitions: assignments as values that print, compare and subtract.
 
 kept         = owned ∩ target
 revoked      = owned - target
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from .model import TopicPartition
 from .spec import GroupSpec
 
-# A pair as it is, past the constructor that names its fields: a third of its time.
+# Makes a pair without the named-tuple constructor, in about a third of the time.
 _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
 
 
@@ -32,7 +32,7 @@ class Balance:
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Balance":
-        """On whole numbers as long as possible: the order of the members leaves no trace."""
+        """Computes with integers as long as possible, so that the members' order has no effect."""
         if not counts:
             return cls(0, 0, 0.0, 0.0)
         members, total = len(counts), sum(counts)
@@ -48,12 +48,12 @@ AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """What is unsound in an answer that Kafka gives all the same.
+    """A fault in an assignment which Kafka itself would hand out nevertheless.
 
-    duplicate     given to this member and to one before it (or to it twice)
-    unsubscribed  given to a member that does not subscribe to the topic
-    nonexistent   given, but the topic has no such partition
-    unassigned    given to nobody, though somebody subscribes and nobody has to give it up first
+    duplicate     assigned to this member and to an earlier one (or to this member twice)
+    unsubscribed  assigned to a member that does not subscribe to the topic
+    nonexistent   assigned, but the topic has no such partition
+    unassigned    assigned to no member, although one subscribes and none has to revoke it first
     """
 
     kind: AnomalyKind
@@ -71,10 +71,10 @@ class Anomaly:
 
 
 class Assignment(Mapping[str, Sequence[TopicPartition]]):
-    """Member id -> its partitions in order; immutable; members in join order.
+    """A mapping from member id to its partitions in order. It is immutable, in join order.
 
-    Held as columns: `offsets[m]:offsets[m + 1]` are the entries of member m, each a pair of
-    `topic_ids` (into `topics`) and `partitions`. Objects are made when they are asked for.
+    It is kept as columns: `offsets[m]:offsets[m + 1]` are the entries of member m, each a pair of
+    `topic_ids` (a place in `topics`) and `partitions`. Objects are made when a caller needs them.
 
     >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
     C0: t0[0, 1]
@@ -119,7 +119,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         members: Mapping[str, Iterable[TopicPartition]],
         anomalies: tuple[Anomaly, ...] = (),
     ) -> "Assignment":
-        """From member id -> partitions, the members in the mapping's order."""
+        """Makes an assignment from member id -> partitions; members keep their order."""
         topics: dict[str, int] = {}
         offsets, topic_ids, partitions = [0], [], []
         for owned in members.values():
@@ -132,14 +132,14 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     @classmethod
     def owned(cls, group: GroupSpec) -> "Assignment":
-        """What the members of a group say that they own."""
+        """Returns the partitions that the members of a group claim to own."""
         return cls.of({member.member_id: member.owned_partitions for member in group.members})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an Assignment is immutable: {name} cannot be set")
 
     def __hash__(self) -> int:
-        """Equal assignments have equal partitions of equal members, whatever the members' order."""
+        """Hashes the members without their order, because equality ignores the order."""
         return hash(frozenset(self.items()))
 
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
@@ -162,7 +162,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         return "\n".join(f"{member_id}:{_runs(owned)}" for member_id, owned in self.items())
 
     def __sub__(self, before: "Assignment") -> "Delta":
-        """What changes on the way from `before` to this assignment."""
+        """Returns the changes from `before` to this assignment."""
         return Delta.between(before, self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -171,22 +171,22 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     @property
     def balance(self) -> Balance:
-        """How evenly the partitions are shared."""
+        """Returns how evenly the partitions are shared."""
         return Balance.of(self.counts())
 
     def counts(self) -> list[int]:
-        """Partitions of each member, in member order."""
+        """Returns the number of partitions of each member, in member order."""
         return [self.offsets[m + 1] - self.offsets[m] for m in range(len(self))]
 
     def to_dict(self) -> dict[str, list[list[str | int]]]:
-        """`{member_id: [[topic, partition], …]}`, as in a result line."""
+        """Returns `{member_id: [[topic, partition], …]}`, as in a result line."""
         return {member_id: [[t, p] for t, p in owned] for member_id, owned in self.items()}
 
 
 def named_partitions(
     topics: tuple[str, ...], topic_ids: Sequence[int], partitions: Sequence[int]
 ) -> Iterator[TopicPartition]:
-    """Objects of two columns; `topic_ids` are places in `topics`."""
+    """Makes the partitions of two columns; an entry of `topic_ids` is a place in `topics`."""
     return map(_PAIR, zip(map(topics.__getitem__, topic_ids), partitions, strict=True))
 
 
@@ -201,7 +201,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 class Delta:
     """The difference of two assignments; each part is an assignment of its own.
 
-    `transferring` tells, for each partition that goes from one member to another, who gets it.
+    `transferring` maps each partition that goes from one member to another to its new owner.
     """
 
     kept: Assignment
@@ -228,7 +228,7 @@ class Delta:
 
     @property
     def moves(self) -> int:
-        """How many partitions get an owner that they did not have."""
+        """Returns how many partitions get an owner that they did not have."""
         return len(self.gained.partitions)
 
 
@@ -242,9 +242,9 @@ def _without(
 def find_anomalies(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]], *, withholds: bool
 ) -> tuple[Anomaly, ...]:
-    """Checks an answer; `withholds` for assignors that keep back what somebody must first give up.
+    """Checks an answer. `withholds` is True for an assignor that keeps back moving partitions.
 
-    Order    members in join order with their partitions in order, then what nobody was given, by
+    Order    members in join order with their partitions in order, then unassigned partitions, by
              topic and partition.
     """
     counts = group.partition_counts()
@@ -262,7 +262,7 @@ def find_anomalies(
                 found.append(Anomaly("duplicate", *tp, member.member_id))
             given.add(tp)
     if withholds:
-        # Whoever claims a partition may still be reading it, however old the claim.
+        # A member that claims a partition may still be reading it, however old the claim is.
         given.update(tp for member in group.members for tp in member.owned_partitions)
     for topic, count in counts.items():
         if topic in subscribed:

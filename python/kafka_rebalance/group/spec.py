@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of an assignor: topics, and members in join order.
 
-    assign: GroupSpec -> Assignment      total, deterministic, no memory
+    assign: GroupSpec -> Assignment      total, deterministic, without memory
 
 A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does); no other code
-checks it again.
+validates it again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,15 +31,15 @@ from .model import (
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group: topics in any order, and members in join order, on which answers depend.
+    """A group: topics in any order, and members in join order. Answers depend on the join order.
 
-    `leader_library` is the library whose assignor led the last rebalance, as its bytes show: "java"
-    for Kafka's own answers, also by a plug-in; "librdkafka"; "python" for the assignors of
-    kafka-python and aiokafka. None is unknown.
+    `leader_library` is the library of the last rebalance's leader, as the assignment's bytes
+    show: "java" for Kafka's own format, also from a plug-in; "librdkafka"; "python" for the
+    assignors of kafka-python and aiokafka. None means unknown.
 
-    Errors   GroupError with the field's path: duplicate names or ids, counts out of range, `racks`
-             of another length than the topic, no members, more than `max_partitions` partitions
-             in all (the memory guard).
+    Errors   GroupError with the field's path: duplicate names or ids; counts out of range; `racks`
+             with another length than the topic; no members; more than `max_partitions` partitions
+             in all (this limit protects the memory).
     """
 
     group_id: str
@@ -56,18 +56,18 @@ class GroupSpec:
 
     @classmethod
     def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
-        """Reads one contract line; GroupError names what is wrong, and where."""
+        """Reads one contract line. Errors: GroupError with the path of the wrong field."""
         return cls(**contract.read(contract.parse(line)), max_partitions=max_partitions)
 
     @classmethod
     def from_dict(
         cls, fields: Mapping[str, Any], *, max_partitions: int = MAX_PARTITIONS
     ) -> "GroupSpec":
-        """Reads a parsed contract line; GroupError names what is wrong, and where."""
+        """Reads a parsed contract line. Errors: GroupError with the path of the wrong field."""
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":
-        """The group as the core holds it; made at the first call, then kept."""
+        """Returns the group as the core holds it, which is made at the first call and then kept."""
         if self._interned is None:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
@@ -78,11 +78,11 @@ class GroupSpec:
         return GroupSpec, (*fields, self.limit, self.leader_library)
 
     def to_dict(self) -> dict[str, Any]:
-        """The contract line, absent fields left out."""
+        """Returns the contract line; absent fields are left out."""
         return contract.to_dict(self)
 
     def to_json(self) -> str:
-        """The contract line as compact JSON."""
+        """Returns the contract line as compact JSON."""
         return contract.dumps(contract.to_dict(self))
 
     def edited(
@@ -93,7 +93,7 @@ class GroupSpec:
         assignor: str | None = None,
         generation_id: int | None = None,
     ) -> "GroupSpec":
-        """A copy of the group with these fields replaced, validated again; None keeps a field."""
+        """Returns a validated copy of the group with these fields replaced; None keeps a field."""
         return GroupSpec(
             self.group_id,
             self.topics if topics is None else topics,
@@ -110,7 +110,7 @@ class GroupSpec:
         *,
         generation_id: int | None = None,
     ) -> "GroupSpec":
-        """A copy of the group whose members own this assignment: the present state for `plan`.
+        """Returns a copy whose members own this assignment: the present state for `plan`.
 
         Their generation is `generation_id`, or else the group's own, or else 1. A member without an
         entry owns nothing. Errors: GroupError for a member that the group does not have.
@@ -136,11 +136,11 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """How many partitions the group may grow to: the usual limit, or more if it has more."""
+        """Returns how many partitions the group may have: MAX_PARTITIONS, or its own if more."""
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics))
 
     def partition_counts(self) -> dict[str, int]:
-        """Topics with metadata and at least one partition: the only ones that assignors see."""
+        """Returns the topics with metadata and at least one partition; assignors see no others."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 

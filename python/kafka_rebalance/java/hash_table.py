@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 DEFAULT_SLOTS = 16
-"""The initial number of slots, unless set otherwise."""
+"""The number of slots of a new table, unless the caller chooses another number."""
 
-_TREEIFY_AT = 8  # nodes that a chain may have; one more makes it a tree
-_UNTREEIFY_AT = 6  # nodes of a split half that becomes a chain again
+_TREEIFY_AT = 8  # the most nodes of a chain; one more makes it a tree
+_UNTREEIFY_AT = 6  # the most nodes for which half of a split tree becomes a chain again
 _MIN_TREE_TABLE = 64
 
 K = TypeVar("K")
@@ -29,7 +29,7 @@ K = TypeVar("K")
 @dataclass(eq=False, slots=True)
 class _Node(Generic[K]):
     key: K
-    hash: int  # spread, as a signed 32-bit number
+    hash: int  # the spread hash, as a signed 32-bit number
     tie: Any  # orders keys with equal hashes: Comparable.compareTo
     left: "_Node[K] | None" = None
     right: "_Node[K] | None" = None
@@ -104,10 +104,10 @@ class HashTable(Generic[K]):
         return len(self._slots)
 
     def state(self) -> object:
-        """All that later orders depend on, for comparison: the number of slots, chains and trees.
+        """Returns all that later orders depend on: the number of slots, chains and trees.
 
-        Two trees with equal key order may differ in shape, and then the next key takes a different
-        place in each.
+        Trees of equal key order may differ in shape; the next key then has another place in each.
+        The result is for comparisons only.
         """
         return len(self._slots), [
             [(node.key, node.red, _key(node.left), _key(node.right)) for node in slot.nodes]
@@ -146,7 +146,7 @@ class _Slot(Generic[K]):
             self.nodes.append(node)
             return
         parent = _hang(self.root, node)
-        # The node goes behind its parent of before the rebalancing.
+        # The node follows the parent that it had before the rebalancing.
         self.nodes.insert(self.nodes.index(parent) + 1, node)
         self._set_root(_balance_insertion(self.root, node))
 
@@ -156,7 +156,7 @@ class _Slot(Generic[K]):
         if root is None:
             return
         if root.right is None or root.left is None or root.left.left is None:
-            self.root = None  # small: a chain again, in the list's order
+            self.root = None  # a small tree is a chain again, in the order of the list
             return
         self._set_root(_delete(root, node))
 
@@ -195,7 +195,7 @@ def _key(node: _Node[K] | None) -> K | None:
     return None if node is None else node.key
 
 
-# The red-black tree. A step that may change the root returns the new root.
+# The red-black tree: a step that may change the root returns the new root.
 
 
 def _hang(root: _Node[K], node: _Node[K]) -> _Node[K]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of names and of Java's hash tables, on which Kafka's answers depend.
 
-Kafka's assignors iterate over `java.util.HashMap`s, so members and topics often have the order of
+Kafka's assignors iterate over `java.util.HashMap`s, so members and topics are often in the order of
 such a table (`java/hash_table.py`).
 
 Source   java.lang.String, java.util.HashMap; TopicPartition.hashCode.
@@ -13,7 +13,7 @@ from .hash_table import HashTable
 
 
 def name_key(name: str) -> bytes:
-    """Sort key of `String.compareTo`: by UTF-16 unit, then length.
+    """Returns a sort key for the order of `String.compareTo`: by UTF-16 unit, then length.
 
     Unlike in Python's own order, characters beyond U+FFFF sort before U+E000..U+FFFF.
 
@@ -24,12 +24,12 @@ def name_key(name: str) -> bytes:
 
 
 def by_name(names: Iterable[str]) -> list[str]:
-    """Names in the order of `String.compareTo`."""
+    """Returns names in the order of `String.compareTo`."""
     return sorted(names, key=name_key)
 
 
 def string_hash(name: str) -> int:
-    """`String.hashCode` as an unsigned 32-bit number.
+    """Returns `String.hashCode` as an unsigned 32-bit number.
 
     >>> string_hash("AaAa") == string_hash("BBBB") == 2031744
     True
@@ -42,12 +42,12 @@ def string_hash(name: str) -> int:
 
 
 def partition_hash(topic: str, partition: int) -> int:
-    """`TopicPartition.hashCode` as an unsigned 32-bit number."""
+    """Returns `TopicPartition.hashCode` as an unsigned 32-bit number."""
     return (31 * (31 + partition) + string_hash(topic)) & 0xFFFFFFFF
 
 
 def java_hash_order(names: Sequence[str]) -> list[str]:
-    """Iteration order of a default `HashMap` or `HashSet` after inserting names one by one.
+    """Returns the order of a default `HashMap` or `HashSet` after inserting names one by one.
 
     A repeated name keeps its place.
 
@@ -61,7 +61,7 @@ def java_hash_order(names: Sequence[str]) -> list[str]:
 
 
 def copied_slots(size: int) -> int:
-    """The slots of `new HashSet(collection)`: so many that it never doubles, at least 16.
+    """Returns the slots of `new HashSet(collection)`: at least 16, and so many that it never grows.
 
     >>> [copied_slots(size) for size in (0, 11, 12, 24)]
     [16, 16, 32, 64]
@@ -71,9 +71,9 @@ def copied_slots(size: int) -> int:
 
 
 def java_grouping_order(names: Sequence[str]) -> list[str]:
-    """Iteration order of a default `HashMap` that groups by name, each entry by `computeIfAbsent`.
+    """Returns the order of a default `HashMap` that groups by name with `computeIfAbsent`.
 
-    Repeats matter: the next entry doubles a full table, even if its name is present.
+    Repeated names count: the next entry doubles a full table, even if its name is present.
 
     >>> java_grouping_order(["b", "a", "q", "a"])  # of one slot, the last one in leads
     ['q', 'a', 'b']

@@ -21,7 +21,7 @@ from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # connectors and tasks, over all draws
+_MOST_WORK = 200_000  # most connectors and tasks, over all draws
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
@@ -30,7 +30,7 @@ ConnectChange = tuple[frozenset[Item], frozenset[Item]]  # items that a worker s
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """`least` to `most` items that a worker starts (or stops) in a round, `sure` in every draw."""
+    """The items that a worker starts (or stops) in a round, with bounds; `sure` in all draws."""
 
     round: int
     worker: str
@@ -43,9 +43,9 @@ class Varying:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """`rounds` is the least and the most number of rounds; rounds after the least are left out.
+    """The rounds of all draws. `rounds` is their least and most number; later ones are left out.
 
-    `varying` holds only items that are not equal in all draws.
+    `varying` has only the items that differ between draws.
     """
 
     draws: int
@@ -107,7 +107,7 @@ class _Names:
 
 
 def _drawn(work: Work, draw: int, draws: int) -> Work:
-    """Returns the work in the order of one draw."""
+    """Returns the work as draw number `draw` orders it: rotated, every fourth draw shuffled."""
     if draw % _SHUFFLES == _SHUFFLES - 1:
         rng = random.Random(draw)
         connectors = rng.sample(work.connectors, len(work.connectors))

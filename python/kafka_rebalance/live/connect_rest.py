@@ -70,7 +70,7 @@ def read_cluster(url: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
 
 
 class _Reader:
-    """Collects the connectors of one cluster."""
+    """Reads the connectors of one cluster and collects their work."""
 
     def __init__(self) -> None:
         self.workers: dict[str, dict[str, Any]] = {}
@@ -116,7 +116,7 @@ class _Reader:
 
 
 class _Client:
-    """GET requests to one worker. Its errors name the URL without the password."""
+    """Sends GET requests to one worker. Errors contain the URL without the password."""
 
     def __init__(self, url: str, timeout_s: float) -> None:
         try:

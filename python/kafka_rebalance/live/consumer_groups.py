@@ -25,10 +25,10 @@ from kafka_rebalance.errors import GroupError, KafkaRebalanceError, MissingExtra
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
 
 BATCH = 200
-"""Groups described before their lines are yielded. This bounds the memory, not the answer."""
+"""How many groups are described before their lines are yielded; this only bounds the memory."""
 
 RETRY_S = 10.0
-"""How long retriable errors are retried; a broker that becomes coordinator answers with them."""
+"""How long retriable errors are retried; a broker that becomes coordinator sends such errors."""
 
 _UNKNOWN_TOPIC, _INVALID_TOPIC = 3, 17
 _ABSENT_TOPIC = (_UNKNOWN_TOPIC, _INVALID_TOPIC)
@@ -53,11 +53,11 @@ _T = TypeVar("_T")
 
 
 class ClusterError(KafkaRebalanceError):
-    """The cluster cannot be read: not reached, not allowed, or a client setting is wrong."""
+    """The cluster cannot be read: no connection, no permission, or a wrong client setting."""
 
 
 class _NotAssignedError(GroupError):
-    """No classic assignor assigns this group: it is left out unless the caller named it."""
+    """No classic assignor assigns this group, so it is left out unless the caller named it."""
 
 
 class _Listed(NamedTuple):
@@ -124,7 +124,7 @@ def _kafka() -> Any:
 
 
 class _Reader:
-    """One pass over one cluster; remembers the topics that it has described."""
+    """Reads one cluster once, and remembers the topics that it has described."""
 
     def __init__(self, admin: Any, errors: Any) -> None:
         # kafka-python's step between response and result decodes the members' bytes, and fails for
@@ -181,7 +181,7 @@ class _Reader:
             for group in self._patiently(self._admin.list_groups, broker_ids=[broker]):
                 yield (
                     group["group_id"],
-                    # Brokers before 3.8 send no type, before 2.6 no state.
+                    # Brokers before 3.8 send no type, and brokers before 2.6 send no state.
                     _Listed(
                         broker,
                         group.get("group_type") or "classic",
@@ -302,7 +302,7 @@ def described_line(group: Any) -> _Line:
 
 
 def _sent(described: Any, assignor: str, at: str) -> Member:
-    """Returns the member as it was when it joined last."""
+    """Returns the member as it was when it last joined."""
     data = described.member_metadata
     return wire.sent_member(
         described.member_id,
@@ -351,7 +351,7 @@ def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | N
         "generation_id": generation_id,
         "rack_id": sent.rack_id,
     }
-    # The newest version needs no fields: such a client sends what Java sends.
+    # The newest version needs no such fields, because its client sends what Java sends.
     if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:
         member["subscription_version"] = sent.version
         member["user_data"] = sent.user_data

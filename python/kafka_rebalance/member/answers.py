@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles responses: each kind, each error code, and the loss of a response.
+"""Handles responses: every kind, every error code, and requests that get no response.
 
 Source   AbstractCoordinator's response handlers;
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,
@@ -84,7 +84,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
         react(state, sent, JOIN_GROUP.get(error, Reaction.FATAL), error)
         return
     if state.state is not MemberState.PREPARING_REBALANCE:
-        state.rejoin_needed = True  # the generation was reset since the request was sent
+        state.rejoin_needed = True  # the generation was reset after the request was sent
         return
     if response.protocol_type not in (state.role.protocol_type, None):
         react(state, sent, Reaction.FATAL, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -155,7 +155,7 @@ def react(state: Membership, sent: SentRequest, reaction: Reaction, error: Error
     """Carries out a reaction; resets only if the generation has not changed since the request."""
     unchanged = sent.generation == state.generation
     if isinstance(sent.request, OffsetCommit) and not unchanged:
-        # An error of an older generation's commit resets too, unless a join is in progress.
+        # An error of an older generation's commit also resets, unless a join is in progress.
         unchanged = state.state is not MemberState.PREPARING_REBALANCE
     match reaction:
         case Reaction.ADOPT_ID | Reaction.RETRY | Reaction.REJOIN:

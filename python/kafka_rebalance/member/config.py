@@ -35,7 +35,7 @@ class GroupConfig(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerConfig:
-    """Times in ms. Errors: GroupError with the setting's name."""
+    """A consumer's settings, times in ms. Errors: GroupError with the setting's name."""
 
     group_id: str = "g"
     group_instance_id: str | None = None
@@ -61,16 +61,16 @@ class ConsumerConfig:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """JoinGroup's rebalance timeout: the poll interval, because members rejoin in poll."""
+        """Returns JoinGroup's rebalance timeout: the poll interval, as members rejoin in poll()."""
         return self.max_poll_interval_ms
 
     @property
     def join_timeout_ms(self) -> int:
-        """The time after which an unanswered JoinGroup fails."""
+        """Returns the time after which an unanswered JoinGroup fails."""
         return join_timeout_ms(self)
 
     def assignors(self) -> dict[str, Assignor]:
-        """New assignor objects, each with its own memory, by name in order of preference."""
+        """Returns new assignor objects by name, in order of preference; each has its own memory."""
         names = self.partition_assignment_strategy
         try:
             return {name: built_in(name) if name in BUILT_IN else custom(name) for name in names}
@@ -95,7 +95,7 @@ def join_timeout_ms(config: GroupConfig) -> int:
 
 
 def check_times(config: GroupConfig) -> None:
-    """Errors: GroupError for a time below 1 ms, or a heartbeat interval of a session or more."""
+    """Raises a GroupError for a time below 1 ms, or a heartbeat interval not below the session."""
     for name in _NOT_0:
         if getattr(config, name, 1) < 1:
             raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")

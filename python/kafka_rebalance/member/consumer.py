@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A classic consumer's membership: subscriptions, callbacks, commits (see `group_member`).
 
-The application's calls are events: Subscribe, Poll, Close.
+The application's calls are events: Subscribe, Poll, Close and others (`interface`).
 
 Source   ConsumerCoordinator of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
@@ -57,7 +57,7 @@ class Consumer(GroupMember):
 
     @property
     def misses_topics(self) -> bool:
-        """Whether metadata lack a topic subscribed by name: the client then asks again soon."""
+        """Returns whether metadata lack a topic subscribed by name; it is then asked for soon."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:
@@ -66,13 +66,13 @@ class Consumer(GroupMember):
 
     @property
     def matches_before_joining(self) -> bool:
-        """Whether the next poll joins and first asks for metadata, to match a pattern."""
+        """Returns whether the next poll joins, and first asks for metadata to match a pattern."""
         state = self._state
         is_joining = joining.needs_rejoin(state) and not state.is_joining()
         return self._subscriber.pattern is not None and is_joining
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Whether this metadata differs from the metadata that the consumer has."""
+        """Returns whether this metadata differs from the metadata that the consumer has."""
         return tuple(self._subscriber.topics.values()) != topics
 
     def _poll(self, event: Poll) -> None:

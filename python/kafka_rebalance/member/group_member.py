@@ -7,8 +7,8 @@
 
 The caller sends every Send and reports Answered or Failed, calls `handle(Tick(), t)` when
 `next_deadline_ms()` is `t`, and polls; before `next_poll_ms()` a poll changes nothing.
-Callbacks and the steps of a rebalance happen in `Poll`, as in Kafka's clients; heartbeats depend
-on the clock alone. Only the back-off is random, drawn from `rng`.
+As in Kafka's clients, callbacks and the steps of a rebalance happen in `Poll`; heartbeats depend
+only on the clock. Only the back-off is random; it is drawn from `rng`.
 
 Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
@@ -34,7 +34,7 @@ class GroupMember:
 
     @property
     def member_id(self) -> str:
-        """The id that the coordinator gave the member, or an empty text."""
+        """The id that the coordinator gave the member; an empty text if there is none yet."""
         return self._state.generation.member_id
 
     @property
@@ -44,30 +44,30 @@ class GroupMember:
 
     @property
     def is_leader(self) -> bool:
-        """Whether the member led the last rebalance."""
+        """Returns whether the member led the last rebalance."""
         return self._state.is_leader
 
     @property
     def coordinator_node(self) -> int | None:
-        """The coordinator's node, None while the coordinator is unknown."""
+        """The coordinator's node; None while the coordinator is unknown."""
         return self._state.coordinator_node
 
     @property
     def is_in_poll(self) -> bool:
-        """Whether the last poll is blocked: it returns no records before it can continue.
+        """Returns whether the last poll blocks, so that it returns no records before it continues.
 
-        A poll blocks for the coordinator; an eager member's poll also for its commit. The caller
-        polls again at `next_poll_ms`, without time for the application to process records.
+        A poll blocks while it looks for the coordinator, or while an eager member commits. The
+        caller polls again at `next_poll_ms`; the application has no time to process records.
         """
         return self._state.poll_waits
 
     @property
     def reads_in_poll(self) -> bool:
-        """Whether responses are read only in a poll: the heartbeat thread pauses during a join."""
+        """Returns whether only a poll reads responses: no heartbeat thread runs during a join."""
         return self._state.state is MemberState.PREPARING_REBALANCE
 
     def is_idle(self) -> bool:
-        """Whether only heartbeats are due: the host may then skip them and send Vouched later."""
+        """Returns whether only heartbeats are due; a host may skip them and send Vouched later."""
         state = self._state
         return (
             state.state is MemberState.STABLE
@@ -78,7 +78,7 @@ class GroupMember:
         )
 
     def next_poll_ms(self) -> int | None:
-        """When a poll will change something; None if no poll will before another event."""
+        """Returns when a poll will change something; None if another event must come first."""
         state = self._state
         if state.fatal is not None:
             return state.now_ms
@@ -89,7 +89,7 @@ class GroupMember:
         return state.role.next_settle_ms(state)
 
     def next_deadline_ms(self) -> int | None:
-        """When to Tick next: heartbeat, session, poll interval or a request's timeout."""
+        """Returns the next time to Tick: a heartbeat, or the end of a session or timeout."""
         state = self._state
         due = [one.expires_ms for one in state.sent.values()]
         if state.heartbeat_at_ms is not None:
@@ -100,7 +100,7 @@ class GroupMember:
         return min(due, default=None)
 
     def next_heartbeat_ms(self) -> int | None:
-        """When the next heartbeat is sent; None while the member sends no heartbeats."""
+        """Returns when the next heartbeat is sent; None while the member sends no heartbeats."""
         return self._state.heartbeat_at_ms
 
     def handle(self, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
@@ -165,7 +165,7 @@ def _tick(state: Membership) -> None:
     if state.coordinator_node is None:
         state.find_coordinator()
     elif state.session_until_ms <= state.now_ms:
-        # Partitions are kept: only the coordinator can end a session.
+        # Partitions are kept, because only the coordinator can end a session.
         state.forget_coordinator()
         state.find_coordinator()
     elif state.poll_until_ms <= state.now_ms:

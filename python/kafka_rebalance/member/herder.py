@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role of a Connect worker: reports, leads, starts and stops connectors and tasks.
+"""The role of a Connect worker: to report, lead, start and stop connectors and tasks.
 
     prepare     an eager worker stops everything, an incremental one nothing
     protocols   reports the newest configuration's offset, and from version 1 on the assigned work
@@ -8,8 +8,8 @@
     settle      starts new work when the worker has read the leader's configuration; joins again
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
-The steps use three configurations: the report the newest one, the leader the one of its own
-report, the herder the one that it read last. If they differ, a worker joins again.
+The steps use three configurations: the report uses the newest one, the leader uses that of its own
+report, the herder uses the one that it read last. If they differ, a worker joins again.
 
     downgrade   incremental workers that follow an eager leader stop nothing, in Kafka too: work
                 that has moved to other workers also runs on here until this worker ends
@@ -66,7 +66,7 @@ class Herder:
 
     config: WorkerConfig
     url: str
-    # The newest configuration that was read, the last JoinGroup's, and the herder's own
+    # The configurations: the newest that was read, that of the last JoinGroup, and the herder's own
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
@@ -93,7 +93,7 @@ class Herder:
         return self.is_in
 
     def has_news(self, state: Membership) -> bool:
-        """No assignment yet, or a failed one, or the herder has asked to rejoin."""
+        """Returns whether the assignment is missing or failed, or the herder asked to rejoin."""
         failed = self.assignment is None or self.assignment.error != NO_ERROR
         return failed or self.work is None or self.is_rejoin_requested
 
@@ -112,13 +112,13 @@ class Herder:
     # Before the join ------------------------------------------------------------------------------
 
     def prepare(self, state: Membership) -> bool:
-        """An eager worker stops all its assigned work."""
+        """Stops all assigned work of an eager worker."""
         if self._protocol_in_use() == EAGER:
             self._stop(state, self.work or NOTHING)
         return True
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """None: a worker never waits in `prepare`."""
+        """Returns None, because a worker never waits in `prepare`."""
         return None
 
     def _protocol_in_use(self) -> int:
@@ -233,7 +233,7 @@ class Herder:
             self.reconfigured.clear()
 
     def _complete(self, state: Membership) -> None:
-        """A rebalance is over: starts new work, once the worker has the leader's configuration."""
+        """Starts new work after a rebalance, once the worker has the leader's configuration."""
         assert self.assignment is not None
         assert self.work is not None
         wanted = self.assignment.config_offset
@@ -254,7 +254,7 @@ class Herder:
             self.is_rejoin_requested = True
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Now, or the time of the leader's scheduled rebalance; None if neither is known."""
+        """Returns now if work waits, else the time of the leader's scheduled rebalance, if any."""
         if state.coordinator_node is None:
             return None
         if not self.is_resolved:
@@ -264,7 +264,7 @@ class Herder:
         return state.now_ms if self._has_updates() else self.scheduled_ms
 
     def is_at_work(self, state: Membership) -> bool:
-        """Whether the herder could take a request: no rebalance is in progress or expected."""
+        """Returns whether the herder could take a request: no rebalance runs or is expected."""
         return (
             state.coordinator_node is not None
             and self.is_resolved
@@ -277,7 +277,7 @@ class Herder:
         self.work = None
 
     def lose(self, state: Membership) -> None:
-        """Stops everything without a coordinator: other workers may run this work by now."""
+        """Stops everything if no coordinator is known, because others may run this work by now."""
         self._stop(state, self.work or NOTHING)
         self.work = None
 

@@ -42,7 +42,7 @@ class Unsubscribe:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """poll(); `positions` are the (partition, next offset) pairs of the records read so far."""
+    """The application calls poll(); `positions` are (partition, next offset) of read records."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 
@@ -61,7 +61,7 @@ class MetadataUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationUpdated:
-    """A Connect worker has read its configuration topic up to `offset`; (connector, tasks)."""
+    """A worker has read the configuration topic up to `offset`; pairs of (connector, tasks)."""
 
     offset: int
     connectors: tuple[tuple[str, int], ...]
@@ -125,21 +125,21 @@ class FetchMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """onPartitionsRevoked: the member still owns the partitions during this callback."""
+    """The host calls onPartitionsRevoked; the member still owns the partitions meanwhile."""
 
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """onPartitionsAssigned: the gained partitions, possibly none."""
+    """The host calls onPartitionsAssigned with the gained partitions, if there are any."""
 
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """onPartitionsLost: other members may own these partitions already."""
+    """The host calls onPartitionsLost; other members may own these partitions already."""
 
     partitions: Partitions
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The group's part of poll: prepare, join, take the assignment, and repeat if needed.
+"""The part of poll() that concerns the group: prepare, join, take the assignment, and repeat.
 
     1. rejoin?      `rejoin_needed` is set, or the role has news
     2. coordinator  is looked up if it is unknown
@@ -20,7 +20,7 @@ _JOIN_VERSION = 9
 
 
 def needs_rejoin(state: Membership) -> bool:
-    """Whether the next poll sends JoinGroup."""
+    """Returns whether the next poll sends JoinGroup."""
     return state.role.wants_in() and (state.rejoin_needed or state.role.has_news(state))
 
 
@@ -68,10 +68,9 @@ def join(state: Membership) -> None:
 
 
 def waits_in_poll(state: Membership) -> bool:
-    """Whether poll blocks until its next step; a cooperative member's poll returns records.
+    """Returns whether poll() blocks: it waits for the coordinator, or for an eager member's commit.
 
-    Source   ConsumerCoordinator.poll (coordinatorUnknownAndUnreadySync waits for the coordinator),
-             maybeMarkPartitionsPendingRevocation (eager: nothing is fetched during the commit).
+    Source   ConsumerCoordinator.poll, maybeMarkPartitionsPendingRevocation (nothing is fetched).
     """
     if not needs_rejoin(state):
         return False
@@ -79,7 +78,7 @@ def waits_in_poll(state: Membership) -> bool:
 
 
 def next_step_ms(state: Membership) -> int | None:
-    """When `go_on` can take its next step; None if it waits for an event, or has no step."""
+    """Returns when `go_on` can take its next step; None if it waits for an event or has no step."""
     if not (needs_rejoin(state) or state.is_joining()):
         return None
     if state.coordinator_node is None:

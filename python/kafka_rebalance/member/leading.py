@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leader's work on its members' metadata: runs the assignor, and watches topics.
 
-Source   ConsumerCoordinator.onLeaderElected; KIP-881 (racks are watched where the client has one).
+Source   ConsumerCoordinator.onLeaderElected; KIP-881 (a leader with a rack watches racks).
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,6 +56,6 @@ def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
 
 
 def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
-    """Returns the facts whose change outdates an assignment: partition counts, and racks."""
+    """Returns the facts whose change makes an assignment outdated: partition counts, and racks."""
     there = (topics[name] for name in sorted(names) if name in topics)
     return tuple(one if racks else Topic(one.name, one.partitions) for one in there)

@@ -36,7 +36,7 @@ class Generation:
 
     @property
     def is_known(self) -> bool:
-        """Whether the member has joined a generation."""
+        """Returns whether the member has joined a generation."""
         return self.generation_id != NO_GENERATION and self.member_id != ""
 
 
@@ -51,7 +51,7 @@ class SentRequest:
 
 @dataclass(slots=True)
 class Membership:
-    """`effects` are the current event's effects so far; a time of None means not scheduled."""
+    """`effects` are the current event's effects so far; a time of None is not scheduled."""
 
     config: GroupConfig
     rng: random.Random
@@ -80,11 +80,11 @@ class Membership:
     effects: list[MemberEffect] = field(default_factory=list)
 
     def is_waiting_for(self, *kinds: type) -> bool:
-        """Whether a request of one of these kinds is unanswered."""
+        """Returns whether a request of one of these kinds is unanswered."""
         return any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def is_joining(self) -> bool:
-        """Whether a join is in progress, or its assignment waits for poll."""
+        """Returns whether a join is in progress, or its assignment waits for poll."""
         return self.arrived is not None or self.is_waiting_for(JoinGroup, SyncGroup)
 
     def send(
@@ -105,7 +105,7 @@ class Membership:
             self.send(request, self.config.request_timeout_ms)
 
     def forget_coordinator(self) -> None:
-        """The coordinator is gone or has moved: its unanswered requests will stay unanswered.
+        """Forgets the coordinator, which is gone or has moved; its requests will stay unanswered.
 
         The next step looks for the coordinator again; a join starts anew after a back-off.
         """
@@ -132,13 +132,13 @@ class Membership:
             self.heartbeat_at_ms = None
 
     def start_heartbeats(self) -> None:
-        """A generation has begun: heartbeat, session and poll timers start anew."""
+        """Starts the timers of heartbeat, session and poll anew, because a generation has begun."""
         self.heartbeat_at_ms = self.now_ms + self.config.heartbeat_interval_ms
         self.session_until_ms = self.now_ms + self.config.session_timeout_ms
         self.poll_until_ms = self.now_ms + self.config.rebalance_timeout_ms
 
     def reset(self, *, keep_id: bool) -> None:
-        """Drops the generation: owned partitions are lost at the next poll."""
+        """Drops the generation, so that owned partitions are lost at the next poll."""
         member_id = self.generation.member_id if keep_id else ""
         self.generation = Generation(member_id=member_id)
         self.move(MemberState.UNJOINED)

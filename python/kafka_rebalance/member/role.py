@@ -25,34 +25,34 @@ class Role(Protocol):
 
     @property
     def is_pending_revocation(self) -> bool:
-        """Whether `prepare` waits, and poll returns no records until it has ended."""
+        """Returns whether `prepare` waits; poll then returns no records."""
 
     def wants_in(self) -> bool:
-        """Whether the member wants to be in a group at all."""
+        """Returns whether the member wants to be in a group at all."""
 
     def has_news(self, state: "Membership") -> bool:
-        """Whether the role has a reason to join again."""
+        """Returns whether the role has a reason to join again."""
 
     def prepare(self, state: "Membership") -> bool:
-        """onJoinPrepare; returns False while it has to wait."""
+        """Does onJoinPrepare; returns False while it has to wait."""
 
     def prepares_until_ms(self, state: "Membership") -> int | None:
-        """Until when `prepare` waits; None if it does not wait."""
+        """Returns until when `prepare` waits; None if it does not wait."""
 
     def protocols(self, state: "Membership") -> tuple[protocol.JoinGroupProtocol, ...]:
         """The supported protocols, preferred first, each with the member's metadata."""
 
     def lead(self, state: "Membership", response: protocol.JoinGroupResponse) -> Shares:
-        """onLeaderElected: returns every member's share. Errors: KafkaRebalanceError."""
+        """Does onLeaderElected and returns every member's share. Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
-        """onJoinComplete: takes over the assignment."""
+        """Does onJoinComplete: takes over the assignment."""
 
     def settle(self, state: "Membership") -> None:
         """Does the role's work while no join is in progress."""
 
     def next_settle_ms(self, state: "Membership") -> int | None:
-        """When `settle` has work to do; None for never."""
+        """Returns when `settle` has work to do; None if it has none."""
 
     def answered(
         self, state: "Membership", sent: "SentRequest", response: protocol.Response
@@ -60,4 +60,4 @@ class Role(Protocol):
         """Handles the response to a request that the role itself sent."""
 
     def give_up(self, state: "Membership") -> None:
-        """onLeavePrepare: gives up the member's work before it leaves the group."""
+        """Does onLeavePrepare: gives up the member's work before it leaves the group."""

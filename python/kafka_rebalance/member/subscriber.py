@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role of a consumer: its metadata, its callbacks, its work as a leader.
+"""The role of a consumer: its metadata, its callbacks, and its work when it leads.
 
     prepare     commits; then an eager member revokes everything, a cooperative one the partitions
                 of topics that it left; without a generation all partitions are lost. While an
@@ -53,7 +53,7 @@ class Subscriber:
     # The subscription, and the cluster's topics
     subscription: frozenset[str] = frozenset()
     pattern: str | None = None
-    joined_subscription: frozenset[str] | None = None  # the last JoinGroup's
+    joined_subscription: frozenset[str] | None = None  # the subscription of the last JoinGroup
     topics: dict[str, Topic] = field(default_factory=dict)
     # The topics that a leader watches
     group_subscription: frozenset[str] = frozenset()
@@ -69,15 +69,15 @@ class Subscriber:
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether the consumer keeps reading while the group rebalances (KIP-429)."""
+        """Returns whether the consumer keeps reading while the group rebalances (KIP-429)."""
         return self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
 
     def wants_in(self) -> bool:
-        """Whether there is a subscription; a pattern counts even if no topic matches."""
+        """Returns whether there is a subscription; a pattern counts even if no topic matches."""
         return bool(self.subscription) or self.pattern is not None
 
     def has_news(self, state: Membership) -> bool:
-        """The subscription has changed, or the topics have since this leader's assignment."""
+        """Returns whether the subscription changed, or a leader's topics since it assigned."""
         return self.joined_subscription != self.subscription or self._is_outdated(state)
 
     def _is_outdated(self, state: Membership) -> bool:
@@ -119,7 +119,7 @@ class Subscriber:
         return True
 
     def _has_committed(self, state: Membership) -> bool:
-        """Whether the commit before the join has ended, or the rebalance timeout has passed."""
+        """Returns whether the commit before the join, or the rebalance timeout, has ended."""
         if self.is_committed or not state.generation.is_known:
             return True
         if self.prepare_until_ms is None:
@@ -128,7 +128,7 @@ class Subscriber:
             return True
         if self._is_preparing(state):
             return False
-        # Records read since the periodic commit need another commit, even if that one is in flight.
+        # Records read since the periodic commit need another, even while that is in flight.
         self.prepare_commit = self.commit(state)
         return self.prepare_commit is None
 
@@ -137,11 +137,11 @@ class Subscriber:
 
     @property
     def is_pending_revocation(self) -> bool:
-        """Whether an eager member waits for a commit before it revokes its partitions."""
+        """Returns whether an eager member waits for a commit before it revokes its partitions."""
         return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """Until when the member waits for the commit before a join."""
+        """Returns until when the member waits for the commit before a join."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
@@ -198,7 +198,7 @@ class Subscriber:
                 state.effects.append(Revoked(revoked))
                 state.rejoin_needed = True
         if self.pattern is not None and self.joined_subscription is not None:
-            # Topics that the leader has already assigned must not make this member join again.
+            # Topics that the leader has already assigned are no reason to join again.
             added = {one.topic for one in assigned} - self.joined_subscription
             self.subscription |= added
             self.joined_subscription |= added
@@ -227,11 +227,11 @@ class Subscriber:
             self.commit(state)
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """None: automatic commits happen in the application's own polls and cause none."""
+        """Returns None: automatic commits happen in the application's polls and cause none."""
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Before leaving: revokes all partitions; without a sure generation they are lost."""
+        """Revokes all partitions before leaving; they are lost if the generation is unsure."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,
@@ -243,7 +243,7 @@ class Subscriber:
     # Commits --------------------------------------------------------------------------------------
 
     def commit(self, state: Membership) -> SentRequest | None:
-        """Sends the positions of owned partitions, asynchronously; None without positions."""
+        """Sends the positions of owned partitions and does not wait; None if there are none."""
         offsets = tuple(
             OffsetToCommit(one.topic, one.partition, self.positions[one])
             for one in self.owned

@@ -14,7 +14,7 @@ _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """Times in ms. Errors: GroupError with the setting's name."""
+    """A worker's settings, times in ms. Errors: GroupError with the setting's name."""
 
     group_id: str = "connect-cluster"
     connect_protocol: str = "sessioned"
@@ -35,7 +35,7 @@ class WorkerConfig:
 
     @property
     def group_instance_id(self) -> None:
-        """Connect has no static membership."""
+        """Returns None, because Connect has no static membership."""
         return None
 
     @property

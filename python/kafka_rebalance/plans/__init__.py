@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would happen if: plans, comparisons, and why."""
+"""Plans (the effect of changes on a group), comparisons of assignors, and explanations."""
 
 from .affected import as_far_as_affected
 from .clients import Recipe

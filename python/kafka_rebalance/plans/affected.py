@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies one list of changes to many groups, and drops those that name what a group lacks.
+"""Applies one list of changes to many groups; each group skips changes that refer to what it lacks.
 
-A change that names a topic, member, client or rack which a group does not have is left out for this
-group (NotAffected); the others are played. Mirror: `plan_as_far_as_affected` in
+A change that refers to a topic, member, client or rack which a group does not have is left out for
+this group (NotAffected); the other changes are applied. Mirror: `plan_as_far_as_affected` in
 `src/bulk/batch.rs`.
 """
 
@@ -24,8 +24,8 @@ def as_far_as_affected(
 ) -> tuple[AnswerOrError | None, list[str]]:
     """Runs `work` on the changes that concern a group; also returns a line for each other change.
 
-    The answer is None if there are changes, but none concerns the group. Errors: those of `work`,
-    with a change named by its place in `changes`.
+    The answer is None if there are changes, but none concerns the group. Errors: those of `work`;
+    their path has the place of the change in `changes`.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []

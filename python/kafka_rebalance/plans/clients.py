@@ -8,7 +8,7 @@
     librdkafka      range, roundrobin, cooperative-sticky        no: refuses to start
 
 If a list cannot hold both, the group has to stop: all members stop, and start with the new setting.
-A client is recognised by its default client id; a member with another client id may run any client.
+A client is recognised by its default client id. With another id, a member may run any client.
 
 kafka-python refuses a list of its own cooperative assignor and an eager one. The plug-in reports
 both protocols, as Java's class does, and kafka-python then uses the one that all in the list have.
@@ -32,10 +32,10 @@ from .rounds import protocol_of
 
 @dataclass(frozen=True, slots=True)
 class ClientLibrary:
-    """A library; the registry has its assignors. `mixes`: its lists may mix eager and cooperative.
+    """A client library. The registry has its assignors.
 
-    If `joins_once` is False, a member joins once for each assignor of its list, so that a list of
-    two cannot lead from one to the other.
+    `mixes`: its lists may mix eager and cooperative assignors. `joins_once` False: a member joins
+    once for each assignor of its list, so a list of two cannot lead from one to the other.
     """
 
     name: str
@@ -47,7 +47,7 @@ class ClientLibrary:
         return frozenset(name for name, row in BUILT_IN.items() if self.name in row.clients)
 
     def setting(self, assignors: Sequence[str]) -> str:
-        """The configuration line to paste for a list of assignors."""
+        """Returns the configuration line to paste for a list of assignors."""
         if self is JAVA:
             package = "org.apache.kafka.clients.consumer"
             return "partition.assignment.strategy=" + ",".join(
@@ -59,7 +59,7 @@ class ClientLibrary:
         return f"partition_assignment_strategy=[{names}]"
 
     def needs(self, assignors: Sequence[str]) -> str | None:
-        """The import line that the setting needs, in Python."""
+        """Returns the Python import line that the setting needs, if it needs one."""
         if self in (JAVA, LIBRDKAFKA):
             return None
         module = self.name.replace("-", "_")
@@ -75,7 +75,7 @@ CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
 
 
 def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """The libraries that the members' client ids show; none if no client id shows one."""
+    """Returns the libraries that the members' client ids show; none if no client id shows one."""
     found = {_client_of(member, group.group_id) for member in group.members}
     return tuple(client for client in CLIENTS if client in found)
 
@@ -97,11 +97,11 @@ def _client_of(member: Member, group_id: str) -> ClientLibrary | None:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How members of one client change to another assignor.
+    """The steps by which members of one client change to another assignor.
 
     `way`       "rolling": restart one after another, once for each of `settings`; "stop all": stop
-                all, start all with the one setting; "none": the client does not have the assignor.
-    `settings`  configuration lines, in order; `needs` is the Python import for them.
+                all, then start all with the one setting; "none": the client lacks the assignor.
+    `settings`  configuration lines, in order; `needs` is the Python import that they need.
     """
 
     client: str
@@ -119,7 +119,7 @@ class Recipe:
 
 
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
-    """The recipe for a change of assignor with this client."""
+    """Returns the recipe for a change of assignor with this client."""
     if new not in client.assignors:
         return Recipe(client.name, "none")
     mixed = _protocol(old) is not _protocol(new)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which assignor for this group: all of them side by side, and a recommendation with its reason.
 
-The rule, in this order; what is equal goes on to the next:
+The rule, in this order; each step chooses among the candidates that are equal so far:
 
 1. An assignor that fails, or never settles, is out.
 2. The most even: the smallest difference between the fullest and the emptiest member at the end.
@@ -10,9 +10,9 @@ The rule, in this order; what is equal goes on to the next:
 5. The largest share read within a rack of a replica.
 6. The group's own assignor, which costs no migration; then Kafka's own order of names.
 
-Every assignor is asked as if the group ran it already, from what the members own now. What it costs
-to get there is another question: `migration` has the steps. Where client ids tell which client the
-members run (`clients.py`), only assignors are recommended that it has.
+Every assignor is asked as if the group already used it, from what the members own now. `migration`
+has the steps and costs of getting there. If client ids show which client the members run
+(`clients.py`), only assignors that this client has are recommended.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ from .rounds import protocol_of
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One assignor's figures, or why it has none."""
+    """The figures of one assignor, or the reason why it has none."""
 
     assignor: str
     figures: Figures | None
@@ -46,7 +46,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`recommended` is None when no assignor is left."""
+    """All candidates with the recommendation; `recommended` is None if no assignor is left."""
 
     group: GroupSpec
     changes: tuple[str, ...]
@@ -57,7 +57,7 @@ class Comparison:
 
     @property
     def migration(self) -> Migration | None:
-        """How to get there, played when asked for; None where the group runs it already."""
+        """Plays the migration to the recommended assignor; None if the group uses it already."""
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or old == new:
             return None
@@ -86,13 +86,13 @@ def compare(
 ) -> Comparison:
     """Plans the same changes by each assignor (None: all that are known) and recommends one.
 
-    Without changes it is the next rebalance of the group as it is.
+    Without changes, it plans the next rebalance of the group as it is.
 
-    Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` for
-             a group whose own assignor is not known here, as that of Kafka Streams.
+    Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
+             the group's own assignor is not known here, for example that of Kafka Streams.
     """
     if group.assignor is not None:
-        protocol_of(group.assignor)  # raises for one that is not known
+        protocol_of(group.assignor)  # raises if the assignor is not known
     changes = parse_changes(changes)
     for i, change in enumerate(changes):
         if isinstance(change, SwitchAssignor):
@@ -126,7 +126,7 @@ def compare(
 
 
 def _lacking(clients: Sequence[ClientLibrary], assignor: str, group: GroupSpec) -> list[str]:
-    """The clients without this assignor; of a custom one nothing is known."""
+    """Returns the clients that lack this assignor; none for a custom one, which nobody can know."""
     if assignor == group.assignor or assignor not in BUILT_IN:
         return []
     return [client.name for client in clients if assignor not in client.assignors]
@@ -144,7 +144,7 @@ def _candidate(
 
 
 class _Measure(NamedTuple):
-    """Less is better. `equal` says what was equal before this one decides."""
+    """One criterion, where less is better. `equal` is the text for candidates equal so far."""
 
     words: str
     of: Callable[[Figures], float]
@@ -182,7 +182,7 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
 
 
 def _reason(group: GroupSpec, best: Candidate, others: Sequence[Candidate]) -> str:
-    """One sentence: what sets the best apart from the group's own assignor, or from the next."""
+    """Returns a sentence: why the best is better than the group's own assignor, or the next."""
     if not others:
         return f"{best.assignor} is the only one that settles"
     own = [one for one in others if one.assignor == group.assignor]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that Rust has played, as `Step`s and `Round`s whose fields are read when they are needed.
+"""A plan that Rust has played, as `Step`s and `Round`s that read their fields when needed.
 
-Assignments are columns of the core. Groups never cross the border on the way back: the first step
-whose group is asked for edits the groups up to it once more, as the reference does, and takes what
-members hold from the core's columns. No assignor is asked again.
+Assignments are columns of the core. Rust never sends groups back to Python. The first step whose
+group is needed therefore repeats the edits of all groups up to it, as the reference makes them,
+and takes the members' partitions from the core's columns. No assignor runs again.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ AS_IT_IS = "rebalance as it is"
 
 
 class CorePlan:
-    """The core's steps, and the groups between them; `ids` makes those up that the core did."""
+    """The core's steps and the groups between them; `ids` makes up the same ids as the core did."""
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp
@@ -55,7 +55,7 @@ class CorePlan:
         return self._edited[step]
 
     def after(self, step: int, rounds: int | None = None) -> GroupSpec:
-        """The group after so many rounds of a step; None is all of them."""
+        """Returns the group after this many rounds of a step; None means all rounds."""
         group = self.before(step).group
         played = self.rounds[step][:rounds]
         if not played:
@@ -73,7 +73,7 @@ class CorePlan:
 
 
 class CoreStep(NamedTuple):
-    """The fields of a `Step`."""
+    """The fields of a `Step`, read from the core."""
 
     plan: CorePlan
     step: int
@@ -116,7 +116,7 @@ class CoreStep(NamedTuple):
 
 
 class CoreRound(NamedTuple):
-    """The fields of a `Round`."""
+    """The fields of a `Round`, read from the core."""
 
     plan: CorePlan
     step: int

@@ -23,11 +23,11 @@ def partition_from_text(text: str) -> TopicPartition:
 
 
 def explain(plan: RebalancePlan, partition: TopicPartition | str) -> list[str]:
-    """Lines: for each round a heading, the assignor's own steps, and the owners before and after.
+    """Returns lines: for each round a heading, the assignor's steps, the owners before and after.
 
     `partition` may be a text, for example `payments-3`.
 
-    Errors   GroupError at `partition` for one that exists neither before nor after.
+    Errors   GroupError at `partition` for one that exists neither before nor after the changes.
     """
     tp = partition_from_text(partition) if isinstance(partition, str) else partition
     if not any(tp.partition < counts.get(tp.topic, 0) for counts in _counts(plan)):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation: each is one line about one step of the reference.
+"""The facts of an explanation; each becomes one line about one step of the reference.
 
-`step` names a step that the docstring of the algorithm numbers. Steps without a fact are left out,
-so that lines have numbers of their own. `reasons.py` finds the facts in a run of the reference;
+`step` is the number of a step in the docstring of the algorithm. Not every step has a fact, so that
+lines are numbered separately. `reasons.py` finds the facts in a run of the reference;
 `tests/test_reasons.py` compares each with another run.
 """
 
@@ -31,7 +31,7 @@ from .sticky_facts import (
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The assignor is a custom one."""
+    """The assignor is a custom one, whose steps are not known."""
 
     assignor: str
     step = "assignor"
@@ -64,7 +64,7 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """The member that takes a partition in the rack pass; `alone` if no topic is co-partitioned."""
+    """The taker of a partition in the rack pass; `alone` means that no topic is co-partitioned."""
 
     member_id: str | None
     alone: bool
@@ -91,7 +91,7 @@ class NoRackPass:
 
 @dataclass(frozen=True, slots=True)
 class RangeOf:
-    """The member whose range has the partition; `place` counts from 1, `holds` is its range."""
+    """The member whose range has the partition; `place` counts from 1, `holds` is the range."""
 
     member_id: str
     place: int
@@ -111,7 +111,7 @@ class RangeOf:
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """The place of a partition in the row of all; `at` counts from 1."""
+    """The place of a partition in the row of all partitions; `at` counts from 1."""
 
     members: int
     at: int
@@ -127,7 +127,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class NextInCircle:
-    """The next member in the circle, the one before it, and the number of members passed over."""
+    """The next member of the circle, the one before it, and how many members were skipped."""
 
     member_id: str
     before: tuple[TopicPartition, str] | None
@@ -166,5 +166,5 @@ Fact = (
 
 
 def lines(facts: Sequence[Fact]) -> list[str]:
-    """The text of each fact, with its number and step."""
+    """Returns the text of each fact, with its number and step."""
     return [f"{n}. {fact.step}: {fact}" for n, fact in enumerate(facts, 1)]

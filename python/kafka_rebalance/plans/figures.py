@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a plan, one name for each: in Python, in JSON, as Spark's columns.
+"""The figures of a plan, with the same names in Python, in JSON and in Spark's columns.
 
 Mirror: `src/plans/figures.rs`.
 """
@@ -16,23 +16,23 @@ from kafka_rebalance.group.spec import GroupSpec
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a plan costs and brings, and what would have been possible.
+    """The costs and results of a plan, and the best that would have been possible.
 
     `rounds`              rebalances until the group has settled; `settled` False: it never does.
-    `moves`               partitions that a member gets that it did not hold, over all rounds.
-    `least_moves`         how few of them would have led to the best balance.
+    `moves`               partitions that a member gets and did not hold, counted over all rounds.
+    `least_moves`         the smallest number of moves that leads to the best balance.
     `unavailable`         partitions that nobody reads in one round or more.
-    `unavailable_rounds`  the same, each counted as often as there are such rounds.
-    `waiting`             partitions whose member is down without a rebalance: a static one that
-                          restarts, one in a lost rack until its session ends. They have no reader
-                          for that time, which is not a matter of rounds.
+    `unavailable_rounds`  the same partitions, each counted as often as there are such rounds.
+    `waiting`             partitions whose member is down without a rebalance: a static member that
+                          restarts, or a member in a lost rack until its session ends. Nobody reads
+                          them for that time, which is not counted in rounds.
     `leaderless`          partitions that lost all replicas with a rack: assigned, but not readable.
-    `balance_*`           partitions a member: before the changes, after, and the best possible.
+    `balance_*`           partitions per member: before the changes, after, and the best possible.
     `rack_share_*`        share of partitions whose reader is in a rack of one of their replicas,
-                          of those for which both are known; None if there are none.
-    `depends_on_ids`      whether members take part whose ids are made up.
-    `owns_nothing`        whether no member owns anything at the beginning, so that everything that
-                          is given out counts as a move (`GroupSpec.owning`).
+                          among those for which both are known; None if there are none.
+    `depends_on_ids`      whether the plan has members whose ids are made up.
+    `owns_nothing`        whether no member owns anything at the beginning, so that every assigned
+                          partition counts as a move (`GroupSpec.owning`).
     """
 
     rounds: int
@@ -62,7 +62,7 @@ class Figures:
 def rack_share(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> float | None:
-    """Share of partitions read within a rack of a replica, of those for which that is known."""
+    """Returns the share of partitions read in a replica's rack, of those where this is known."""
     racks = {topic.name: topic.racks for topic in group.topics if topic.racks is not None}
     known = near = 0
     for member in group.members:
@@ -79,7 +79,7 @@ def rack_share(
 def topic_balances(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, Balance]:
-    """For each topic with subscribers, how evenly they share its partitions; topics in order."""
+    """Returns, for each topic with subscribers, the balance of its partitions; topics in order."""
     held = Counter(
         (topic, member_id) for member_id, owned in assignment.items() for topic, _ in owned
     )

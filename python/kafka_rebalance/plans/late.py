@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values whose fields are found when they are first asked for: the core's rounds and steps."""
+"""Values whose fields are computed when they are first read: the core's rounds and steps."""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 
 class Late:
-    """Base of frozen dataclasses with slots; `late` makes one whose fields a source finds.
+    """The base of frozen dataclasses with slots. `late` makes one whose fields come from a source.
 
-    The source has an attribute for each field. A field that was found once is kept.
+    The source has an attribute for each field. A field is read from it only once.
     """
 
     __slots__ = ("_source",)
@@ -24,7 +24,7 @@ class Late:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Python asks here only for what is in no slot yet.
+            # Python calls this only for a field that has no value in its slot yet.
             if name not in self.__dataclass_fields__:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name}")
             found = getattr(self._source, name)

@@ -11,14 +11,14 @@ from .clients import CLIENTS, Recipe, clients_of, recipe
 from .switch import Bounce, one_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
-"""The assignors of a Java consumer by default."""
+"""The default assignors of a Java consumer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """`bounces` are the played bounces from `old` to `new`. `from_default` is the one bounce that
-    Java members need whose list is Kafka's default, which has both. `recipes` are for the clients
-    that the members' client ids show (`is_known`), else for every client.
+    """`bounces` are the bounces from `old` to `new`, as played. `from_default` is the single bounce
+    for Java members whose list is Kafka's default, because it has both. `recipes` are for the
+    clients that the members' client ids show (if `is_known`), else for every client.
     """
 
     old: str
@@ -40,12 +40,12 @@ class Migration:
 
 
 def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> Migration:
-    """The migration from `old` to `new`, two known assignors."""
+    """Returns the migration from `old` to `new`, two known assignors."""
     from_default = None
     if {old, new} == {*_KAFKAS_DEFAULT} and old == _KAFKAS_DEFAULT[0]:
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
     clients = clients_of(group)
-    # No client's setting is known for an assignor of the user's own.
+    # For a custom assignor, no client's setting is known.
     named = () if not {old, new} <= {*BUILT_IN} else clients or CLIENTS
     return Migration(
         old,

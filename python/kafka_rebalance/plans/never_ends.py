@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a group's leader would hang: now, after the given changes, or after the next change.
+"""Finds whether a group's leader would hang: now, after given changes, or after the next change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
 (docs/never-ends.md). No rule is known for which groups this happens: each rebalance has to be
@@ -46,9 +46,9 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change whose rebalance was played from the group that hangs, and ends.
+    """A change of the group that hangs, after which the rebalance was played and ended.
 
-    `for_good` if no later change can hang; else only this rebalance is known to end.
+    If `for_good`, no later change can hang; otherwise only this rebalance is known to end.
     """
 
     change: str
@@ -63,10 +63,10 @@ class Endless:
     """The rebalances that were played, and those of them that never end.
 
     `now`       whether the next rebalance of the group as it is never ends.
-    `after`     the first event of the given changes whose rebalance never ends, if any.
-    `following` the simple changes, out of `tried` ones, whose rebalance never ends; `untried` were
-                left out when the budget was spent.
-    `ways_out`  from the first group that hangs: that of `now`, `after` or `following[0]`.
+    `after`     the first event of the given changes whose rebalance never ends, if there is one.
+    `following` the simple changes whose rebalance never ends, out of the `tried` ones; `untried`
+                were left out when the budget was spent.
+    `ways_out`  changes of the first group that hangs: that of `now`, `after` or `following[0]`.
     """
 
     assignor: str
@@ -79,7 +79,7 @@ class Endless:
 
     @property
     def hangs(self) -> bool:
-        """Whether anything that was played never ends."""
+        """Returns whether any rebalance that was played never ends."""
         return self.now or self.after is not None or bool(self.following)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,8 +109,8 @@ def endless(
 ) -> Endless | None:
     """Plays the rebalances that could hang the group's leader.
 
-    None if no rebalance, present or planned, uses the general algorithm. `assignor` None takes the
-    group's own. Errors: those of `plan`, except NeverEnds.
+    Returns None if no rebalance, present or planned, uses the general algorithm. If `assignor` is
+    None, the group's own one is used. Errors: those of `plan`, except NeverEnds.
     """
     name = group.assignor if assignor is None else assignor
     parsed = parse_changes(changes)
@@ -148,14 +148,14 @@ def endless(
 
 
 def may_never_end(group: GroupSpec) -> bool:
-    """Whether Kafka's general algorithm assigns this group: only this algorithm may never end."""
-    # Kafka's test of equality counts entries, so a topic listed twice makes lists unequal.
+    """Returns whether Kafka's general algorithm assigns this group; no other may never end."""
+    # Kafka's test of equality counts entries, so a topic that is listed twice makes lists unequal.
     lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
     return group.assignor in _MAY_NEVER_END and len(lists) > 1
 
 
 class _Ended(NamedTuple):
-    """The group after events; `hung` is the group whose rebalance never ends, `cause` the event."""
+    """The group after events; `hung` is the group whose rebalance never ends, `cause` its event."""
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -176,7 +176,7 @@ class _Player:
     ids: MadeUp
 
     def is_spent(self, group: GroupSpec) -> bool:
-        """Whether the budget is too small for another group of this size."""
+        """Returns whether the budget is too small for another group of this size."""
         return self.plays < 1 or self.work < _work(group)
 
     def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:

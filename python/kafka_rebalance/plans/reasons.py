@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why an assignor assigned a partition to its member, in terms of the assignor's own steps.
+"""The reasons why an assignor gave a partition to its member, in the assignor's own steps.
 
-The reference algorithm runs step by step. Its state between two steps shows the partition's present
-holder and the reason of the step, as a fact (`facts.py`), which has the text.
+The reference algorithm runs step by step. Its state between two steps shows who holds the partition
+and why. The result is a fact (`facts.py`), and facts know their text.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ Holdings = Mapping[str, Sequence[TopicPartition]]
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
-    """One fact for each step. The partition must exist, and its topic must have a subscriber."""
+    """Returns a fact for each step. The partition must exist, its topic have a subscriber."""
     steps = _STEPS.get(assignor)
     return [facts.Unknown(assignor)] if steps is None else list(steps(group, tp))
 
@@ -107,7 +107,7 @@ _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
 
 
 def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
-    """The answer of sticky to these claims."""
+    """Returns sticky's answer to these claims."""
     claims = settle(group, sent)
     if claims.equal_subscriptions:
         return constrained.assign("sticky", group, claims).assignment
@@ -115,7 +115,7 @@ def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
-    """The claims to one partition, which do not depend on claims to others."""
+    """Returns the claims to one partition; they do not depend on claims to other partitions."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]

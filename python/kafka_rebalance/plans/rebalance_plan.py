@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would happen if: a group, changes, and every rebalance that they lead to.
+"""A plan: a group, changes to it, and every rebalance that the changes cause.
 
 1. Each change is one or more events (`changes`).
 2. After each event that starts a rebalance, rounds until the group has settled (`rounds.py`).
-3. Beside the end stands what would have been possible from the beginning (`possible`).
+3. The plan compares the end with what would have been possible from the beginning (`possible`).
 
 Engine "rust" plays whole plans in the core: `core_plan.py`. Mirror: `src/plans/rebalance_plan.rs`.
 
@@ -53,12 +53,12 @@ from .rounds import Played, Round, play, protocol_of
 
 @dataclass(frozen=True, slots=True)
 class Step(Late):
-    """One event and the rounds that it leads to; none where nothing rebalances.
+    """One event and the rounds that it causes; there are no rounds if nothing rebalances.
 
-    `before` and `after`: the group when the rounds begin, with what its members hold, and when
-    they end. `origins` tells for members that were there when the plan began, maybe under another
-    id, the id that they had then. `waiting` are partitions whose member is down before any round,
-    `leaderless` those that lose all their replicas (see `changes.events.Edited`).
+    `before` is the group when the rounds begin, `after` when they end, both with what the members
+    hold. `origins` maps members that were there when the plan began to the ids that they had then.
+    `waiting` are partitions whose member is down before any round, `leaderless` those that lose all
+    their replicas (see `changes.edits.Edited`).
     """
 
     cause: str
@@ -73,11 +73,11 @@ class Step(Late):
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
-    """Every round from a group as it is to where the changes lead.
+    """Every rebalance on the way from a group to the state in which the changes end.
 
-    `possible` is what could have been reached from the beginning. `newcomers` are the members that
-    do not exist yet: their real ids will differ, and ids break ties (see `samples.py`).
-    `places_guessed` where the racks of new partitions' replicas are a guess, too.
+    `possible` is what could have been reached from the beginning. `newcomers` are members that do
+    not exist yet: their real ids will differ, and ids break ties (`samples.py`). `places_guessed`
+    is True if the racks of new partitions' replicas are guessed too.
     """
 
     group: GroupSpec
@@ -92,17 +92,17 @@ class RebalancePlan:
 
     @property
     def has_guesses(self) -> bool:
-        """Whether the plan goes by what nobody knows yet: `sample` plays it with other guesses."""
+        """Returns whether the plan contains guesses; `sample` then plays it with other guesses."""
         return bool(self.newcomers) or self.places_guessed
 
     @property
     def made_up(self) -> tuple[str, ...]:
-        """Member ids that the real ones will differ from."""
+        """Returns the made-up member ids; the real ids will be different."""
         return tuple(newcomer.member_id for newcomer in self.newcomers)
 
     @property
     def final(self) -> GroupSpec:
-        """The group at the end, with what its members hold."""
+        """Returns the group at the end, with what its members hold."""
         return self.steps[-1].after
 
     @property
@@ -125,19 +125,19 @@ class RebalancePlan:
 
     @property
     def moves(self) -> int:
-        """Partitions that a member gets that it did not hold, over all rounds."""
+        """Returns how many partitions members get that they did not hold, over all rounds."""
         if self._core is None:
             return sum(one.moves for one in self.rounds)
         return self._core.moves
 
     @property
     def unavailable(self) -> dict[TopicPartition, int]:
-        """Partitions that nobody reads in some round: in how many."""
+        """Returns partition -> number of rounds in which nobody reads it, if there are any."""
         if self._core is None:
             return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
         found = self._core.unavailable
         counts: Counter[TopicPartition] = Counter()
-        # A topic that was created again is there twice.
+        # A topic that was deleted and created again is there twice.
         rounds = memoryview(found.rounds).cast("I")
         for tp, count in zip(partitions_from(found.partitions), rounds, strict=True):
             counts[tp] += count
@@ -145,17 +145,17 @@ class RebalancePlan:
 
     @property
     def waiting(self) -> tuple[TopicPartition, ...]:
-        """Partitions whose member is down for a while without a rebalance, each once."""
+        """Returns, each once, the partitions whose member is down without a rebalance."""
         return tuple(dict.fromkeys(tp for step in self.steps for tp in step.waiting))
 
     @property
     def leaderless(self) -> tuple[TopicPartition, ...]:
-        """Partitions that lose all their replicas, each once."""
+        """Returns the partitions that lose all their replicas, each once."""
         return tuple(dict.fromkeys(tp for step in self.steps for tp in step.leaderless))
 
     @property
     def knows_generation(self) -> bool:
-        """Whether the group's generation is known: else those of rounds count from 0."""
+        """Returns whether the group's generation is known; if not, rounds count from 0."""
         members = self.group.members
         return any(
             one is not None
@@ -186,7 +186,7 @@ class RebalancePlan:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs: the figures, then everything, step by step and round by round."""
+        """Returns a form for programs: the figures, then all steps and rounds."""
         return {
             "group_id": self.group.group_id,
             "assignor": self.assignor,
@@ -214,27 +214,27 @@ def plan(
 ) -> RebalancePlan:
     """Plays changes one after another, each until the group has settled.
 
-    `assignor` None takes the group's own; another one means a group that runs that one already
-    (a `SwitchAssignor` is the way there). Changes may be texts, as `add-members=2`. Without any,
-    the plan is the next rebalance of the group as it is.
+    If `assignor` is None, the group's own one is used. Any other assignor counts as one that the
+    group already uses (a `SwitchAssignor` plays the way there). Changes may be texts, as
+    `add-members=2`. Without changes, the plan is the next rebalance of the group as it is.
 
-    Errors   GroupError at `changes[i]` for one that does not fit; those of `assign`.
+    Errors   GroupError at `changes[i]` for a change that does not fit; those of `assign`.
     """
     name = assignor_of(group, assignor)
-    protocol_of(name)  # raises for one that is not known
+    protocol_of(name)  # raises if the assignor is not known
     parsed = parse_changes(changes)
     return replay(group.edited(assignor=name), parsed, engine, Draw())
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
-    """Reads those that are texts; GroupError at `changes[i]`, TypeError for one text alone."""
+    """Reads changes that are texts. Errors: GroupError at `changes[i]`; TypeError for one text."""
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     return tuple(_change(change, i) for i, change in enumerate(changes))
 
 
 class Draw(NamedTuple):
-    """Which ids are made up: draw 0 is the plan's own; see `MadeUp`."""
+    """The choice of made-up ids: draw 0 is the plan's own; see `MadeUp`."""
 
     number: int = 0
     of: int = 1
@@ -248,7 +248,7 @@ def replay(
     draw: Draw,
     possible: Possible | None = None,
 ) -> RebalancePlan:
-    """Plays changes with the ids of a draw; `possible` where it has been found before."""
+    """Plays changes with the ids of a draw; `possible` is given if it has been found before."""
     if check_engine(engine) == "rust" and _is_built_in(group, changes):
         where = (group.generation_id, group.assignor or "", changes)
         core = _core.plan(group.interned(), *where, draw)
@@ -264,7 +264,7 @@ def played(
     ids: MadeUp,
     possible: Possible | None = None,
 ) -> RebalancePlan:
-    """Plays changes round by round in Python; `ids` names the newcomers."""
+    """Plays changes round by round in Python; `ids` makes up the names of newcomers."""
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
@@ -296,7 +296,7 @@ def played(
 
 
 def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
-    """Whether the core has every assignor that takes part."""
+    """Returns whether the core has every assignor that takes part."""
     later = (change.assignor for change in changes if isinstance(change, SwitchAssignor))
     return all(name in BUILT_IN for name in (group.assignor, *later))
 
@@ -351,7 +351,7 @@ def _step_of(
 
 
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
-    """The last group, holding what the same members held when the plan began."""
+    """Returns the last group, where the members hold what they held when the plan began."""
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:
@@ -379,7 +379,7 @@ def _change(change: Change | str, i: int) -> Change:
 
 
 def at_change(error: GroupError, i: int) -> GroupError:
-    """An error of a change is named by its place in the list."""
+    """Returns an error of a change with the change's place in the list as its path."""
     if error.path != "change":
         return error
     return type(error)(f"changes[{i}]", error.problem)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rebalance after another, until a group has settled.
 
-    eager         everybody gives up everything, joins, and is assigned: one round
-    cooperative   everybody reads on while the leader assigns; who has lost something gives it up
-                  and joins again, and the next round hands it out; settled when nobody lost any
+    eager         all members give up everything, join, and are assigned: one round
+    cooperative   members read on while the leader assigns; one that loses partitions gives them up
+                  and joins again, and the next round assigns them, until no member loses any
 
 1. Cooperative members give up partitions of topics that they left before they join, and claim the
    rest of what they hold. Eager ones claim all that they were assigned last.
@@ -13,8 +13,8 @@
 5. The answer is what the members hold from here on, in a new generation. A cooperative member that
    loses a part of its claims joins again.
 
-A cooperative group with racks may never settle: Kafka's assignor can move partitions although
-nothing changed. A state that comes again ends the play, unsettled. Mirror: `src/plans/rounds.rs`,
+A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
+nothing changed. If a state comes again, the play ends unsettled. Mirror: `src/plans/rounds.rs`,
 which plays the rounds of whole plans (`core_plan.py`).
 
 Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-429.
@@ -40,11 +40,11 @@ MOST_ROUNDS = 100
 class Round(Late):
     """One rebalance.
 
-    `group`        what the leader was asked: the members with what they claimed.
-    `generation_id` the generation that it leads to.
-    `held`         what they held when the round began; `delta` is the way to `assignment`.
-    `withheld`     given up in this round, and assigned only in the next: by who gets it there.
-    `unavailable`  what nobody reads during the round, by topic and partition.
+    `group`        the group as the leader sees it: the members with their claims.
+    `generation_id` the generation that the rebalance leads to.
+    `held`         what the members held at the beginning; `delta` is the way to `assignment`.
+    `withheld`     partitions given up in this round and assigned in the next, by their next member.
+    `unavailable`  the partitions that nobody reads during the round, by topic and partition.
     """
 
     group: GroupSpec
@@ -58,22 +58,22 @@ class Round(Late):
 
     @property
     def moves(self) -> int:
-        """Partitions that a member gets that it did not hold."""
+        """Returns how many partitions members get that they did not hold."""
         return self.delta.moves
 
     @property
     def kept(self) -> Assignment:
-        """Held before and after; an eager member gives up these too, for the time of the round."""
+        """Partitions held before and after; an eager member gives up these too, for the round."""
         return self.delta.kept
 
     @property
     def revoked(self) -> Assignment:
-        """Held before and not after."""
+        """Partitions held before the round and not after it."""
         return self.delta.revoked
 
     @property
     def gained(self) -> Assignment:
-        """Held after and not before."""
+        """Partitions held after the round and not before it."""
         return self.delta.gained
 
 
@@ -86,7 +86,7 @@ class Played(NamedTuple):
 
 
 def protocol_of(assignor: str) -> RebalanceProtocol:
-    """What members that have only this assignor configured rebalance by."""
+    """Returns the rebalance protocol of members that have only this assignor in their list."""
     if assignor in BUILT_IN:
         cooperative = BUILT_IN[assignor].withholds
     else:
@@ -95,7 +95,7 @@ def protocol_of(assignor: str) -> RebalanceProtocol:
 
 
 def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) -> Played:
-    """Rebalances until the group has settled; `starts_over` when another assignor takes over."""
+    """Rebalances until the group has settled; `starts_over` is True for a change of assignor."""
     protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
     rounds: list[Round] = []
     seen = set()
@@ -141,7 +141,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
 
 
 def claiming(group: GroupSpec, protocol: RebalanceProtocol, *, starts_over: bool) -> GroupSpec:
-    """The group as the leader is asked about it."""
+    """Returns the group with the claims that the members send to the leader."""
     if starts_over:
         return _forgetful(group)
     if protocol is RebalanceProtocol.COOPERATIVE:
@@ -174,7 +174,7 @@ def _without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartiti
 
 
 def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
-    """Every partition that somebody would read, in the group's order of topics."""
+    """Returns every partition whose topic has a subscriber, in the group's order of topics."""
     subscribed = {topic for member in group.members for topic in member.topics}
     for topic in group.topics:
         if topic.name in subscribed:
@@ -188,7 +188,7 @@ def _next_generation(group: GroupSpec) -> int:
 
 
 def in_generation(group: GroupSpec, generation_id: int, assignment: Assignment) -> GroupSpec:
-    """The group after a round: what is assigned is held."""
+    """Returns the group after a round: the members hold what was assigned."""
     members = tuple(
         replace(
             m,

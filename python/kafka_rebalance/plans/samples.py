@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a plan hangs on ids that nobody knows yet.
+"""How much of a plan depends on ids that nobody knows yet.
 
-Member ids break ties: in the order of names for range and roundrobin, in Java's hash order for the
-sticky assignors. A plan names new members by made-up ids; here the same plan is played again with
-others, drawn at random from a seed, and the outcomes are counted.
+Member ids break ties: by name for range and roundrobin, in Java's hash order for the sticky
+assignors. A plan uses made-up ids for new members. Here the same plan is played again with other
+ids, drawn at random from a seed, and the outcomes are counted.
 
     certain     ends the same way in every draw: with the same member, or with some new one
     depends     ends differently in some draws
 
-Drawn are the UUIDs, and of newcomers whose name before the UUID is a guess also that name: over the
-draws it stands in every place among the names of the others (`changes.made_up`). What is not drawn
-is assumed: names that are given, or shared by all. New members that join alike cannot be told
+A draw changes the UUIDs. If the name before a newcomer's UUID is a guess, it is drawn too: over the
+draws, it stands in every place among the names of the others (`changes.made_up`). Names that are
+given, or shared by all members, are taken as certain. New members that join alike cannot be told
 apart, so that "some new member" is one outcome.
 """
 
@@ -28,12 +28,12 @@ FEWEST_DRAWS, MOST_DRAWS = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """`moved[tp]`: in how many draws the partition ends elsewhere than it began.
+    """`moved[tp]` is the number of draws in which the partition ends elsewhere than it began.
 
-    `ends[tp]` counts with whom: a member id of the group as it is, or NEW; `planned[tp]` is where
-    the plan itself has it, which no draw counts. `moves` are all moves of each draw. `varied` says
-    whether names before the UUID were drawn, too; `has_newcomers` whether any id was, and
-    `places_guessed` whether the racks of new partitions' replicas were.
+    `ends[tp]` counts the draws by the last owner: a member id of the group as it is, or NEW.
+    `planned[tp]` is the owner in the plan itself, which is not among the draws. `moves` has the
+    moves of each draw. `varied` is True if names before the UUID were drawn too, `has_newcomers` if
+    any id was drawn, and `places_guessed` if racks of new partitions' replicas were drawn.
     """
 
     draws: int
@@ -47,7 +47,7 @@ class Samples:
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
-        """What does not end the same way in every draw and in the plan."""
+        """Returns the partitions that do not end the same way in every draw and in the plan."""
         return frozenset(
             tp for tp, ends in self.ends.items() if len({*ends, self.planned.get(tp, "")}) > 1
         )
@@ -81,7 +81,7 @@ class Samples:
 
 
 def enough_draws(plan: RebalancePlan) -> int:
-    """As many as a guessed name has places among the members, from 8 up to 32; 32 for racks."""
+    """Returns the number of places of a guessed name, but from 8 to 32; if racks are drawn, 32."""
     if plan.places_guessed:
         return MOST_DRAWS
     if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):
@@ -90,9 +90,9 @@ def enough_draws(plan: RebalancePlan) -> int:
 
 
 def sample(plan: RebalancePlan, draws: int) -> Samples:
-    """Plays a plan again `draws` times, each with other ids for the members that are not there yet.
+    """Plays a plan again `draws` times, each time with other ids for the members that are new.
 
-    Draw i of n of a group always has the same ids. Errors: those of `plan`.
+    Draw i of n of one group always has the same ids. Errors: those of `plan`.
     """
     began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
     planned = _ends(plan)

@@ -12,7 +12,7 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim; `against` is the generation of the claim before it that still counts."""
+    """A claim; `against` is the generation of the earlier claim that still counts."""
 
     member_id: str
     generation: int
@@ -55,10 +55,10 @@ def _generation(generation: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """Which of the two algorithms runs; `found_equal` is the result of Kafka's test.
+    """The algorithm that runs, one of two. `found_equal` is the result of Kafka's test.
 
-    `equal` is the truth: the test counts entries, so that it is wrong about a topic listed twice,
-    and it skips members without topics at the beginning.
+    `equal` is the truth. The test differs from it if a member lists a topic twice, because the test
+    counts entries, and it skips members without topics at the beginning.
     """
 
     found_equal: bool
@@ -93,7 +93,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The believed owner keeps it: one of the first `kept` of `could` by number and topic."""
+    """The believed owner keeps the partition: one of the first `kept` of `could`, in order."""
 
     share: Share
     member_id: str
@@ -111,7 +111,7 @@ NotKeptWhy = Literal["nobody", "contested", "rack", "share"]
 
 @dataclass(frozen=True, slots=True)
 class NotKept:
-    """Nobody keeps the partition, with the reason."""
+    """No member keeps the partition, for this reason."""
 
     share: Share
     why: NotKeptWhy
@@ -138,7 +138,7 @@ class NotKept:
 
 @dataclass(frozen=True, slots=True)
 class Unassigned:
-    """The partition is to be assigned; `again` if a member keeps it all the same."""
+    """The partition is to be assigned; `again` is True if a member keeps it nevertheless."""
 
     unassigned: int
     least: int
@@ -159,7 +159,7 @@ _AGAIN = "a kept partition that does not exist stops the search for unassigned o
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The member that the constrained algorithm assigns it to; None if no member is near."""
+    """The member to which the constrained algorithm assigns the partition; None if none is near."""
 
     member_id: str | None
     near: bool
@@ -183,7 +183,7 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Whether the believed owner keeps the partition until balancing; if not, the reason."""
+    """Whether the believed owner keeps the partition until balancing, and if not, the reason."""
 
     member_id: str | None
     topic: str

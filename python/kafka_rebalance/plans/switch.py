@@ -32,7 +32,7 @@ from .changes.made_up import MadeUp
 from .rounds import protocol_of
 
 MOST_MEMBERS = 100
-"""Larger groups are not played: their number of follow-ups is not exact."""
+"""The most members of a group that is played: for larger ones, follow-ups would not be exact."""
 
 _MOST_FOLLOW_UPS = 100
 
@@ -42,8 +42,8 @@ AssignorNames = tuple[str, ...]
 class Bounce(NamedTuple):
     """One rolling bounce: every member restarts with `assignors` as its list.
 
-    `rebalances` is exact if `is_exact`, else a lower bound. `takes_over` is the event after which
-    the group uses the other assignor, in words, if it is in this bounce.
+    If `is_exact`, `rebalances` is exact, else it is a lower bound. `takes_over` is the event, in
+    words, after which the group uses the other assignor; None if it is not in this bounce.
     """
 
     assignors: AssignorNames
@@ -57,12 +57,12 @@ class Bounce(NamedTuple):
 
 
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
-    """The bounces from members that list `old` alone to members that list `new` alone."""
+    """Returns the bounces from members that list only `old` to members that list only `new`."""
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
 
 def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) -> Bounce:
-    """The second bounce alone, for members whose list has both already, as Kafka's default has."""
+    """Returns the second bounce alone, for members whose list has both, as Kafka's default has."""
     (only,) = _bounces(group, both, ((new,),), engine)
     return only
 
@@ -72,7 +72,7 @@ def _bounces(
 ) -> tuple[Bounce, ...]:
     if len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, [first, *lists])):
         dynamic = sum(member.group_instance_id is None for member in group.members)
-        # A group of one does not rebalance when its member leaves, but such a group is played.
+        # This bound would be wrong for one member, but so small a group never gets here.
         least = len(group.members), 2 * dynamic
         return tuple(Bounce(names, *least, is_exact=False) for names in lists)
     moment = _Moment(group, {m.member_id: first for m in group.members}, engine)
@@ -85,7 +85,7 @@ def _is_cooperative(names: AssignorNames) -> bool:
 
 @dataclass(slots=True)
 class _Moment:
-    """The group now; `lists` has each member's assignors, `served` its last assignor."""
+    """The group now; `lists` are each member's assignors, `served` is its last assignor."""
 
     group: GroupSpec
     lists: dict[str, AssignorNames]

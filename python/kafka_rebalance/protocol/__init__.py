@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vocabulary of coordinators and members: requests, responses, error codes, states."""
+"""The messages between coordinators and members: requests, responses, error codes, states."""
 
 from .coordinator_lookup import Node, find_coordinator, least_loaded_node, partition_for
 from .error_codes import ErrorCode

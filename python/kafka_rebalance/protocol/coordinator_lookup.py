@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the broker that coordinates a group, and the broker that a client sends that question to.
+"""Finds a group's coordinator, and the broker that a client asks for the coordinator.
 
 Source   GroupMetadataManager.partitionFor (Utils.abs), KafkaApis FindCoordinator;
          NetworkClient.leastLoadedNode.

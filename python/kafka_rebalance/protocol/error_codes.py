@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's error codes: those that group requests can be answered with."""
+"""The error codes of Kafka that answers to group requests can have."""
 
 from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """Names and numbers of org.apache.kafka.common.protocol.Errors."""
+    """The names and numbers of org.apache.kafka.common.protocol.Errors."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -47,7 +47,7 @@ class ErrorCode(IntEnum):
 
 _E = ErrorCode
 
-# Error of a failed append -> error in the response; an error without a row is passed through.
+# Maps the error of a failed append to that of the response; other errors are passed on.
 _APPEND_ERRORS = {
     _E.UNKNOWN_TOPIC_OR_PARTITION: _E.COORDINATOR_NOT_AVAILABLE,
     _E.NOT_ENOUGH_REPLICAS: _E.COORDINATOR_NOT_AVAILABLE,

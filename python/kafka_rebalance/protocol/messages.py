@@ -16,7 +16,7 @@ UNKNOWN_MEMBER = ""
 
 
 class JoinGroupProtocol(NamedTuple):
-    """An assignor (or Connect protocol) that a member supports, and its metadata there."""
+    """An assignor (or a protocol of Connect) that a member supports, with its metadata for it."""
 
     name: str
     metadata: bytes
@@ -228,7 +228,7 @@ class SyncGroupResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatResponse:
-    """A heartbeat's answer is only an error code."""
+    """The answer to a heartbeat, which is only an error code."""
 
     error_code: ErrorCode = ErrorCode.NONE
 
@@ -292,7 +292,7 @@ class OffsetFetchResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDeleteResponse:
-    """An error code of the group, or else one of each partition."""
+    """The error code of the group, or one for each partition."""
 
     error_code: ErrorCode = ErrorCode.NONE
     partitions: tuple[PartitionError, ...] = ()
@@ -306,7 +306,7 @@ class DeleteGroupsResponse:
 
 
 class DescribedMember(NamedTuple):
-    """A member as an administrator sees it; like Kafka's, it has `metadata` in Stable only."""
+    """A member as an administrator sees it; as in Kafka, it has `metadata` only in Stable."""
 
     member_id: str
     group_instance_id: str | None

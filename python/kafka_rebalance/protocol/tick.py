@@ -6,4 +6,4 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The clock has reached `now_ms`: the first deadline that is due runs, if any is due."""
+    """The clock has reached `now_ms`, so that the first deadline that is due runs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rebalances in virtual time: `simulate(scenario)` returns who held which partition when."""
+"""Rebalances in virtual time: `simulate(scenario)` returns which member held what, and when."""
 
 from .from_group import Pace, scenario_from_group
 from .intervals import Gap, Hold

@@ -8,9 +8,9 @@ from .scheduled import PollNow, Refresh, ScheduledEvent, Wake
 
 
 class Agenda:
-    """Getters: now_ms, next_ms, timer_ms. Inputs: push, arm, disarm, is_due, pop.
+    """The clock, its events and timers. Getters: now_ms, next_ms, timer_ms. Inputs: push, arm, ….
 
-    A process has at most one Wake, PollNow and Refresh: arming one again replaces it.
+    A process has at most one Wake, one PollNow and one Refresh; arming one again replaces it.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Agenda:
             self._timers.pop((name, kind), None)
 
     def is_due(self, name: str, kind: type) -> bool:
-        """Whether a timer that was popped is the newest of its kind; it is then disarmed."""
+        """Returns whether a timer that was popped is the newest of its kind, and disarms it."""
         if self._timers.get((name, kind)) != self.now_ms:
             return False
         del self._timers[name, kind]

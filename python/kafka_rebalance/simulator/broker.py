@@ -42,7 +42,7 @@ Watch = Callable[[int, Transition, str], None]
 
 
 class Broker:
-    """Getters: node, sender, coordinator, next_deadline_ms. Inputs: receive, tick, appended, …"""
+    """The broker. Getters: node, sender, coordinator, next_deadline_ms. Inputs: receive, tick, …"""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class Broker:
         self._nodes = 0
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `tick` next."""
+        """Returns when to call `tick` next."""
         return self.coordinator.next_deadline_ms()
 
     def receive(self, node: int | None, event: Received, sender: str, now_ms: int) -> None:
-        """A request has arrived at a node."""
+        """Receives a request at a node."""
         request = event.request
         if isinstance(request, FindCoordinator):
             self._respond(event.request_id, self._found())
@@ -100,24 +100,24 @@ class Broker:
         self._handle(Tick(), now_ms, "time is up")
 
     def appended(self, event: Appended, now_ms: int) -> None:
-        """An append is durable; an append from before the coordinator moved is ignored."""
+        """Takes a durable append; ignores one from before the coordinator moved."""
         self._handle(event, now_ms, "the log answers")
 
     def silent(self, group_id: str, member_id: str, since_ms: int, now_ms: int) -> None:
-        """A member has been silent since `since_ms`."""
+        """Reports a member as silent since `since_ms`."""
         self._handle(Silent(group_id, member_id, since_ms), now_ms, "")
 
     def heard(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """A silent member sends heartbeats again."""
+        """Reports that a silent member sends heartbeats again."""
         self._handle(Heard(group_id, member_id), now_ms, "")
 
     def leave_node(self, now_ms: int) -> None:
-        """The node stops coordinating; the group has no coordinator."""
+        """Stops coordinating at this node, so that the group has no coordinator."""
         self._handle(Unloaded(), now_ms, "the coordinator moves")
         self.node = None
 
     def take_node(self, now_ms: int) -> None:
-        """Another node has loaded the log, and coordinates."""
+        """Starts to coordinate at another node, which has loaded the log."""
         self._nodes += 1
         self.node = self._nodes
         self._handle(Loaded(tuple(self._log)), now_ms, "the coordinator moves")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster as its clients see it: topics, racks of replicas, brokers that are down or back.
+"""The cluster as its clients see it: topics, racks of replicas, and brokers that go and return.
 
     create-topic   a topic exists from now on
     grow           a topic gets more partitions
@@ -21,7 +21,7 @@ from .scenario import Happening, Kind, Scenario
 
 
 class SimulatedCluster:
-    """Getters: metadata, partitions, is_reachable, led. Inputs: create, grow, leave, come_back."""
+    """The cluster: metadata, partitions, is_reachable, led. Inputs: create, grow, leave, …"""
 
     def __init__(self, scenario: Scenario, holds: Holds) -> None:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
@@ -48,7 +48,7 @@ class SimulatedCluster:
         )
 
     def is_reachable(self) -> bool:
-        """Whether any broker answers metadata requests."""
+        """Returns whether any broker answers metadata requests."""
         return not any(one.is_whole_cluster for one in self._away)
 
     def _racks(self, name: str, count: int) -> tuple[tuple[str | None, ...], ...] | None:
@@ -64,25 +64,25 @@ class SimulatedCluster:
     # Changes ------------------------------------------------------------------------------------
 
     def create(self, name: str, now_ms: int) -> None:
-        """A topic is created: it exists from now on."""
+        """Creates a topic, which exists from now on."""
         self.partitions[name] = 0
         self.grow(name, self._plans[name].partitions, now_ms)
 
     def grow(self, name: str, partitions: int, now_ms: int) -> None:
-        """A topic grows to this number of partitions; topics never shrink."""
+        """Lets a topic grow to this number of partitions; topics never shrink."""
         for number in range(self.partitions[name], partitions if name in self._wanted else 0):
             self._holds.appear(f"{name}-{number}", now_ms)
         self.partitions[name] = max(self.partitions[name], partitions)
 
     def leave(self, event: Happening, now_ms: int) -> None:
-        """A broker goes down: nobody can read the partitions that only it can lead."""
+        """Takes a broker down, so that nobody reads the partitions that only it can lead."""
         self._away.append(event)
         for partition in self.led(event):
             self._dark[partition] += 1
             self._holds.darken(partition, now_ms, is_dark=True)
 
     def come_back(self, event: Happening, now_ms: int) -> None:
-        """A broker is back; for `unseen_ms` it does not know its topics."""
+        """Takes a broker back; for `unseen_ms` it does not know its topics."""
         self._away.remove(event)
         for partition in self.led(event):
             self._dark[partition] -= 1
@@ -95,7 +95,7 @@ class SimulatedCluster:
     def led(self, event: Happening) -> Iterable[str]:
         """Returns the partitions that no other broker can lead while the event lasts.
 
-        For a rack: the partitions with all replicas in it. Else: all of the event's topics.
+        For a rack, these are partitions with all replicas in it; else all of the event's topics.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)

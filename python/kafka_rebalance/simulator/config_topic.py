@@ -4,8 +4,8 @@
 A connector is created without tasks; the worker that runs the connector writes the configurations
 of its tasks once the connector has started. A deletion removes the connector and its tasks.
 
-Source   KafkaConfigBackingStore (Connect 4.3.1): a connector is a record; its tasks are a record
-         each and one that commits them; a deletion is two tombstones.
+Source   KafkaConfigBackingStore (Connect 4.3.1): a connector is one record. Its tasks are a record
+         each, and one record that commits them. A deletion is two tombstones.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from kafka_rebalance.member import ConfigurationUpdated
 
 
 class ConfigTopic:
-    """Getters: connectors, newest. Inputs: create, configure_tasks, delete."""
+    """The topic. Getters: connectors, newest. Inputs: create, configure_tasks, delete."""
 
     def __init__(self, connectors: Mapping[str, int]) -> None:
         self.offset = 0
@@ -24,11 +24,11 @@ class ConfigTopic:
             self.configure_tasks(name, tasks)
 
     def newest(self) -> ConfigurationUpdated:
-        """The event of a worker that has read the topic to its end."""
+        """Returns the event of a worker that has read the topic to its end."""
         return ConfigurationUpdated(self.offset, tuple(self.connectors.items()))
 
     def create(self, name: str) -> None:
-        """Creates a connector; for an existing connector only the record is written again."""
+        """Creates a connector; if it exists already, only its record is written again."""
         self.offset += 1
         self.connectors.setdefault(name, 0)
 

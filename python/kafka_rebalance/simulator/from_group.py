@@ -57,7 +57,7 @@ _SPARE_MS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """When changes happen.
+    """The times at which changes happen.
 
     first_ms   the time of the first change
     apart_ms   from one restart to the next, and from one change to the next
@@ -79,7 +79,7 @@ def scenario_from_group(
     pace: Pace | None = None,
     seed: int = 1,
 ) -> Scenario:
-    """Returns the scenario; `config` has the settings that a group lacks, by default Kafka's.
+    """Returns the scenario; `config` has the settings that a group lacks (default: Kafka's).
 
     Errors   GroupError at `assignor`, or at `changes[i]` for a change that does not fit the group
              or cannot be played.
@@ -111,8 +111,8 @@ class _Maker:
     now_ms: int = 0
     names: dict[str, str] = field(default_factory=dict)
     plans: dict[str, MemberPlan] = field(default_factory=dict)
-    topics: dict[str, Topic] = field(default_factory=dict)  # as they are at the end
-    counts: dict[str, int] = field(default_factory=dict)  # of partitions, at first
+    topics: dict[str, Topic] = field(default_factory=dict)  # topics as they are at the end
+    counts: dict[str, int] = field(default_factory=dict)  # numbers of partitions at the beginning
     created: list[str] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
 

@@ -20,7 +20,7 @@ from .scheduled import Back, ClientRequest, Loading, Unstuck
 
 
 class Happenings:
-    """Getters: absences. Inputs: happen, come_back, load, unstick, end.
+    """Carries out events. Getters: absences. Inputs: happen, come_back, load, unstick, end.
 
     `deliver` hands an event to a process, `schedule` sets the process's next timers.
     """
@@ -55,7 +55,7 @@ class Happenings:
         self._coordinator_absences = 0  # absences of the coordinator that have not ended
 
     def absences(self, until_ms: int) -> tuple[Absence, ...]:
-        """All absences of processes; a process that is still down is absent until the end."""
+        """Returns all absences of processes; one that is still down is absent until the end."""
         down = (Absence(name, since, until_ms) for name, since in self._down_since.items())
         return (*self._absences, *down)
 
@@ -81,7 +81,7 @@ class Happenings:
         self._liveness.wake(process)
         if event.kind is Kind.START and not process.is_up:
             if process.busy_until_ms > now_ms:
-                self._agenda.push(process.busy_until_ms, event)  # its old process still stops
+                self._agenda.push(process.busy_until_ms, event)  # the old process is still stopping
             else:
                 self._start(process, event.config)
             return
@@ -104,7 +104,7 @@ class Happenings:
     # Brokers --------------------------------------------------------------------------------------
 
     def _move(self, for_ms: int) -> None:
-        """Takes the coordinator away for this long; another node coordinates then."""
+        """Takes the coordinator away for this long; after that another node coordinates."""
         if not self._coordinator_absences:
             self._broker.leave_node(self._agenda.now_ms)
         self._coordinator_absences += 1
@@ -112,7 +112,7 @@ class Happenings:
         self._liveness.wake_all()
 
     def load(self) -> None:
-        """An absence of the coordinator is over; after the last one, sessions start anew."""
+        """Ends one absence of the coordinator; after the last one, sessions start anew."""
         self._coordinator_absences -= 1
         if not self._coordinator_absences:
             self._broker.take_node(self._agenda.now_ms)
@@ -133,7 +133,7 @@ class Happenings:
                 self._absences.append(Absence(process.name, now_ms, back))
 
     def come_back(self, event: Happening) -> None:
-        """A broker is back."""
+        """Takes a broker back."""
         self._cluster.come_back(event, self._agenda.now_ms)
         self._metadata.refresh_soon(self._agenda.now_ms)
 
@@ -156,7 +156,7 @@ class Happenings:
         self._metadata.start(process, now_ms)
 
     def _close(self, process: Process) -> None:
-        """Closes a member, silent from now on: a static one sends no LeaveGroup, or it is lost."""
+        """Closes a member; if it is static or its LeaveGroup is lost, it is silent from now on."""
         member, now_ms = process.member, self._agenda.now_ms
         assert member is not None
         member_id = member.member_id
@@ -182,7 +182,7 @@ class Happenings:
         self._schedule(process)
 
     def unstick(self, event: Unstuck) -> None:
-        """A pause or a freeze is over, unless a longer one goes on."""
+        """Ends a pause or a freeze, unless a longer one goes on."""
         process = self._processes[event.process]
         until = max(process.polls_from_ms, process.frozen_until_ms)
         if process.incarnation == event.incarnation and until <= self._agenda.now_ms:

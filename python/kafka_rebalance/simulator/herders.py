@@ -18,7 +18,7 @@ _CONFIG = "configuration topic"
 
 
 class Herders:
-    """Getters: config. Inputs: ask, started; `serve` after every event."""
+    """Serves requests to change the configuration: ask, started, and `serve` after each event."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Herders:
         self._requests.append(request)
 
     def started(self, event: Started) -> None:
-        """A connector runs: its worker asks the leader to write its tasks' configurations."""
+        """Takes note that a connector runs: its worker asks the leader to write its tasks."""
         self._configured.append(event)
 
     def serve(self, now_ms: int) -> None:
@@ -71,7 +71,7 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Whether a worker's herder could take a request now; else arms its next poll."""
+        """Returns whether a worker's herder can take a request now; if not, arms its next poll."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.member
         if not isinstance(worker, Worker) or not worker.is_at_work():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who held which partition (or connector or task), and when: intervals, and gaps between them.
+"""Which member held which partition (or connector or task) and when, and the gaps in between.
 
     partition   |--- c0 ---|          |--- c1 ------|
                            ^ nobody  ^
@@ -43,14 +43,14 @@ class _Open:
 
 
 class Holds:
-    """Records who holds which partition.
+    """Records which member holds which partition.
 
     Getters: gaps. Inputs, in the order of time: appear, disappear, take, give, stick, darken;
     finish.
     """
 
     def __init__(self) -> None:
-        # partition -> the intervals in which it existed; None: still open
+        # partition -> the intervals in which it existed; an end of None is still open
         self._there: dict[str, list[tuple[int, int | None]]] = {}
         self._open: dict[str, list[_Open]] = {}
         self._closed: list[Hold] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Idle and silent members: why a group at rest costs nothing.
+"""Idle and silent members: the reason why a group at rest costs nothing to simulate.
 
 idle     a member with nothing to do but heartbeats is not simulated; when something happens,
          Vouched reports to it that it was healthy until now
@@ -18,7 +18,7 @@ from .scheduled import Wake
 
 
 class Liveness:
-    """Getters: is_silent, is_at_rest. Inputs: wake, wake_all, wake_replaced; report_*, fall_silent.
+    """Tracks such members. Getters: is_silent, is_at_rest. Inputs: wake, report_*, fall_silent, ….
 
     `is_silent` and the reports are about member ids, the other methods about processes.
     """
@@ -33,11 +33,11 @@ class Liveness:
         self._silent: set[str] = set()
 
     def is_silent(self, member_id: str) -> bool:
-        """Whether the coordinator times the member's session."""
+        """Returns whether the coordinator times the member's session."""
         return member_id in self._silent
 
     def is_at_rest(self, member: GroupMember) -> bool:
-        """Whether heartbeats would change nothing: the member is in a Stable group's generation."""
+        """Returns whether heartbeats would change nothing: the member is in a Stable generation."""
         group = self._broker.coordinator.groups().get(self._group_id)
         return (
             member.is_idle()
@@ -48,7 +48,7 @@ class Liveness:
         )
 
     def wake(self, process: Process) -> None:
-        """Something happens to a process: an idle member was healthy until now."""
+        """Wakes a process to which something happens; an idle member was healthy until now."""
         if process.idle_since_ms is None or process.member is None:
             return
         now_ms, every = self._agenda.now_ms, process.plan.config.heartbeat_interval_ms
@@ -61,12 +61,12 @@ class Liveness:
             self._agenda.arm(max(due, now_ms), Wake(process.name, process.incarnation))
 
     def wake_all(self) -> None:
-        """Something happens to the group: wakes every idle member."""
+        """Wakes every idle member, because something happens to the group."""
         for process in self._processes.values():
             self.wake(process)
 
     def wake_replaced(self) -> None:
-        """Wakes idle members that are no longer at rest: a new static member may replace one."""
+        """Wakes idle members that are no longer at rest: a static one may have been replaced."""
         for process in self._processes.values():
             member = process.member if process.idle_since_ms is not None else None
             if member is not None and not self.is_at_rest(member):
@@ -83,7 +83,7 @@ class Liveness:
         self.report_silent(member.member_id, min(since, now_ms))
 
     def report_silent(self, member_id: str, since_ms: int) -> None:
-        """Reports a member id silent to the coordinator; an empty id is none."""
+        """Reports a member id as silent to the coordinator; an empty id is ignored."""
         if member_id:
             self._silent.add(member_id)
             self._broker.silent(self._group_id, member_id, since_ms, self._agenda.now_ms)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums of a run: unavailable partitions, members that stopped, and when the group had settled.
 
-Sums begin when the group has settled for the first time (at 0 if it never has): the start-up is
-measured separately. Times in ms.
+Sums begin when the group has settled for the first time (at 0 if it never has); the start-up
+is measured separately. Times are in ms.
 """
 
 from bisect import bisect_right
@@ -17,10 +17,10 @@ from .run import Absence, Rebalance, Run
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """`unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
+    """The sums. `unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
 
     `records_behind` counts records that came to partitions while nobody worked on them. The group
-    had settled first at `start_up_ms` and last at `settled_ms`, None if it had not at the end.
+    was settled first at `start_up_ms` and finally at `settled_ms`; None if it was not at the end.
     """
 
     start_up_ms: int | None
@@ -93,7 +93,7 @@ def _moves(run: Run, from_ms: int) -> int:
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         before = last.get(hold.partition, hold)
         if hold.generation_id < before.generation_id:
-            continue  # this holder has lost the partition, and does not know it yet
+            continue  # this holder has lost the partition, and does not know that yet
         moves += hold.from_ms >= from_ms and hold.member != before.member
         last[hold.partition] = hold
     return moves
@@ -102,8 +102,8 @@ def _moves(run: Run, from_ms: int) -> int:
 def stops(run: Run) -> list[Stopped]:
     """Returns intervals in which a member worked on nothing, between work; ordered by time.
 
-    The time of a process that is down or stuck does not count. If a member is assigned nothing,
-    its stop ends when it learns that.
+    The time of a process that is down or stuck does not count. If a member gets no partitions, its
+    stop ends when it learns this.
     """
     away: dict[str, list[Absence]] = {}
     for one in run.absences:
@@ -184,7 +184,7 @@ def settlings(run: Run) -> list[Settling]:
 
 
 def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
-    """End of the last rebalance or gap that overlaps the interval; None if it outlasts it."""
+    """Returns when the last rebalance or gap that overlaps the interval ended; None if after it."""
     ends = [from_ms]
     for one in run.rebalances:
         if one.from_ms < until_ms and (one.to_ms is None or one.to_ms > from_ms):

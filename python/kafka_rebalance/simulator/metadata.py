@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When clients ask for metadata: at the maximal age, sooner if a topic is missing, or in a poll.
+"""Clients ask for metadata at the maximal age, sooner if a topic is missing, or in a poll.
 
     age       every `metadata.max.age.ms`; the first time is drawn
     missing   a client that subscribes to a missing topic asks after `retry.backoff.max.ms`
@@ -25,7 +25,7 @@ from .scheduled import Refresh
 
 
 class Metadata:
-    """Inputs: start, refresh, refresh_soon, refresh_early, match_anew, learn_topics.
+    """Decides when clients ask for metadata, and sends it to them.
 
     `deliver` sends metadata to a process; the agenda has its next Refresh.
     """
@@ -59,14 +59,14 @@ class Metadata:
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
     def refresh_soon(self, now_ms: int) -> None:
-        """Every client asks within the longest back-off."""
+        """Lets every client ask within the longest back-off."""
         for process in self._processes.values():
             if isinstance(process.member, Consumer):
                 spread = process.member.config.retry_backoff_max_ms
                 self._arm_refresh(process, now_ms + 1 + self._rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
-        """A client that misses a topic of its subscription asks before the maximal age."""
+        """Lets a client that misses a topic of its subscription ask before the maximal age."""
         consumer = process.member
         if isinstance(consumer, Consumer) and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)
@@ -75,12 +75,12 @@ class Metadata:
                 self._arm_refresh(process, at)
 
     def match_anew(self, process: Process, now_ms: int) -> None:
-        """Before a poll that joins: a client with a pattern asks for metadata."""
+        """Lets a client with a pattern ask for metadata, before a poll that joins."""
         if isinstance(process.member, Consumer) and process.member.matches_before_joining:
             self._update(process, now_ms)
 
     def learn_topics(self, process: Process, response: JoinGroupResponse, now_ms: int) -> None:
-        """Before a leader assigns: it asks if members have topics outside its subscription."""
+        """Lets a leader ask before it assigns, if members have topics outside its subscription."""
         consumer = process.member
         if (
             isinstance(consumer, Consumer)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """A message takes `delay_ms` plus up to `spread_ms`, drawn evenly; an append `log_ms`."""
+    """The delays: a message takes `delay_ms` plus up to `spread_ms`, an append takes `log_ms`."""
 
     delay_ms: int = 2
     spread_ms: int = 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One member's process: a consumer or a worker, its application, and the partitions it holds.
 
-Callbacks cost time, and the member does nothing else meanwhile: requests after a callback leave
-the process later. While the application processes records it does not poll. `handle` returns the
+Callbacks cost time, and the member does nothing else meanwhile, so that requests after a callback
+leave the process later. While the application processes records it does not poll. `handle` returns
 requests that leave the process, each with its time.
 """
 
@@ -35,7 +35,7 @@ Sends = list[tuple[int, Send]]  # (when the request leaves, the request)
 
 @dataclass(slots=True)
 class Process:
-    """Getters: is_up, held, poll_at_ms. Inputs: start, stop, handle.
+    """A process. Getters: is_up, held, poll_at_ms. Inputs: start, stop, handle.
 
     `started` collects (time when it runs, connector) of the connectors that were started.
     """
@@ -65,7 +65,7 @@ class Process:
 
     @property
     def is_up(self) -> bool:
-        """Whether the process runs."""
+        """Returns whether the process runs."""
         return self.member is not None
 
     @property
@@ -82,7 +82,7 @@ class Process:
         """Starts a new process, which has only its settings."""
         self.incarnation += 1
         self.plan = replace(self.plan, config=config)
-        # A generator of its own: one member's draws do not change those of other members.
+        # The process has its own generator, so that its draws do not change those of other members.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, WorkerConfig):
             self.member = Worker(config, url=f"http://{self.name}/", rng=rng)
@@ -104,7 +104,7 @@ class Process:
         """Handles one event, and returns the requests that leave the process."""
         if self.member is None:
             return []
-        # Heartbeats and timeouts have a thread of their own.
+        # Heartbeats and timeouts run in their own thread.
         at = now_ms if isinstance(event, Tick) else max(now_ms, self.busy_until_ms)
         before = self.member.generation_id
         effects = self.member.handle(event, now_ms)
@@ -182,7 +182,7 @@ class Process:
 
 
 def _gives_up(effects: list[MemberEffect]) -> bool:
-    """Whether the effects revoke partitions or stop revoked work."""
+    """Returns whether the effects revoke partitions or stop revoked work."""
     match effects:
         case [Revoked(), Assigned(), *_] | [Stop(is_revoked=True), *_]:
             return True

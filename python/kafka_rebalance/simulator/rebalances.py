@@ -8,7 +8,7 @@ from .run import Rebalance
 
 
 class Rebalances:
-    """Getters: seen. Inputs: learn (a member's id), watch (each transition of the group)."""
+    """Collects rebalances. Getters: seen. Inputs: learn (a member's id), watch (a transition)."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run: who held which partition, and every rebalance.
+"""The result of a run: which member held which partition, and every rebalance.
 
 A rebalance lasts from the moment when the group stops being Stable until it is Stable again; its
 rounds are the generations that it took. Sums over a run are in `measure`.
@@ -30,7 +30,7 @@ class Rebalance:
 
     @property
     def duration_ms(self) -> int | None:
-        """How long the rebalance took; None if it had not ended."""
+        """Returns how long the rebalance took; None if it did not end."""
         return None if self.to_ms is None else self.to_ms - self.from_ms
 
 
@@ -44,7 +44,7 @@ class Absence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Times in ms from the start of the scenario.
+    """A finished run. Times are in ms from the start of the scenario.
 
     `held` is the noun for the things held: partitions, or tasks. `assumed` is a line of text with
     the costs. `empty_handed` has (member, time) of each empty assignment.

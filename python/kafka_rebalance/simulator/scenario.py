@@ -95,7 +95,7 @@ class MemberPlan:
             raise GroupError("pattern", f"{self.pattern!r} is no pattern: {error}") from None
 
     def wants(self, topic: str) -> bool:
-        """Whether the member subscribes to a topic, once the topic exists."""
+        """Returns whether the member subscribes to a topic, once the topic exists."""
         if self.pattern is not None:
             return re.fullmatch(self.pattern, topic) is not None
         return topic in self.topics
@@ -141,11 +141,11 @@ class Happening:
 
     @property
     def is_whole_cluster(self) -> bool:
-        """Whether the brokers that are AWAY are all brokers of the cluster."""
+        """Returns whether the brokers that are AWAY are all brokers of the cluster."""
         return self.kind is Kind.AWAY and not (self.topics or self.rack)
 
     def __str__(self) -> str:
-        """In a few words: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
+        """Returns a few words: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
         match self.kind:
             case Kind.GROW:
                 return f"{self.topic} grows to {self.partitions}"
@@ -163,7 +163,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One group; its `group_id` overrides the members' settings. Errors: GroupError with the field.
+    """A scenario of one group. `group_id` overrides the members' settings. Errors: GroupError.
 
     `connectors` maps connectors to numbers of tasks; it includes connectors that are created later.
     """
@@ -229,7 +229,7 @@ class Scenario:
         return {rack for racks in lists for rack in racks}
 
     def _check_growth(self) -> None:
-        """Errors: GroupError if a topic is created twice, or shrinks."""
+        """Raises a GroupError if a topic is created twice, or shrinks."""
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
         in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
         created = {one.topic for one in self.happenings if one.kind is Kind.CREATE_TOPIC}
@@ -248,7 +248,7 @@ class Scenario:
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """The first member's costs as a line of text, and whether other members' costs differ."""
+        """Returns the first member's costs as text, and whether other members' costs differ."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = [
             f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"
@@ -263,7 +263,7 @@ class Scenario:
 
     @property
     def held(self) -> str:
-        """The noun for the things that members hold: partition, or task."""
+        """Returns the noun for the things that members hold: partition, or task."""
         return "task" if self.connectors else "partition"
 
     def with_protocol(self, eager: bool) -> "Scenario":

@@ -83,7 +83,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A connector that a worker started runs."""
+    """A connector that a worker started is running now."""
 
     process: str
     incarnation: int
@@ -92,7 +92,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """A client asks Connect's leader for the connector at this place of a happening."""
+    """A client asks Connect's leader to create or delete a connector, one of a happening."""
 
     happening: Happening
     place: int = 0

@@ -21,7 +21,7 @@ from .simulation import START_UP_MS, simulate
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A figure over seeds; `never` counts the runs without it. All None if no run has it."""
+    """A figure over all seeds; `never` counts the runs without it. All are None if none has it."""
 
     least: int | None
     median: int | None
@@ -40,15 +40,15 @@ class Spread:
 
     @property
     def is_one(self) -> bool:
-        """Whether the figure is equal in all runs."""
+        """Returns whether the figure is equal in all runs."""
         return self.least == self.most and (self.never == 0 or self.least is None)
 
 
 class Part(NamedTuple):
     """The time from one event of the scenario to the next, in one run.
 
-    `settled_in_ms` is None if the group never settled. `stopped` members worked on nothing for a
-    while, `longest_stop_ms` at most.
+    If the group never settled, `settled_in_ms` is None. `stopped` members worked on nothing for a
+    while; `longest_stop_ms` is the longest such time.
     """
 
     at_ms: int

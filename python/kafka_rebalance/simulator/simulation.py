@@ -49,7 +49,7 @@ from .scheduled import (
 )
 
 _BROKER = "broker"
-START_UP_MS = 10_000  # a member that starts so soon after the first one belongs to the start-up
+START_UP_MS = 10_000  # a member that starts so soon after the first one is part of the start-up
 
 
 class Simulation:
@@ -103,7 +103,7 @@ class Simulation:
 
     @property
     def now_ms(self) -> int:
-        """The time of the current event."""
+        """Returns the time of the current event."""
         return self._agenda.now_ms
 
     def _phase(self, every_ms: int) -> int:
@@ -167,13 +167,13 @@ class Simulation:
                 self._happenings.happen(event)
 
     def _answer(self, event: Reply) -> None:
-        """A response has arrived: the process reads it now, or in the application's next poll."""
+        """Delivers a response: the process reads it now, or in the application's next poll."""
         process, response = self._processes[event.process], event.response
         if process.incarnation == event.incarnation:
             member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
             at = process.reads_at_ms(self.now_ms)
             if at > self.now_ms:
-                # A member that has not read its response sends no heartbeats: its session runs.
+                # A member that has not read its response sends no heartbeats: its session runs out.
                 self._liveness.report_silent(member_id, self.now_ms)
                 self._agenda.push(at, event)
                 return
@@ -284,13 +284,13 @@ class Simulation:
             self._agenda.push(self._tick_at, TickNow())
 
     def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
-        """The positions to commit: as if each partition had one record per ms."""
+        """Returns the positions to commit, as if each partition had one record per ms."""
         member = self._processes[name].member
         owned = member.owned_partitions if isinstance(member, m.Consumer) else ()
         return tuple((one, self.now_ms) for one in owned)
 
     def _happened(self) -> tuple[Happening, ...]:
-        """The scenario's events, and the starts of members that come after the start-up."""
+        """Returns the scenario's events, and the starts of members after the start-up."""
         first = min(plan.start_ms for plan in self.scenario.members)
         starts = (
             Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)

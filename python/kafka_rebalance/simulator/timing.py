@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times of a comparison: its changes, played in virtual time under each assignor.
 
-Rounds do not determine seconds: an eager round stops all partitions until the last member has
-rejoined, at its heartbeat; a cooperative rebalance stops only the partitions that move, but until
+Rounds do not determine seconds. An eager round stops all partitions until the last member has
+rejoined, at its heartbeat. A cooperative rebalance stops only the partitions that move, but until
 the second round ends. `simulate --from FILE --seeds 5` prints the same figures.
 """
 
@@ -70,7 +70,7 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
 
 
 def _longest(parts: Sequence[Part]) -> int | None:
-    """Longest time to settle; a static member's stop lasts into the part in which it is back."""
+    """Returns the longest time to settle; a static member's stop counts until it is back."""
     longest, since = 0, None
     for part in parts:
         since = part.at_ms if since is None else since

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fleets of groups on Spark: one row for each group, in and out.
+"""Fleets of groups on Spark, with one row for each group.
 
     from kafka_rebalance.spark import assign_groups
     assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")

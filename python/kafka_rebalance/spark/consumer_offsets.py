@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups as they are now, from the records of `__consumer_offsets`.
+"""Computes the present groups from the records of `__consumer_offsets`.
 
     records = spark.read.parquet("lake/consumer_offsets")
     groups = current_groups(records, topics).where("kind = 'consumer' and state = 'Stable'")
     assign_groups(groups)
 
 `records` has the columns of Spark's Kafka source: key and value binary, partition int, offset
-bigint; others are ignored, but for `cluster`, which is a key where it is there.
+bigint. Other columns are ignored, except `cluster`: if it exists, it is part of the key.
 
-Compaction is Kafka's: of one key in one partition the record with the largest offset counts, and a
-tombstone ends the group. Spark does it (`max_by`); Rust opens the bytes of what is left.
+Compaction is as in Kafka: for each key in a partition the record with the largest offset counts,
+and a tombstone ends the group. Spark compacts (`max_by`); Rust reads the bytes of what remains.
 """
 
 from collections.abc import Iterator
@@ -35,15 +35,15 @@ GROUPS_SCHEMA = (
     "generation_id: int, rack_id: string, subscription_version: int, user_data: string>>, "
     "error string"
 )
-"""What `current_groups` returns, with `cluster string` in front where the records have it.
+"""The columns of `current_groups`, after `cluster string` if the records have that column.
 
-`kind` is the group's protocol type: "consumer", "connect", a foreign one; only consumer groups have
-members. `state` is Empty or Stable, the two in which a record is written. Where `error` is not null
-all but `group_id` are.
+`kind` is the group's protocol type: "consumer", "connect" or another one; only consumer groups have
+members. `state` is Empty or Stable, the two in which Kafka writes a record. If `error` is not null,
+all columns but `group_id` are null.
 """
 
 KINDS_SCHEMA = "kind string, records bigint, tombstones bigint"
-"""What `count_records` returns, with `cluster string` in front where the records have it."""
+"""The columns of `count_records`, after `cluster string` if the records have that column."""
 
 _GROUP_KEY = "X'0002'"
 _KINDS = {
@@ -59,14 +59,14 @@ _KINDS = {
 def current_groups(
     records: DataFrame, topics: DataFrame, *, assume_assigned: bool = False
 ) -> DataFrame:
-    """The classic groups that the records leave, as contract rows: GROUPS_SCHEMA.
+    """Returns the classic groups that the records describe, as contract rows: GROUPS_SCHEMA.
 
-    `topics` is the inventory: name, partitions, and racks (a list for each partition) where they
-    matter. A group that subscribes to a topic which it lacks has its `error` set, unless
-    `assume_assigned` lets its partitions be counted from the assignments.
+    `topics` is the inventory: name, partitions, and optionally racks (a list for each partition).
+    If a group subscribes to a topic that the inventory lacks, its `error` is set; with
+    `assume_assigned`, the topic's partitions are counted from the assignments instead.
 
-    Errors: SchemaError for a column that is missing or of another type, before anything runs. A
-    record that cannot be read is its row's `error`; the job goes on.
+    Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
+    record cannot be read, its row has an `error`, and the job goes on.
     """
     has_cluster = _check(records)
     keys = ["cluster"] if has_cluster else []
@@ -101,9 +101,9 @@ def current_groups(
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """How many records of each kind there are, and how many are tombstones: KINDS_SCHEMA.
+    """Counts the records of each kind, and the tombstones among them: KINDS_SCHEMA.
 
-    A kind that is not known is counted as the version of its key: "key version 99".
+    An unknown kind is counted by the version of its key: "key version 99".
     """
     has_cluster = _check(records)
     keys = ["cluster"] if has_cluster else []
@@ -128,7 +128,7 @@ def _by_cluster(batch: "pa.RecordBatch") -> "Iterator[tuple[str | None, pa.Recor
 
 
 def _inventory(topics: "pa.Table", cluster: str | None) -> "_core.TopicInventory":
-    """The topics of one cluster; of all where the inventory does not say whose they are."""
+    """Returns the topics of a cluster, or all topics if the inventory does not have clusters."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -140,7 +140,7 @@ def _inventory(topics: "pa.Table", cluster: str | None) -> "_core.TopicInventory
 
 
 def _check(records: DataFrame) -> bool:
-    """Whether the records have a cluster."""
+    """Returns whether the records have a cluster."""
     _require(
         records,
         {

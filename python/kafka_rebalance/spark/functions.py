@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def assign_groups(
     groups: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
 ) -> DataFrame:
-    """Computes every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
+    """Assigns every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
 
-    `assignor` None takes each row's own. A bad group has an `error`; the job goes on.
+    If `assignor` is None, each row's own is used. A bad group has an `error`; the job goes on.
 
     Raises SchemaError, before the job runs, for columns that do not fit the contract; GroupError
-    for an unknown assignor. A group is one row, so that a group of a million partitions has to fit
-    into a task's memory.
+    for an unknown assignor. A group is one row, so a group of a million partitions has to fit into
+    a task's memory.
     """
     _known(assignor)
     check(groups.schema)
@@ -41,10 +41,10 @@ def assign_groups(
 def assign_lines(
     lines: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
 ) -> DataFrame:
-    """Computes every group of a DataFrame with one column of contract lines, text or better binary.
+    """Assigns every group of a DataFrame with one column of contract lines, as binary or text.
 
-    Lines are read in Rust, so that a line that is not JSON or not UTF-8 has an `error`, like other
-    bad groups. Output and parameters as in `assign_groups`.
+    Rust reads the lines, so that a line that is not JSON or not UTF-8 has an `error`, like other
+    bad groups. Binary is better than text. Output and parameters are those of `assign_groups`.
     """
     _known(assignor)
     return lines.mapInArrow(_worker(assignor, max_partitions, "assign_line_batch"), OUTPUT_SCHEMA)
@@ -59,10 +59,10 @@ def plan_groups(
 ) -> DataFrame:
     """Plans every group of a DataFrame, one in each row: INPUT_SCHEMA in, PLAN_SCHEMA out.
 
-    `changes` are for every group, as objects or texts (`add-members=2`); None takes each row's own
-    from a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`; a change
-    that does not fit a group is that row's `error`. If one of `changes` names a topic, member or
-    rack that a group does not have, it is left out for this group and listed in `not_affected`.
+    `changes` are for every group, as objects or texts (`add-members=2`); if None, each row has
+    its own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`; a
+    change that does not fit a group is that row's `error`. If one of `changes` refers to a topic,
+    member, client or rack that a group lacks, it is left out for this group, see `not_affected`.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
     or at `changes[i]` for a change that cannot be read.
@@ -90,20 +90,20 @@ def plan_groups(
 def assign_udf(
     assignor: str | None = None, *, max_partitions: int = MAX_PARTITIONS
 ) -> Callable[..., Column]:
-    """`assign_groups` as a column function for `withColumn`; returns a struct of OUTPUT_SCHEMA.
+    """Returns `assign_groups` as a column function for `withColumn`: a struct of OUTPUT_SCHEMA.
 
         groups.withColumn("result", assign_udf("sticky")("group_id", "topics", "members"))
 
-    Takes the columns `group_id`, `topics`, `members` and, if `assignor` is None, `assignor`, in
-    this order. Costs 1.8 times the CPU of `assign_groups`, which is better if other columns are not
-    needed. Errors as of `assign_groups`, but columns are checked when the job runs.
+    The function takes the columns `group_id`, `topics`, `members` and, if `assignor` is None,
+    `assignor`, in this order. It needs 1.8 times the CPU of `assign_groups`, which is better if you
+    need no other columns. Errors are those of `assign_groups`, but columns are checked at run time.
     """
     _known(assignor)
     names = ["group_id", "topics", "members"] + (["assignor"] if assignor is None else [])
 
     import pyarrow as pa
 
-    # Spark reads these annotations to know what kind of function it is.
+    # Spark reads these annotations to find out which kind of function this is.
     def run(*columns: pa.Array) -> pa.Array:
         from kafka_rebalance import _core
 
@@ -111,7 +111,7 @@ def assign_udf(
         answers = _core.assign_batch(batch, assignor, max_partitions, 1)
         return pa.record_batch(answers).to_struct_array()
 
-    make_udf: Any = arrow_udf  # its overloads do not know plain functions of any arity
+    make_udf: Any = arrow_udf  # its overloads have no functions with any number of arguments
     udf = make_udf(run, _struct(OUTPUT_SCHEMA))
 
     def column(*columns: Any) -> Column:
@@ -134,7 +134,7 @@ def _known(assignor: str | None) -> None:
 def _worker(
     assignor: str | None, max_partitions: int, name: str
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """The function that a Python worker runs: on one thread, as Spark gives a task one core."""
+    """Returns the function of a Python worker. It uses one thread, as a Spark task has one core."""
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
@@ -149,9 +149,9 @@ def _worker(
 
 
 def _needed(found: t.StructType, assignor: str | None) -> list[Column]:
-    """The columns and fields that the assignor reads; others would only cost time.
+    """Returns the columns and fields that the assignor reads, because others only cost time.
 
-    Other fields are not validated either: for roundrobin, owned partitions may be nonsense.
+    Other fields are not validated either: for roundrobin, owned partitions may be wrong.
     """
     drop = {"members[].client_id", "members[].client_host"}
     if assignor is not None:
@@ -180,7 +180,7 @@ def _struct(columns: str) -> str:
 def _pruned(
     column: Column, found: t.DataType, path: str, wanted: t.StructType, drop: set[str]
 ) -> Column:
-    """A list of structs without unwanted fields; other columns unchanged."""
+    """Returns a list of structs without unwanted fields; other columns are returned unchanged."""
     if not (isinstance(found, t.ArrayType) and isinstance(found.elementType, t.StructType)):
         return column
     struct = wanted[path].dataType

@@ -19,7 +19,7 @@ _LINES = (".jsonl", ".json", ".ndjson")
 class Done:
     """The counts of a job; `seconds` is the wall time of reading, assigning and writing.
 
-    `never_end` counts the `errors` of groups whose leader would hang (docs/never-ends.md).
+    `never_end` counts the `errors` that have the text of `NeverEnds.here` in errors.py.
     """
 
     groups: int
@@ -30,7 +30,7 @@ class Done:
 
 
 def is_lines(path: Path) -> bool:
-    """Whether a file, or any file of a directory, is JSON lines (maybe gzipped), not Parquet."""
+    """Returns whether a file, or any file of a directory, is JSON lines (maybe gzipped)."""
     files = [path] if path.is_file() else [p for p in sorted(path.rglob("*")) if p.is_file()]
     names = (file.name.removesuffix(".gz") for file in files)
     return any(name.endswith(_LINES) for name in names)
@@ -46,7 +46,7 @@ def run(
     partitions: int | None = None,
     overwrite: bool = False,
 ) -> Done:
-    """Assigns every group of `source` (JSON lines or Parquet) and writes `target` (Parquet)."""
+    """Assigns every group of `source` and writes Parquet; `partitions` are Spark's, not Kafka's."""
     answers = answer(
         spark, source, assignor=assignor, max_partitions=max_partitions, partitions=partitions
     )
@@ -80,9 +80,9 @@ def answer(
     max_partitions: int = MAX_PARTITIONS,
     partitions: int | None = None,
 ) -> DataFrame:
-    """The answers of a file or directory as a DataFrame."""
+    """Returns the answers as a DataFrame; `partitions` is Spark's number of partitions."""
     if is_lines(source):
-        # As bytes: Spark does not check that text is UTF-8, and Rust reports a bad line.
+        # The lines stay bytes, because Spark does not check UTF-8; Rust reports a bad line.
         text = spark.read.option("recursiveFileLookup", "true").text(str(source))
         blank = f.col("value").rlike(r"\A[ \t\r\n\x0b\f]*\z")
         lines = text.where(~blank).select(f.col("value").cast("binary").alias("line"))

@@ -14,10 +14,10 @@ INPUT_SCHEMA = (
     "generation_id: int, rack_id: string, "
     "subscription_version: int, user_data: string, user_data_generation_id: int>>"
 )
-"""The columns of input. Integers may be bigint, optional fields absent; others are ignored.
+"""The columns of input. Integers may be bigint, optional fields may be absent, others are ignored.
 
-`members[].topics` may be array<int> and `owned_partitions[].topic` int: places in the group's
-`topics`. They make rows much smaller, because names are most of a row.
+`members[].topics` may be array<int> and `owned_partitions[].topic` int: indexes into the group's
+`topics`. Indexes make rows much smaller, because names are most of a row.
 """
 
 OUTPUT_SCHEMA = (
@@ -28,8 +28,8 @@ OUTPUT_SCHEMA = (
     "error string"
 )
 """The columns of output. `assignment` is null if there is an `error`; `anomalies` is null if there
-are none. Partitions are in Kafka's order, one entry for each run of one topic, so that a topic may
-have several entries."""
+are none. Partitions are in Kafka's order. Each run of one topic is an entry, so a topic may have
+several entries."""
 
 _BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
 
@@ -43,8 +43,8 @@ PLAN_SCHEMA = (
 )
 """The columns of a plan: those of `kafka_rebalance.Figures`, null if there is an `error`.
 
-`not_affected` lists the changes that are left out, because they name a topic, member or rack that
-this group does not have; if no change is left, the figures are null.
+`not_affected` lists the changes that are left out, because they refer to a topic, member, client or
+rack that this group does not have; if no change is left, the figures are null.
 """
 
 _OPTIONAL = {
@@ -65,7 +65,7 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def contract() -> t.StructType:
-    """INPUT_SCHEMA as a type, without a session."""
+    """Returns INPUT_SCHEMA as a type, without a session."""
     racks = t.ArrayType(t.ArrayType(t.StringType()))
     topic = t.StructType(
         [

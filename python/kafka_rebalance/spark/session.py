@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 
 ARROW_BYTES = "4m"
-"""Bytes of one batch: with Spark's default of 64m, giant groups need much more memory."""
+"""The size of one batch: with Spark's default of 64m, giant groups need much more memory."""
 
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
@@ -23,7 +23,7 @@ LOG4J = Path(__file__).with_name("log4j2.properties")
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Turns an exception of Spark into a SparkFailedError with one line."""
+    """Turns an exception of Spark into a SparkFailedError with a single line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -32,10 +32,10 @@ def spark_errors() -> Iterator[None]:
 
 
 def session(name: str, *, master: str = "local[*]", progress: bool = False) -> SparkSession:
-    """A quiet local session; `progress` shows Spark's own bar on standard error."""
+    """Returns a quiet local session; `progress` shows Spark's own bar on standard error."""
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         raise KafkaRebalanceError("Spark needs Java 17 or newer, and there is no java on the path")
-    # Without an activated environment Spark would take the system's Python for its workers.
+    # Without an activated environment, Spark would start its workers with the system's Python.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     spark: SparkSession = (

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs as text: one language for coordinator, member and simulator."""
+"""Runs as text, in one language for coordinator, member and simulator."""

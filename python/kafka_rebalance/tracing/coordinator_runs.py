@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a coordinator by hand: commands of a trace in, effects as text out.
+"""Runs a coordinator by hand: a trace has commands, and the effects are added to it as text.
 
 Members have short names, like `c0`, in place of the ids that the coordinator gives them. A name
 joins with the id that it already has; `join c0 new` joins without an id.
@@ -79,7 +79,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class Tracer:
-    """`step` plays one command and returns the lines that it led to."""
+    """Plays the commands of a trace; `step` plays one and returns the lines of its effects."""
 
     broker: VirtualBroker = field(default_factory=VirtualBroker)
     _clients: dict[str, _Client] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Tracer:
             raise command.error(f"no command {command.words[0]!r}; known: {known}")
         play(self, command)
         happened = self.broker.take()
-        # All names first: the leader's list has members whose own response comes later.
+        # First all names, because the leader's list has members whose own response comes later.
         for _, effect in happened:
             self._learn(effect)
         return [f"{at(now_ms)} {self._line(effect)}" for now_ms, effect in happened]
@@ -105,7 +105,7 @@ class Tracer:
         """Sends a request in a client's name."""
         if "version" in command.options:
             version = command.number("version", 0)
-        # Recorded before the request is sent, because its response may come at once.
+        # This is recorded before the request is sent, because the response may come at once.
         number = len(self._asked) + 1
         self._asked[number] = _Asked(client, request)
         self.broker.send(request, api_version=version, client_id=client, request_id=number)
@@ -122,7 +122,7 @@ class Tracer:
         )
 
     def join(self, command: Command) -> None:
-        """`join c0 [new]`."""
+        """Plays `join c0 [new]`."""
         names = command.words[1:]
         if not names or names[1:] not in ((), ("new",)):
             raise command.error("join NAME [new]")
@@ -145,7 +145,7 @@ class Tracer:
         self.send(command, client.name, request)
 
     def sync(self, command: Command) -> None:
-        """`sync c1`, `sync leader c0=a c1=b`."""
+        """Plays `sync c1` and `sync leader c0=a c1=b`."""
         name = _one_word(command, "NAME")
         if name == "leader":
             group = self.broker.coordinator.groups().get(_group(command))
@@ -176,7 +176,7 @@ class Tracer:
         return (group and group.protocol_name) or "range"
 
     def heartbeat(self, command: Command) -> None:
-        """`heartbeat c1`."""
+        """Plays `heartbeat c1`."""
         client = self.client(command, _one_word(command, "NAME"))
         request = Heartbeat(
             group_id=_group(command),
@@ -187,7 +187,7 @@ class Tracer:
         self.send(command, client.name, request)
 
     def leave(self, command: Command) -> None:
-        """`leave c0 c1`, `leave instance=i0` (an administrator's)."""
+        """Plays `leave c0 c1` and, for an administrator, `leave instance=i0`."""
         names = command.words[1:]
         entries = []
         for name in names:
@@ -199,7 +199,7 @@ class Tracer:
         self.send(command, names[0] if names else "admin", request)
 
     def commit(self, command: Command) -> None:
-        """`commit c0 t-0=5`, `commit nobody t-0=5`, and `txn-commit` in these two forms."""
+        """Plays `commit c0 t-0=5`, `commit nobody t-0=5`, and `txn-commit` in these two forms."""
         name = _one_word(command, "NAME or nobody")
         client = _Client(_NOBODY) if name == _NOBODY else self.client(command, name)
         offsets = tuple(
@@ -230,7 +230,7 @@ class Tracer:
         self.send(command, client.name, request)
 
     def end_transaction(self, command: Command) -> None:
-        """`end-txn commit producer=7`, `end-txn abort`."""
+        """Plays `end-txn commit producer=7` and `end-txn abort`."""
         how = _one_word(command, "commit or abort")
         if how not in ("commit", "abort"):
             raise command.error("end-txn commit, or end-txn abort")
@@ -239,7 +239,7 @@ class Tracer:
         self.send(command, f"producer {producer}", request)
 
     def fetch(self, command: Command) -> None:
-        """`fetch t-0 t-1 stable=yes`; without names it fetches all offsets."""
+        """Plays `fetch t-0 t-1 stable=yes`; without names it fetches all offsets."""
         named = tuple(_partition(command, name) for name in command.words[1:])
         request = OffsetFetch(
             group_id=_group(command),
@@ -249,24 +249,24 @@ class Tracer:
         self.send(command, "fetch", request)
 
     def delete_offsets(self, command: Command) -> None:
-        """`delete-offsets t-0`."""
+        """Plays `delete-offsets t-0`."""
         named = tuple(_partition(command, name) for name in command.words[1:])
         self.send(command, "admin", OffsetDelete(group_id=_group(command), partitions=named))
 
     def describe(self, command: Command) -> None:
-        """`describe`."""
+        """Plays `describe`."""
         self.send(command, "admin", DescribeGroups(group_ids=(_group(command),)))
 
     def list(self, command: Command) -> None:
-        """`groups`."""
+        """Plays `groups`."""
         self.send(command, "admin", ListGroups())
 
     def delete_group(self, command: Command) -> None:
-        """`delete-group`."""
+        """Plays `delete-group`."""
         self.send(command, "admin", DeleteGroups(group_ids=(_group(command),)))
 
     def config(self, command: Command) -> None:
-        """`config …`: replaces the coordinator by a new one with these settings."""
+        """Plays `config …`: a new coordinator with these settings replaces the old one."""
         command.only("initial_delay", "max_size", "min_session", "metadata", "retention")
         config = CoordinatorConfig(
             group_initial_rebalance_delay_ms=command.ms("initial_delay", 3_000),
@@ -278,7 +278,7 @@ class Tracer:
         self.broker = VirtualBroker(config)
 
     def advance(self, command: Command) -> None:
-        """`advance 3s`."""
+        """Plays `advance 3s`."""
         self.broker.advance(duration_ms(command, _one_word(command, "DURATION")))
 
     def _line(self, effect: Effect | AppendFailed) -> str:

@@ -4,9 +4,9 @@
     {"op": "join", "g": "g", "protos": [["range", "meta"]], "v": 3}
     {"id": 2, "now": 0, "events": [...]}
 
-A program around Kafka's own coordinator has this protocol too, so that one script judges both.
-The commands are in `_REQUESTS` and `_ACTIONS`, the answers in `driver_answers`. An unknown command
-is answered by {"bad": op}, a broken command by {"bad": op, "why": …}; the next line is then read
+A program around Kafka's own coordinator reads this protocol too, so that one script tests both. The
+commands are in `_REQUESTS` and `_ACTIONS`, the answers in `driver_answers`. The answer to an
+unknown command is {"bad": op}, to a broken one {"bad": op, "why": …}; then the next line is read
 as usual.
 """
 
@@ -74,7 +74,7 @@ class Driver:
         happened = self._broker.take()
         answer |= answer_of(happened, self._count)
         if absent and answer.get("err") == str(ErrorCode.NONE):
-            # Kafka's service turns the code into one per member; the driver is below that service.
+            # Kafka's service turns the code into one for each member; the driver has no service.
             answer = {"err": str(ErrorCode.UNKNOWN_MEMBER_ID)}
         return {
             "id": self._count,
@@ -187,7 +187,7 @@ def _leave(command: Json) -> LeaveGroup:
 
 def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
     if "off" not in command:
-        return ()  # no topics in the commit
+        return ()  # the commit contains no topics
     return (
         OffsetToCommit(
             *_partition(command), command["off"], command.get("md", ""), command.get("le", -1)
@@ -267,14 +267,14 @@ def _rawend(broker: VirtualBroker, command: Json) -> None:
     broker.mark(command["pid"], command["commit"])
 
 
-# op -> its request, and the request's version if the command names none
+# Maps op to its request, and to the version if the command has none.
 _REQUESTS: dict[str, tuple[Callable[[Json], Request], int | None]] = {
     "join": (_join, 9),
     "sync": (_sync, 4),  # from 5 on, protocol type and name are mandatory
     "hb": (_hb, None),
     "leave": (_leave, None),
     "commit": (_commit, 9),
-    "txncommit": (_txncommit, 3),  # from 6 on, an absent group has an error of its own
+    "txncommit": (_txncommit, 3),  # from 6 on, an absent group has its own error
     "endtxn": (_endtxn, None),
     "fetch": (_fetch, None),
     "delete_offsets": (_delete_offsets, None),
@@ -283,7 +283,7 @@ _REQUESTS: dict[str, tuple[Callable[[Json], Request], int | None]] = {
     "list": (_list, None),
 }
 
-# op -> its function, which changes the broker and returns the answer except the events
+# Maps op to a function that changes the broker and returns the answer without its events.
 _ACTIONS: dict[str, Callable[[VirtualBroker, Json], Json | None]] = {
     "advance": _advance,
     "state": _state,

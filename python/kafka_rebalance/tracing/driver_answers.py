@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver's answers: responses, in the answer or as events, and records with their bytes."""
+"""The driver's answers: responses (in the answer or as events), and records with their bytes."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 
 
 def answer_of(happened: list[Happened], number: int) -> Json:
-    """Returns the response to the command itself, if it has been sent."""
+    """Returns the response to the command itself, if it has been sent already."""
     answer: Json = {}
     for _, effect in happened:
         if isinstance(effect, Respond) and effect.request_id == number:
@@ -50,7 +50,7 @@ def answer_of(happened: list[Happened], number: int) -> Json:
 
 
 def _answer(response: Response) -> Json:
-    """Returns a response's answer; JoinGroup and SyncGroup responses are events instead."""
+    """Returns the answer for a response; JoinGroup and SyncGroup responses are events instead."""
     match response:
         case HeartbeatResponse(error_code=error):
             return {"err": str(error)}
@@ -98,7 +98,7 @@ def _answer(response: Response) -> Json:
 
 
 def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
-    """Returns an effect's events in the answer: joins, syncs, drops, timers, records."""
+    """Returns the events of an effect: joins, syncs, drops, timers, records."""
     match effect:
         case Respond(request_id, JoinGroupResponse() as join):
             return [_join_event(at, request_id, join)]

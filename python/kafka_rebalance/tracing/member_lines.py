@@ -119,7 +119,7 @@ def request_line(request: Request) -> str:
             parts.append(membership(member_id, generation))
             parts += [_assignment_line(name, data) for name, data in request.assignments]
         case JoinGroup(member_id=member_id, group_instance_id=instance, protocols=protocols):
-            # Every protocol has an equal subscription, except for the assignor's user data.
+            # Every protocol has the same subscription, except for the assignor's user data.
             sent = decode_subscription(protocols[0].metadata)
             parts.append(membership(member_id, -1, instance))
             parts.append(f"protocols={listed(one.name for one in protocols)}")

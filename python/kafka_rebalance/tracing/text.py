@@ -37,7 +37,7 @@ class Command:
         return f"line {self.line}"
 
     def error(self, problem: str) -> GroupError:
-        """Returns an error that names this line."""
+        """Returns an error that contains the number of this line."""
         return GroupError(f"line {self.line}", problem)
 
     def option(self, name: str, default: str = "") -> str:
@@ -54,7 +54,7 @@ class Command:
         return default if text is None else whole(self, text)
 
     def only(self, *names: str) -> None:
-        """Errors: GroupError if the command has an option of another name."""
+        """Raises a GroupError if the command has an option with another name."""
         for name in self.options:
             if name not in names:
                 known = ", ".join(names) or "none"
@@ -134,7 +134,7 @@ def _command(number: int, line: str) -> Command:
 
 
 def duration_ms(command: Command, text: str) -> int:
-    """`3s` -> 3000. Errors: GroupError."""
+    """Returns the ms of a text such as `3s`. Errors: GroupError."""
     found = milliseconds(text)
     if found is None:
         raise command.error(f"{text!r} is no duration; 250ms, 3s, 5m, 1h and 7d are")
@@ -142,13 +142,13 @@ def duration_ms(command: Command, text: str) -> int:
 
 
 def milliseconds(text: str) -> int | None:
-    """`3s` -> 3000; None if the text is no duration."""
+    """Returns the ms of a text such as `3s`; None if the text is no duration."""
     found = _DURATION.fullmatch(text)
     return None if found is None else round(float(found[1]) * _UNITS[found[2]])
 
 
 def whole(command: Command, text: str) -> int:
-    """`12` -> 12. Errors: GroupError."""
+    """Returns the number of a text such as `12`. Errors: GroupError."""
     try:
         return int(text)
     except ValueError:

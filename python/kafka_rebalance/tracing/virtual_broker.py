@@ -35,14 +35,14 @@ from kafka_rebalance.protocol import Tick
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import Request
 
-# How often a deadline may fall due in one millisecond; a join phase without initial delay takes 2.
+# How often a deadline may fall due in one millisecond. A join phase without initial delay needs 2.
 _TIMES_AT_A_MOMENT = 3
 
 Happened = tuple[int, Effect | AppendFailed]
 
 
 class VirtualBroker:
-    """See the module. Request ids count from 1 unless the caller chooses them."""
+    """The module describes it. Request ids count from 1 unless the caller chooses them."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class VirtualBroker:
     def advance(self, ms: int) -> None:
         """Lets time pass and runs each deadline at its own time, up to and including the last.
 
-        A deadline can arm itself for the present again and again: then a millisecond passes.
+        If a deadline arms itself for the present again and again, a millisecond passes.
         """
         end = self.now_ms + ms
         times: Counter[DeadlineKey] = Counter()

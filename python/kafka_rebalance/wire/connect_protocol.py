@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's two messages: a worker's metadata when it joins, and its assignment by the leader.
+"""Connect's two messages: the metadata that a worker sends, and the assignment that it receives.
 
-    version      0 eager, 1 compatible, 2 sessioned: 1 and 2 differ in the number only
+    version      0 eager, 1 compatible, 2 sessioned; 1 and 2 differ only in the number
     metadata     url string, config offset int64; from v1 on the worker's assignment in bytes
     assignment   error int16, leader string, leader's url string, config offset int64, work;
                  from v1 on the work to revoke, and the delay of the next rebalance int32 (ms)
@@ -34,9 +34,9 @@ Tasks = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectAssignment:
-    """The assignment of one worker, computed for the configuration at `config_offset`.
+    """The assignment of one worker, computed from the configuration at `config_offset`.
 
-    `delay_ms` is the time until the next rebalance that the leader wants, 0 for none.
+    `delay_ms` is the time until the next rebalance that the leader wants; 0 means none.
     """
 
     error: int = NO_ERROR
@@ -53,7 +53,7 @@ class ConnectAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectMetadata:
-    """The metadata of one worker; `assignment` is None in version 0, or if the worker has none."""
+    """A worker's metadata; `assignment` is None in version 0, or if the worker has none."""
 
     url: str
     config_offset: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ConsumerProtocol's two messages."""
+"""The two messages of the consumer protocol: subscription and assignment."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ HIGHEST_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member sends when it joins.
+    """The message that a member sends when it joins.
 
-    `generation_id` is None where the field is negative or the version has none, `rack_id` where it
-    is null or empty.
+    `generation_id` is None if the field is negative or the version has no such field; `rack_id` is
+    None if the field is null or empty.
     """
 
     topics: tuple[str, ...]
@@ -27,7 +27,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentData:
-    """What a member gets from its leader."""
+    """The message that a member gets from its leader."""
 
     partitions: tuple[TopicPartition, ...]
     user_data: bytes | None = None
@@ -45,7 +45,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Writes a subscription; topics and owned partitions are sorted, as Kafka's client does.
+    """Writes a subscription; topics and owned partitions are sorted, as by Kafka's client.
 
     Fields that the version does not have are left out; a version above 3 is written as 3.
     """

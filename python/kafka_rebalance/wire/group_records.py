@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of `__consumer_offsets` that classic groups write: keys and values, every version.
+"""The records that classic groups write to `__consumer_offsets`: keys and values, every version.
 
     key 0, 1   offset commit     group string, topic string, partition int32
     key 2      group metadata    group string
     other      a key of another kind of group: `OtherKey`, kept as bytes
 
-Every key and value starts with an int16 version; big-endian. `string` is an int16 length and UTF-8
-(-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
+Every key and value starts with an int16 version, big-endian. `string` is an int16 length
+and UTF-8 (-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
 "flexible": lengths are unsigned varints of length + 1, and every struct ends with tagged fields,
-which are kept as bytes. A record that is read and written again has the bytes of before.
+which are kept as bytes. A record that is read and written again has the same bytes as before.
 
 Errors   WireError with the name of the field; a tombstone is `None` instead of a value.
 Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
@@ -54,7 +54,7 @@ class OtherKey:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """A committed offset; -1 is none for `leader_epoch` (v3 on) and `expire_timestamp_ms` (v1)."""
+    """A committed offset; -1 is none in `leader_epoch` (v3 on) and `expire_timestamp_ms` (v1)."""
 
     offset: int
     metadata: str
@@ -67,7 +67,7 @@ class OffsetCommitValue:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """One member within a group's record; `rebalance_timeout_ms` is -1 in v0, which has none."""
+    """A member in a group's record; `rebalance_timeout_ms` is -1 in v0, which lacks the field."""
 
     member_id: str
     group_instance_id: str | None
@@ -82,7 +82,7 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataValue:
-    """A group; `current_state_timestamp_ms` from v2 on, -1 for none."""
+    """A group; `current_state_timestamp_ms` exists from v2 on, and -1 means none."""
 
     protocol_type: str
     generation_id: int
@@ -99,7 +99,7 @@ Value = OffsetCommitValue | GroupMetadataValue
 
 
 def decode_key(data: bytes) -> Key:
-    """Reads a key; unknown versions are `OtherKey`, not an error. Errors: WireError."""
+    """Reads a key; one of an unknown version is an `OtherKey`, not an error. Errors: WireError."""
     reader = Reader(data, "key")
     version = reader.int16("version")
     key: Key
@@ -131,7 +131,7 @@ def encode_key(key: Key) -> bytes:
 
 
 def decode_value(key: Key, data: bytes | None) -> Value | None:
-    """Reads the value of a key; None for a tombstone, and for `OtherKey`. Errors: WireError."""
+    """Reads the value of a key; a tombstone or an `OtherKey` has None. Errors: WireError."""
     if data is None or isinstance(key, OtherKey):
         return None
     reader = Reader(data, "value")

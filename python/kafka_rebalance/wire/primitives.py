@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's primitive types in bytes: big endian, each length before its data, length -1 is null.
+"""Kafka's primitive types in bytes: big-endian, each length before its data; length -1 is null.
 
 "Flexible" versions (KIP-482) write lengths as unsigned varints of length + 1, and end structs with
 tagged fields.
@@ -59,7 +59,7 @@ class Reader:
 
     def count(self, field: str) -> int:
         count = self._varint(field) - 1 if self.flexible else self.int32(field)
-        # An entry has at least one byte: a count beyond the data is refused before any loop.
+        # An entry has at least one byte, so a count above the data's size is refused at once.
         if not 0 <= count <= len(self._data) - self._at:
             raise self._error(field, f"{count} entries are not in the data")
         return count
@@ -102,7 +102,7 @@ class Reader:
 
 
 class Writer:
-    """Writes fields one after another; the mirror of `Reader`."""
+    """Writes fields one after another; it is the mirror of `Reader`."""
 
     def __init__(self, flexible: bool) -> None:
         self._parts: list[bytes] = []

@@ -26,9 +26,9 @@ def sent_member(
     client_id: str | None = None,
     client_host: str | None = None,
 ) -> Member:
-    """The member that `assignor` sees when `member_id` sent `subscription`.
+    """Returns the member that `assignor` sees when `member_id` has sent `subscription`.
 
-    Never raises: user data that Kafka's class cannot read counts as none, as in that class.
+    It never raises: user data that Kafka's class cannot read counts as none, as in that class.
     """
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
@@ -67,7 +67,7 @@ def sent_member(
 
 
 def _no_topics(data: bytes, client_id: str | None) -> bool:
-    """Whether sticky's user data is readable and has no topics, as opposed to unreadable.
+    """Returns whether sticky's user data is readable and has no topics, as opposed to unreadable.
 
     Before its first assignment Java sends null, and the Python clients send an empty text. Later
     user data of aiokafka is readable, later user data of kafka-python is not.

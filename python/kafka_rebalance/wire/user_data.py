@@ -10,7 +10,7 @@ from kafka_rebalance.group.model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
-    """What a sticky member owned; `generation_id` is None where none was sent (version 0)."""
+    """The partitions that a sticky member owned; `generation_id` is None if none was sent (v0)."""
 
     owned_partitions: tuple[TopicPartition, ...]
     generation_id: int | None
@@ -19,22 +19,22 @@ class StickyUserData:
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
     """Reads StickyAssignor's user data, version 1 or 0.
 
-    Never an error: bytes that cannot be read count as no history, generation -1, as in Kafka.
+    It never raises: as in Kafka, unreadable bytes count as no history, with generation -1.
     """
     read = _core.decode_sticky_user_data(data)
     return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:
-    """Writes version 1; topics in the order of the hash map through which Kafka groups them."""
+    """Writes version 1; topics are in the order of the hash map by which Kafka groups them."""
     return _core.encode_sticky_user_data(partitions, generation_id)
 
 
 def decode_cooperative_user_data(data: bytes) -> int:
-    """Reads CooperativeStickyAssignor's generation; -1 where it cannot be read, as in Kafka."""
+    """Reads CooperativeStickyAssignor's generation; unreadable bytes are -1, as in Kafka."""
     return _core.decode_cooperative_user_data(data)
 
 
 def encode_cooperative_user_data(generation_id: int) -> bytes:
-    """Writes the four bytes of CooperativeStickyAssignor; -1 before the first generation."""
+    """Writes CooperativeStickyAssignor's four bytes; -1 means that there is no generation yet."""
     return generation_id.to_bytes(4, "big", signed=True)

@@ -38,10 +38,10 @@ NO_GENERATION = -1
 
 
 class Sent(NamedTuple):
-    """The claims of one member.
+    """The claims of one member to partitions.
 
-    `generation` is the generation of these claims. Kafka compares it with `field_generation`, the
-    one in the subscription's own field, of the claimant before.
+    `generation` is the generation of these claims. Kafka compares it with the
+    `field_generation` of the earlier claimant: the generation in its subscription's own field.
     """
 
     partitions: list[TopicPartition]
@@ -51,7 +51,7 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Claims:
-    """Settled claims. `owned` has the hash order of Kafka's table of owners; lists are as sent."""
+    """Settled claims. `owned` has the hash order of Kafka's table; its lists are as sent."""
 
     members: list[Member]
     counts: dict[str, int]  # partitions of each subscribed topic that exists
@@ -63,7 +63,7 @@ class Claims:
 
 
 def settle(group: GroupSpec, sent: dict[str, Sent]) -> Claims:
-    """Settles the claims of all members."""
+    """Settles which claims of all members are believed."""
     members = members_in_order(group)
     subscribed = {topic for member in members for topic in member.topics}
     counts = {t: n for t, n in group.partition_counts().items() if t in subscribed}
@@ -103,20 +103,20 @@ def _claim(
         claims.multiply_owned.add(tp)
     else:
         claims.owned[member.member_id].append(tp)
-    # Last: `other` may be this member, if it claims twice; then it loses the entry just added.
+    # Last, because `other` may be this member, if it claims twice: it loses the entry just added.
     if tp in claims.owned[other.member_id]:
         claims.owned[other.member_id].remove(tp)
     claimant[tp] = member
 
 
 def sent_by_sticky(member: Member) -> Sent:
-    """StickyAssignor reads only the user data, of which the generation is a part."""
+    """Returns the claims that StickyAssignor reads: the user data, with their generation."""
     generation = user_data_generation(member)
     return Sent(_in_user_data(member), generation, field_generation(member))
 
 
 def sent_by_cooperative(member: Member) -> Sent:
-    """CooperativeStickyAssignor reads the fields; without a generation there, the user data's."""
+    """Returns the fields' claims; a missing generation is taken from the user data."""
     generation = field_generation(member)
     if generation == NO_GENERATION:
         generation = user_data_generation(member)
@@ -124,7 +124,7 @@ def sent_by_cooperative(member: Member) -> Sent:
 
 
 def user_data_generation(member: Member) -> int:
-    """The generation in a member's user data."""
+    """Returns the generation in a member's user data."""
     if member.user_data is not None:
         return NO_GENERATION
     generation = member.user_data_generation_id
@@ -134,14 +134,14 @@ def user_data_generation(member: Member) -> int:
 
 
 def field_generation(member: Member) -> int:
-    """The generation in the subscription's own field; a negative one counts as none."""
+    """Returns the generation in the subscription's own field; a negative one counts as none."""
     if member.version < 2 or member.generation_id is None:
         return NO_GENERATION
     return max(NO_GENERATION, member.generation_id)
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Owned partitions in the order of sticky's user data: grouped by topic through a hash map."""
+    """Returns owned partitions in the order of sticky's user data: by topic, through a hash map."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []
@@ -153,7 +153,7 @@ def _in_user_data(member: Member) -> list[TopicPartition]:
 
 
 def _in_field(member: Member) -> list[TopicPartition]:
-    """Owned partitions in the order of the subscription's own field: by topic and partition."""
+    """Returns owned partitions in the order of the subscription's field: by topic and partition."""
     if member.version < 1:
         return []
     if member.subscription_version is not None:

@@ -4,15 +4,15 @@
 T partitions on m members: everyone gets at least q = T // m, and X = T % m members one more.
 
 1. Each member in hash order keeps what it owned, by partition number and topic, up to its share:
-   q + 1 for the first X that have so many, else q. What it loses is recorded as revoked.
-2. Unassigned partitions by topic and number: all partitions, walked beside the sorted kept ones.
-3. Two lists by id: members with fewer than q, and members at q that may have one more. With racks,
-   partitions that few members are near come first.
-4. Rack pass: each partition to the next short member near it, else to the first member near it
+   q + 1 for the first X that own so many, else q. Partitions that it loses are recorded as revoked.
+2. The unassigned partitions are found by topic and number: a walk over all partitions compares
+   them with the sorted kept ones.
+3. There are two lists of members by id: those with fewer than q, and those at q that may have one
+   more. With racks, partitions that few members are near come first.
+4. Rack pass: each partition goes to the next short member near it, else to the first member near it
    that may have one more.
-5. The rest goes round the short members until they have q, then one each to the members of the
-   second list.
-
+5. The other partitions go round the short members until these have q, then one each to the members
+   of the second list.
 Two quirks. A kept partition that does not exist stops the walk of step 2, and every partition
 behind it is assigned again. Which members keep an extra partition depends on their hash order.
 
@@ -38,7 +38,7 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The answer, and the new owner of each partition that another member had."""
+    """The answer, and the new owner of each partition that another member had before."""
 
     assignment: dict[str, list[TopicPartition]]
     transferring: dict[TopicPartition, str]
@@ -56,7 +56,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> Constrained:
 
 
 class ConstrainedBuild:
-    """The steps one by one, and the state between them, which `plans/reasons.py` reads."""
+    """Runs the steps one by one, and holds the state between them for `plans/reasons.py`."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name
@@ -169,9 +169,9 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Partitions that are not kept; both lists have one order.
+    """Returns the partitions that are not kept; both lists are in the same order.
 
-    A kept partition that does not exist stops the walk: every one behind it counts as not kept.
+    A kept partition that does not exist stops the walk: all partitions behind it count as not kept.
     """
     unassigned = []
     upcoming = iter(kept)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cooperative sticky: sticky, but transferring partitions are withheld.
 
-A partition is transferring while another member has to revoke it: it is in nobody's list until
+A partition is transferring while another member has to revoke it. It is in no member's list until
 that member has revoked it and the group rebalances again.
 
-1. Sticky's target, from claims in the subscription's own fields.
-2. Equal subscriptions: the constrained algorithm has recorded the transferring partitions.
+1. Sticky's target is computed, from the claims in the subscription's own fields.
+2. If all subscriptions are equal, the constrained algorithm has recorded transferring partitions.
 3. Else they are computed: partitions that one member gains and another loses. All claims count,
    however old they are.
 4. Each transferring partition is removed from the list of its new owner.
@@ -13,7 +13,7 @@ that member has revoked it and the group rebalances again.
 Cost     that of sticky.
 Errors   AssignorThrows where Kafka's class does.
 Source   org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Kafka 4.4.0); KIP-429.
-Differs  as sticky: each group is answered as by a new leader.
+Differs  as sticky does: each group is answered as by a new leader.
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, assign
 >>> t = "t"

@@ -11,7 +11,7 @@
    they can have, and nothing that another member could have.
 6. Balance: pass after pass, first over the unassigned partitions (unless step 3 had a revocation),
    then over all, until a pass moves nothing. A partition goes back to its previous owner if this
-   member has at least two less; else to the smallest subscriber, if any has at least two less.
+   member has at least two fewer; else to the smallest subscriber, if any has at least two fewer.
 7. If step 6 did not lower the score, and some member owned something before, it is undone.
 
 Quirks: a partition that the movement record sends back may undo the last move, and then the passes
@@ -41,7 +41,7 @@ from .movements import Movements
 from .racks import Racks
 from .subscriptions import topics_as_sent
 
-_FIRST_SAVED_PASS = 8  # the first whose state is saved; groups that settle need fewer
+_FIRST_SAVED_PASS = 8  # the first pass whose state is saved; groups that settle need fewer passes
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicPartition]]:
@@ -57,7 +57,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicP
 
 
 class GeneralBuild:
-    """The steps one by one, and the state between them, which `plans/reasons.py` reads."""
+    """Runs the steps one by one, and holds the state between them, for `plans/reasons.py`."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name
@@ -67,7 +67,7 @@ class GeneralBuild:
         self.fixed: dict[str, list[TopicPartition]] = {}
         self.owners = Owners(claims)
         self.owner = {tp: m for m, partitions in claims.owned.items() for tp in partitions}
-        # A topic listed twice is there twice, and so is the member among the topic's subscribers.
+        # A topic that a member lists twice is here twice, and so is the member at the topic.
         self.topics_of = {
             member.member_id: [t for t in topics_as_sent(member) if t in claims.counts]
             for member in claims.members
@@ -143,7 +143,7 @@ class GeneralBuild:
         return len(self.subscribers[topic]) >= 2
 
     def _possible(self, member_id: str) -> int:
-        """The most partitions that a member can have."""
+        """Returns the most partitions that a member can have."""
         topics = self.topics_of[member_id]
         counts = self.claims.counts
         return sum(counts.values() if len(topics) == len(counts) else (counts[t] for t in topics))
@@ -158,7 +158,7 @@ class GeneralBuild:
             self.owners.copy_back()
 
     def answer(self) -> dict[str, list[TopicPartition]]:
-        """All members in the order of Kafka's map."""
+        """Returns all members in the order of Kafka's map."""
         self.owners.put_back(self.fixed)
         assignment = self.current | self.fixed
         return {member_id: assignment[member_id] for member_id in self.owners.order()}
@@ -176,9 +176,9 @@ class GeneralBuild:
                     break
                 if self._reassign_one(tp):
                     moved = True
-                    balanced = self._is_balanced()  # only a move changes the result
+                    balanced = self._is_balanced()  # only a move changes this result
             moved_any |= moved
-            # A pass depends only on the state: a state that comes back comes back for ever.
+            # A pass depends only on the state, so a state that comes back comes back for ever.
             passes += 1
             if moved and passes >= _FIRST_SAVED_PASS:
                 state = self._state()
@@ -206,7 +206,7 @@ class GeneralBuild:
         return False
 
     def _near_first(self, tp: TopicPartition) -> list[str]:
-        """Subscribers of a partition; if its owner is near it, subscribers near it come first.
+        """Returns a partition's subscribers, those near it first if its owner is near it too.
 
         The order decides only whether Kafka's class finds a smaller subscriber before it meets a
         fixed one and throws.
@@ -225,7 +225,7 @@ class GeneralBuild:
         self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
-        """Whether no member could take a partition of its topics from one that has two more."""
+        """Returns whether no member could take a partition from one that has two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
@@ -268,7 +268,7 @@ class GeneralBuild:
 
 
 def _score(assignment: dict[str, list[TopicPartition]]) -> int:
-    """Sum of the size differences of all pairs of members, with the overflow of Java's int."""
+    """Returns the sum of size differences over all pairs of members; overflows as Java's int."""
     sizes = sorted(len(partitions) for partitions in assignment.values())
     # In ascending order, the i-th of n is the larger one in i pairs and the smaller in n - 1 - i.
     total = sum(size * (2 * i - len(sizes) + 1) for i, size in enumerate(sizes))
@@ -276,9 +276,9 @@ def _score(assignment: dict[str, list[TopicPartition]]) -> int:
 
 
 class Owners:
-    """The member order of Kafka's map `currentAssignment`, from members to their partitions.
+    """The order of the members in Kafka's map `currentAssignment` from members to their partitions.
 
-    Step 5 removes the fixed members, which come back at the end; a slot that is a tree then has
+    Step 5 removes the fixed members, and at the end they come back. A slot that is a tree then has
     another order. The order decides which member counts where two members hold one partition.
     """
 
@@ -290,7 +290,7 @@ class Owners:
         return self._table.keys()
 
     def members(self) -> list[str]:
-        """All members, in the order of a map made for so many members."""
+        """Returns all members, in the order of a map made for so many members."""
         return _table(self._walked, _slots_for(len(self._walked))).keys()
 
     def take_out(self, fixed: Iterable[str]) -> None:
@@ -314,5 +314,5 @@ def _table(member_ids: Iterable[str], slots: int = DEFAULT_SLOTS) -> HashTable[s
 
 
 def _slots_for(capacity: int) -> int:
-    """The initial number of slots of `new HashMap(capacity)`."""
+    """Returns the initial number of slots of `new HashMap(capacity)`."""
     return 1 << max(capacity - 1, 0).bit_length()

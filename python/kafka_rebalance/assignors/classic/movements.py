@@ -2,10 +2,10 @@
 """The record of moves that keeps partitions from moving in circles.
 
 If a partition is about to move from c to d, and another one of its topic moved from d to c in this
-run, then that other one is sent back instead: the sizes change equally, with one move less.
+run, then the other one is sent back instead: the sizes change equally, with one move less.
 
-Of several such partitions, the first of a HashSet is sent back, in the order of a Java hash table
-after insertions and removals.
+If there are several such partitions, the first one of a HashSet is sent back: the order is that of
+a Java hash table after insertions and removals.
 
 Source   AbstractStickyAssignor.PartitionMovements (Kafka 4.4.0).
 """
@@ -17,18 +17,18 @@ from kafka_rebalance.java.order import partition_hash
 
 class Movements:
     def __init__(self) -> None:
-        self._moved: dict[TopicPartition, tuple[str, str]] = {}  # its first, its present owner
+        self._moved: dict[TopicPartition, tuple[str, str]] = {}  # first and present owner
         self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}  # topic, from, to
 
     def actual(self, tp: TopicPartition, source: str, destination: str) -> TopicPartition:
-        """The partition to move in place of `tp`, or `tp` itself."""
+        """Returns the partition to move in place of `tp`, or `tp` itself."""
         if tp in self._moved:
             source, _ = self._moved[tp]
         moved_back = self._by_pair.get((tp.topic, destination, source))
         return tp if moved_back is None else TopicPartition(tp.topic, next(iter(moved_back)))
 
     def record(self, tp: TopicPartition, source: str, destination: str) -> None:
-        """Records a move; a partition that returns to its first owner has not moved."""
+        """Records a move. A partition that returns to its first owner counts as not moved."""
         if tp in self._moved:
             source = self._forget(tp)
             if source == destination:
@@ -38,11 +38,11 @@ class Movements:
         table.put(tp.partition, partition_hash(*tp), tp.partition)
 
     def has_any(self) -> bool:
-        """Whether any partition is now away from its first owner."""
+        """Returns whether any partition is now away from its first owner."""
         return bool(self._moved)
 
     def state(self) -> tuple[object, object]:
-        """All that later answers depend on, for comparison."""
+        """Returns all that later answers depend on, so that two states can be compared."""
         return dict(self._moved), {pair: table.state() for pair, table in self._by_pair.items()}
 
     def _forget(self, tp: TopicPartition) -> str:

@@ -19,7 +19,7 @@ from .claims import Claims
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """Empty maps if racks are not active."""
+    """The racks that the sticky assignors use; the maps are empty if racks are not active."""
 
     of_member: dict[str, str]
     of_partition: dict[TopicPartition, frozenset[str]]
@@ -49,12 +49,12 @@ class Racks:
         return bool(self.of_member)
 
     def mismatch(self, member_id: str, tp: TopicPartition) -> bool:
-        """Whether the member has a rack and no replica of the partition is in it."""
+        """Returns whether the member has a rack and no replica of the partition is in it."""
         rack = self.of_member.get(member_id)
         return rack is not None and rack not in self.of_partition.get(tp, ())
 
     def next_near(self, tp: TopicPartition, member_ids: Sequence[str], start: int) -> int | None:
-        """Position of the first member from `start` on, in a circle, that is near the partition."""
+        """Returns the position of the first member near the partition, in a circle from `start`."""
         racks = self.of_partition[tp]
         for i in range(len(member_ids)):
             at = (start + i) % len(member_ids)

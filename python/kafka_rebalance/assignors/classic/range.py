@@ -72,7 +72,7 @@ class TopicShare:
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def partitioned_as(self) -> object:
-        """A key: topics with equal keys are co-partitioned."""
+        """Returns a key; topics with equal keys are co-partitioned."""
         racks = tuple((member.member_id, member.rack) for member in self.subscribers)
         return racks, len(self.partition_racks)
 

@@ -2,8 +2,8 @@
 """Subscriptions as the leader receives them.
 
 Java's encoder sorts a subscription: topics by name, owned partitions as the assignor writes them.
-A member with a `subscription_version` has the order of its bytes already. The leader puts all
-members into a hash map.
+If a member has a `subscription_version`, its fields are already in the order of its bytes.
+The leader puts all members into a hash map.
 
 Source   ConsumerProtocol.serializeSubscription, AbstractPartitionAssignor.assign (Kafka 4.4.0).
 """
@@ -16,20 +16,20 @@ from kafka_rebalance.java.order import by_name, java_hash_order
 
 
 def members_in_order(group: GroupSpec) -> list[Member]:
-    """Members in the order of the leader's HashMap, which is filled in join order."""
+    """Returns members in the order of the leader's HashMap, which is filled in join order."""
     members = {member.member_id: member for member in group.members}
     return [members[member_id] for member_id in java_hash_order(list(members))]
 
 
 def topics_as_sent(member: Member) -> Sequence[str]:
-    """A member's topics in the order of its subscription's bytes: by name, if Java wrote them."""
+    """Returns a member's topics in the order of its bytes; Java writes them by name."""
     return by_name(member.topics) if member.subscription_version is None else member.topics
 
 
 def topics_in_order(group: GroupSpec) -> list[str]:
-    """Subscribed topics that have partitions, in the order of the leader's HashMap.
+    """Returns subscribed topics that have partitions, in the order of the leader's HashMap.
 
-    First a HashSet of all subscribed names, then a HashMap of those with metadata.
+    It fills a HashSet with all subscribed names, then a HashMap with those that have metadata.
     """
     counts = group.partition_counts()
     subscribed = [topic for member in members_in_order(group) for topic in topics_as_sent(member)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both engines of Connect's assignors behind one entry each."""
+"""Runs Connect's assignors: one entry for each, with a choice of engine."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,9 +15,9 @@ from .work import Work
 def handle(
     memory: Memory, spec: ConnectSpec, now_ms: int, *, engine: Engine = "rust"
 ) -> tuple[Memory, Result]:
-    """One round of the incremental cooperative leader; `Memory()` is a new leader's.
+    """Runs one round of the incremental cooperative leader. A new leader has `Memory()`.
 
-    Errors   AssignorThrows without workers.
+    Errors   AssignorThrows if there are no workers.
     """
     if check_engine(engine) == "reference":
         return incremental.handle(memory, spec, now_ms)
@@ -27,7 +27,7 @@ def handle(
 def assign_eager(
     workers: Sequence[str], config: Mapping[str, int], *, engine: Engine = "rust"
 ) -> dict[str, Work]:
-    """The eager assignor; `workers` in member order, `config` is connector -> number of tasks."""
+    """Runs the eager assignor; `workers` are in member order, `config` is connector -> tasks."""
     if check_engine(engine) == "reference":
         return eager.assign(workers, config)
     return _core.connect_eager(workers, config)

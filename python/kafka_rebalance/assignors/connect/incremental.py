@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect incremental cooperative: nothing stops but what has to move.
+"""Connect incremental cooperative: only work that has to move stops.
 
-One round of the leader: what the workers say that they run comes in, what each should start and
-stop goes out. The leader remembers between rounds; here that memory is a value.
+This is one round of the leader. Its input is the work that each worker reports; its output is what
+each has to start and stop. Here the leader's memory between rounds is a value.
 
     handle: (Memory, ConnectSpec, now_ms) -> (Memory, Result)        no clock, no I/O
 
-1. A lost sync (the last completed generation is not the one remembered): what was assigned is
-   forgotten. Something revoked last time that still runs: what runs is taken for assigned.
+1. If a sync was lost (the last completed generation is not the one remembered), the leader forgets
+   what it assigned. If work that it revoked last time still runs, running work counts as assigned.
 2. deleted = assigned - configured;  lost = assigned - running - deleted;
    created = configured - assigned - running.
-3. What is deleted, or runs on more than one worker, is revoked.
-4. Lost work waits for its worker (`max_delay_ms`), unless no worker is missing; when the wait is
-   over it goes to workers that came back empty-handed, or else to all, as new.
-5. With nothing to wait for, workers above the ceiling of an even share give up what exceeds it; a
-   second such round in a row backs off first.
-6. Created and lost work goes to the workers with the least, ties by id.
+3. Work that is deleted, or that runs on more than one worker, is revoked.
+4. Lost work waits for its worker (`max_delay_ms`), unless no worker is missing. After the wait it
+   goes to workers that came back without work, or else to all workers, as new work.
+5. If no work waits, workers above the ceiling of an even share give up the excess; a second such
+   round in a row backs off first.
+6. Created and lost work goes to the workers with the least work, ties by id.
 
-Order    workers in the hash order of their ids; what a worker gives up from the front of what it
-         reported; what is new by name.
+Order    workers are in the hash order of their ids; a worker gives up work from the front of its
+         report; new work is sorted by name.
 Cost     O(W + C + T) and sorting.
-Errors   AssignorThrows without workers.
+Errors   AssignorThrows if there are no workers.
 Source   IncrementalCooperativeAssignor (Connect 4.3.1); KIP-415, KIP-810 (back-off).
 Differs  the back-off may be 1 ms off for odd maximum delays (1207, 3049, …: 146 of the first 1.5
          million, no whole minute of a day), where Java's Math.pow and C's round differently.
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """A worker's work as the round goes on."""
+    """A worker's work during the round."""
 
     worker: str
     connectors: list[str]
@@ -64,7 +64,7 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class _Leader:
-    """A round on its way: the memory in pieces, and who runs what next."""
+    """The state during a round: the memory in parts, and the work that each worker runs next."""
 
     now_ms: int
     max_delay_ms: int
@@ -134,7 +134,7 @@ def handle(memory: Memory, spec: ConnectSpec, now_ms: int) -> tuple[Memory, Resu
 
 
 def _hash_order(workers: Iterable[str]) -> list[str]:
-    """Workers in a HashMap filled in member order, copied into another one."""
+    """Returns workers in the order of a HashMap, filled in member order and copied once."""
     return java_hash_order(java_hash_order(list(workers)))
 
 
@@ -156,19 +156,19 @@ def _duplicated(running: Iterable[Work]) -> Work:
 
 
 def _running_of(running: Work, gone: Work) -> Work:
-    """What of `gone` a worker runs, in the order of a hash set of what it runs."""
+    """Returns the part of `gone` that a worker runs, in the order of a hash set of its work."""
     order = running.in_hash_order()
     return order - (order - gone)
 
 
 def _handle_lost(leader: _Leader, lost: Work) -> Work:
-    """Deals with lost work, as far as it is time; gives what is to be assigned as if new."""
+    """Handles lost work if its wait is over; returns the work that is to be assigned as if new."""
     if not lost and not leader.revoked_in_previous:
         _end_wait(leader)
         return Work()
     present = {worker.worker for worker in leader.workers}
     if leader.scheduled_ms <= 0 and present.issuperset(leader.memory.members):
-        return lost  # nobody is missing: some did not get what they were assigned
+        return lost  # no worker is missing: some did not receive what they were assigned
     if leader.max_delay_ms == 0:
         return lost
     if 0 < leader.scheduled_ms <= leader.now_ms:
@@ -213,7 +213,7 @@ def _balance_load(leader: _Leader, target: Work) -> None:
 
 
 def _surplus(workers: Sequence[_Worker], target: Work) -> dict[str, Work]:
-    """What workers above their share give up."""
+    """Returns, for each worker that has more than its share, the work that it must give up."""
     if not target or not any(worker.work() for worker in workers):
         return {}
     connectors = _above_share(workers, len(target.connectors), lambda worker: worker.connectors)
@@ -248,7 +248,7 @@ def _above_share(
 
 
 def _deal(workers: list[_Worker], new: Sequence[T], held: Callable[[_Worker], list[T]]) -> None:
-    """One each to those with the least, from the first on, until all have as much; and again."""
+    """Deals one each to those with the least until all have as much, and starts again."""
     workers.sort(key=lambda worker: (len(held(worker)), name_key(worker.worker)))
     left = list(reversed(new))
     while left:
@@ -287,9 +287,9 @@ def _result(leader: _Leader, running: Mapping[str, Work], deleted: Work) -> Resu
 
 
 def backoff_ms(rounds: int, max_delay_ms: int) -> int:
-    """How long the n-th revoking round in a row waits: 40, 1600, 64000, …, at most the maximum.
+    """Returns how long the n-th revoking round in a row waits: 40, 1600, … ms, up to the maximum.
 
-    Computed in doubles and cut off, so that the maximum may come out as one less.
+    It computes in doubles and truncates, so that the maximum may come out as one less.
 
     >>> [backoff_ms(n, 1000) for n in (1, 2, 3)]
     [40, 999, 999]

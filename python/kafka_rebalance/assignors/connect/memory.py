@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Connect's incremental leader remembers from one round to the next."""
+"""The memory of Connect's incremental leader from one round to the next."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -10,11 +10,11 @@ from .work import NOTHING, Work
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A new leader's memory is `Memory()`. Sets are kept sorted, `candidates` in order.
+    """The memory of a leader; that of a new leader is `Memory()`. All but `candidates` is sorted.
 
-    `assigned` is what ran where after the last round, what is lost and waits included; `revoked`
-    what that round took away; `candidates` are workers that came back with nothing to run;
-    `scheduled_rebalance_ms` is 0 when nothing is waited for.
+    `assigned` is the work of each worker after the last round, including lost work that waits;
+    `revoked` is the work that this round took away; `candidates` are the workers, in order, that
+    came back without work; `scheduled_rebalance_ms` is 0 if the leader waits for nothing.
     """
 
     assigned: Work = NOTHING
@@ -28,7 +28,7 @@ class Memory:
     revoking_rounds: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; `from_dict` reads it back."""
+        """Returns a form for JSON, which `from_dict` reads."""
         work = {"assigned": self.assigned.to_dict(), "revoked": self.revoked.to_dict()}
         return {**asdict(self), **work}
 

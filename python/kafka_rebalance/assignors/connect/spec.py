@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Connect's incremental leader is told in one round, and what it answers."""
+"""The input of Connect's incremental leader in one round, and its answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .work import Work
 
 @dataclass(frozen=True, slots=True)
 class ConnectSpec:
-    """Workers in member order, each with what it reports to run.
+    """The workers in member order, each with the work that it reports to run.
 
     `config` is connector -> number of tasks; `max_delay_ms` is
     scheduled.rebalance.max.delay.ms; the generations are the group's.
@@ -24,9 +24,9 @@ class ConnectSpec:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What each worker starts and stops, and when the leader wants the next round.
+    """The work that each worker starts and stops, and when the leader wants the next round.
 
-    `delay_ms` 0 is no wait; `scheduled_rebalance_ms` 0 is none scheduled.
+    `delay_ms` 0 means no wait; `scheduled_rebalance_ms` 0 means that none is scheduled.
     """
 
     assigned: Mapping[str, Work]

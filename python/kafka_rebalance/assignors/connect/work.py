@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Connect's workers run: connectors and tasks, and the orders in which they are met.
+"""The work of Connect's workers: connectors and tasks, and the orders in which Java visits them.
 
 Source   ConnectorTaskId, ConnectProtocol.Assignment.asMap, IncrementalCooperativeConnectProtocol.
 """
@@ -13,20 +13,20 @@ from kafka_rebalance.java.order import copied_slots, name_key, string_hash
 
 
 class Task(NamedTuple):
-    """One task of a connector, numbered from 0."""
+    """A task of a connector; the tasks of each connector are numbered from 0."""
 
     connector: str
     task: int
 
 
 def task_key(task: Task) -> tuple[bytes, int]:
-    """Sort key of `ConnectorTaskId.compareTo`."""
+    """Returns the sort key of `ConnectorTaskId.compareTo`."""
     return name_key(task.connector), task.task
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Connectors and tasks, each in order and once."""
+    """Connectors and tasks; both are in order, and each entry is there once."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()
@@ -49,13 +49,13 @@ class Work:
         )
 
     def sorted(self) -> "Work":
-        """By name, tasks by connector and number."""
+        """Returns the work sorted: connectors by name, tasks by connector and number."""
         return Work(
             tuple(sorted(self.connectors, key=name_key)), tuple(sorted(self.tasks, key=task_key))
         )
 
     def in_hash_order(self) -> "Work":
-        """As `new HashSet(…)` of each gives them back."""
+        """Returns the work in the order of a Java HashSet of connectors and one of tasks."""
         connectors = HashTable[str](copied_slots(len(self.connectors)))
         for connector in self.connectors:
             connectors.put(connector, string_hash(connector), name_key(connector))
@@ -66,7 +66,7 @@ class Work:
         return Work(tuple(connectors), tuple(tasks))
 
     def after_wire(self) -> "Work":
-        """As it is read after it was written: by connector, those that run themselves first."""
+        """Returns the work in the order of its bytes: by connector, first those in `connectors`."""
         first = self.in_hash_order().connectors
         by_connector: dict[str, list[Task]] = {connector: [] for connector in first}
         for task in self.tasks:
@@ -85,7 +85,7 @@ NOTHING = Work()
 
 
 def configured(config: Mapping[str, int]) -> Work:
-    """All connectors and tasks that there should be, sorted; `config` is connector -> tasks."""
+    """Returns all connectors and tasks of a configuration (connector -> tasks), sorted."""
     return Work(
         tuple(config), tuple(Task(name, n) for name, count in config.items() for n in range(count))
     ).sorted()

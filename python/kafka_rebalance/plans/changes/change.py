@@ -9,7 +9,7 @@ comes back; most changes have one. After each event a live group rebalances unti
 (`add-members=2`) in `text.py`. Mirror: `src/plans/changes/change.rs`.
 
 A change that does not fit the group is a GroupError at `change`: fewer partitions than now, or no
-member left. A change that names a topic, member, client or rack which the group does not have is
+member left. A change that refers to a topic, member, client or rack which the group lacks is
 NotAffected, so that one change can be applied to many groups.
 """
 
@@ -64,7 +64,7 @@ Change = (
 
 
 def apply(change: Change, group: GroupSpec) -> GroupSpec:
-    """The group after a change, before any rebalance: members still own what they owned."""
+    """Returns the group after a change, before any rebalance: members own the same as before."""
     ids = MadeUp(group.group_id)
     for event in change.events(group):
         group = event.edit(group, ids).group
@@ -72,7 +72,7 @@ def apply(change: Change, group: GroupSpec) -> GroupSpec:
 
 
 def renamed(change: Change, ids: MadeUp) -> Change:
-    """The change with the names that made-up members have in this draw of ids."""
+    """Returns the change with the names that the made-up members have in this draw of ids."""
     aliases, clients = ids.aliases, ids.client_aliases
     if isinstance(change, AddMembers) and change.like is not None:
         return replace(change, like=aliases.get(change.like, change.like))

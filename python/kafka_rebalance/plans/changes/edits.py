@@ -15,11 +15,11 @@ class Edited(NamedTuple):
     """A group after an event.
 
     `renamed`     maps new member ids of members that came back to their old ids.
-    `rebalances`  False if the event starts no rebalance: a static member returns in time.
-    `starts_over` the members revoke all partitions and forget them: another assignor.
+    `rebalances`  False if the event starts no rebalance, because a static member returns in time.
+    `starts_over` True for a change of assignor: the members revoke all partitions and forget them.
     `waiting`     partitions that nobody reads until a rebalance begins: their member is down, and
                   its session has not ended.
-    `leaderless`  partitions without a broker that could lead them: assigned, but unavailable.
+    `leaderless`  partitions that are assigned but unavailable, because no broker can lead them.
     """
 
     group: GroupSpec
@@ -38,7 +38,7 @@ class GroupEvent(NamedTuple):
 
 
 def find_member(group: GroupSpec, name: str) -> Member:
-    """The member with this member_id, or else with this group_instance_id; else NotAffected."""
+    """Returns the member with this member_id or group_instance_id. Errors: NotAffected."""
     for member in group.members:
         if member.member_id == name:
             return member
@@ -61,7 +61,7 @@ def without(group: GroupSpec, gone: set[str]) -> GroupSpec:
 
 
 def held_by(group: GroupSpec, members: set[str]) -> tuple[TopicPartition, ...]:
-    """Existing partitions that these members claim, each once."""
+    """Returns the existing partitions that these members claim, each once."""
     counts = group.partition_counts()
     held = dict.fromkeys(
         tp

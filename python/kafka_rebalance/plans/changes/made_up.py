@@ -55,11 +55,11 @@ class Newcomer(NamedTuple):
 
 
 class MadeUp:
-    """Makes up ids, each once; draw 0 is for the plan itself, draws 1 to `draws` are for sampling.
+    """Makes up ids, each once. Draw 0 is for the plan itself, draws 1 to `draws` are for sampling.
 
-    `made` has the newcomers so far, `instead_of` those of draw 0 of the same plan, both in order.
-    `aliases` maps member and instance ids of draw 0 to ids of this draw, `client_aliases` client
-    ids.
+    `made` are the newcomers so far, and `instead_of` those of draw 0 of the same plan; both are in
+    order. `aliases` maps member ids and instance ids of draw 0 to those of this draw,
+    `client_aliases` maps client ids.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class MadeUp:
     def newcomer(
         self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool
     ) -> Newcomer:
-        """Makes up an id of `name`, a dash and a UUID, which is not in `taken`."""
+        """Makes up an id of `name`, a dash and a UUID; the id is not in `taken`."""
         while True:
             random = uuid.uuid5(uuid.NAMESPACE_OID, f"{self._group_id}/{self._draw}/{self._count}")
             self._count += 1
@@ -95,9 +95,9 @@ class MadeUp:
         return made
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """The order in which new replicas go round the racks: a guess that differs between draws.
+        """Returns the order in which new replicas go round the racks: a guess that differs by draw.
 
-        Draw 0 keeps the order of `racks`, by name; odd draws include the racks of `perhaps`.
+        Draw 0 keeps the order of `racks`, by name. Odd draws include the racks of `perhaps`.
         """
         self.places_guessed = True
         if self._draw == 0:
@@ -124,7 +124,7 @@ class MadeUp:
             )
             share = (share + random.int / 2**128) % 1.0
         place = int(share * (len(names) + 1))
-        # A dot sorts after the dash that follows a name in a member id, and before digits.
+        # A dot sorts before digits, and after the dash that follows a name in a member id.
         drawn = f"{names[place - 1]}." if place else "!"
         while drawn in taken:
             drawn += "."
@@ -132,14 +132,14 @@ class MadeUp:
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:
-    """The part of a member id before the UUID: the client id, else the id without its UUID."""
+    """Returns the client id; if it is unknown, the part of the member id before the UUID."""
     return client_id or _UUID.sub("", member_id) or "consumer"
 
 
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Client ids for members like the one named `model`; `names` has the names of all members."""
+    """Returns client ids for members like the one named `model`; `names` are all members' names."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN
@@ -152,14 +152,14 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Instance ids, each once; `names` has the instance ids of all static members."""
+    """Returns instance ids, each once; `names` are the instance ids of all static members."""
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED
 
 
 def count_on(name: str, taken: Collection[str]) -> Iterator[str]:
-    """The free names with the next numbers: payments-4 after payments-3; name-2 after name."""
+    """Yields the free names that count on: payments-4 after payments-3, name-2 after name."""
     digits = _digits(name)
     stem = name.removesuffix(digits) if digits else f"{name}-"
     taken = set(taken)

@@ -11,7 +11,7 @@ from .edits import Edited, GroupEvent, error, find_member, held_by, without
 from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
 
 MOST_NEW_MEMBERS = 100_000
-"""How many members may join at once: a guard, far above any real group."""
+"""The most members that may join at once. It is far above any real group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class AddMembers:
                     model,
                     member_id=made.member_id,
                     group_instance_id=instance_id,
-                    # Where no client ids are known, the names are only those of member ids.
+                    # If no client ids are known, the names become part of member ids only.
                     client_id=client_id if model.client_id or self.client_id else model.client_id,
                     client_host=None,
                     owned_partitions=(),
@@ -95,8 +95,8 @@ class RemoveMembers:
 
     `count` selects those that joined last; `member` is a member_id or group_instance_id.
 
-    With a `rack` its brokers are lost, too: replicas there are gone, and partitions whose known
-    replicas were all there have no leader. Such partitions stay in the metadata, so that they are
+    With a `rack`, its brokers are lost too: replicas there are gone, and partitions that are known
+    to have had all replicas there have no leader. They stay in the metadata, so that they are
     assigned, but nobody can read them. Members in the rack are killed: they do not leave, and the
     rebalance begins when their sessions have timed out.
 
@@ -156,11 +156,11 @@ class RemoveMembers:
 
 @dataclass(frozen=True, slots=True)
 class BounceMembers:
-    """Members restart one after another (`member` None: all, in join order).
+    """Members restart one after another; if `member` is None, all members do, in join order.
 
     A dynamic member leaves, and comes back with a new id: two rebalances. A static member is back
-    before its session times out: no rebalance, and its partitions wait for it. `static` True treats
-    all as static, False all as dynamic (as if the session of a static member timed out).
+    before its session times out, so there is no rebalance, and its partitions wait for it. `static`
+    True treats all as static, False treats all as dynamic (as if a static member's session ended).
     """
 
     member: str | None = None
@@ -186,7 +186,7 @@ class BounceMembers:
                 )
             ]
         if members == 1:
-            # The group is empty between leaving and return: no rebalance.
+            # The group is empty while the member is away, so its leaving causes no rebalance.
             return [back._replace(cause=f"{name} leaves and comes back")]
         gone = {member.member_id}
         leaves = GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone)))
@@ -203,7 +203,7 @@ def _has_replica(topic: Topic, rack: str) -> bool:
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
-    """The group without a rack's members and replicas."""
+    """Returns the group without a rack's members and replicas."""
     left = without(group, gone)
     read = {topic for member in left.members for topic in member.topics}
     leaderless = tuple(

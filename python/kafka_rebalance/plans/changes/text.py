@@ -4,8 +4,8 @@
     change  = verb ("=" | " ") value          add-members=2   partitions orders=24
     --verb value                              the option of a command
 
-`VERBS` has every verb with its value; the option of the same name takes the value as it is. Mirror:
-`src/changes/text.rs`.
+`VERBS` has every verb with its value. The option with the name of a verb takes its value unchanged.
+Mirror: `src/plans/changes/text.rs`.
 """
 
 import re
@@ -24,7 +24,7 @@ _OPTION = re.compile(r",(rack|client-id|instance-id)=")
 
 
 def change_from_text(text: str) -> Change:
-    """Reads one change; GroupError at `change` if the text is not one."""
+    """Reads one change. Errors: GroupError at `change` for any other text."""
     match = _TEXT.fullmatch(text.strip(" \t\r\n"))
     verb, value = (match[1], match[2] or "") if match else (text, "")
     if verb not in VERBS:
@@ -33,7 +33,7 @@ def change_from_text(text: str) -> Change:
 
 
 class Verb:
-    """The form of a verb's value, for help texts, and a function that reads it."""
+    """The form of a verb's value, for help texts, and the function that reads the value."""
 
     def __init__(self, metavar: str, help: str, parse: Callable[[str], Change]) -> None:
         self.metavar = metavar
@@ -73,7 +73,7 @@ def _topics(value: str) -> tuple[str, ...]:
 
 
 def _resubscribe(value: str) -> Change:
-    # A topic's name has no colon, a member's may.
+    # The name of a topic has no colon, but a member's name may have one.
     member, separator, topics = value.rpartition(":")
     return Resubscribe(_topics(topics), member if separator else None)
 

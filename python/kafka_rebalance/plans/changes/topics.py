@@ -15,7 +15,7 @@ class AddPartitions:
     """A topic grows to `partitions` in all.
 
     If racks of replicas are known, new replicas get racks where Kafka could place them: each new
-    partition in as many racks as the old ones of its topic, round all known racks.
+    partition has as many racks as the old ones of its topic, taken in turn from all known racks.
     """
 
     topic: str
@@ -47,7 +47,7 @@ class AddPartitions:
 def _new_racks(
     group: GroupSpec, topic: Topic, partitions: int, ids: MadeUp
 ) -> tuple[tuple[str | None, ...], ...]:
-    """Racks of the replicas of a topic's new partitions.
+    """Returns the racks of the replicas of a topic's new partitions.
 
     Source   StripedReplicaPlacer (Kafka 4.4.0): replicas go round the racks, from a random rack on.
     """
@@ -55,7 +55,7 @@ def _new_racks(
     every = sorted(
         {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}
     )
-    # A rack that is known from members only may have brokers or not.
+    # If only members are known to be in a rack, the rack may have no brokers.
     of_members = {member.rack for member in group.members if member.rack is not None}
     if 0 < in_racks < len({*every, *of_members}):
         every = ids.placement(every, of_members)
@@ -125,7 +125,7 @@ class RemoveTopics:
 
 @dataclass(frozen=True, slots=True)
 class Resubscribe:
-    """A member, or (None) every member, subscribes to these topics in place of its own."""
+    """A member (or every member, if `member` is None) replaces its subscription by these topics."""
 
     topics: tuple[str, ...]
     member: str | None = None

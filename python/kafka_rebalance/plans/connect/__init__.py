@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect round by round: a cluster with a leader's memory, its changes, and scripts."""
+"""Connect round by round: a cluster with its leader's memory, its changes, and scripts."""
 
 from .cluster import RoundAnswer
 from .script import Script, play, run_script

@@ -13,11 +13,11 @@ from kafka_rebalance.assignors.registry import Engine
 
 @dataclass(frozen=True, slots=True)
 class ClusterRound:
-    """The input of one rebalance.
+    """The input of one rebalance of a cluster.
 
-    `running[worker]` is the work that the worker reports. None: it reports its work after the round
-    before, or nothing, if it was absent there and is not `retained`. `config` maps connectors to
-    numbers of tasks; `apply` has the workers that get the answer, None for all.
+    `running[worker]` is the work that the worker reports. If it is None, it reports its work
+    after the round before, or nothing if it was absent there and is not `retained`. `config` maps
+    connectors to numbers of tasks; `apply` has the workers that get the answer, None means all.
     """
 
     time_ms: int
@@ -31,7 +31,7 @@ class ClusterRound:
 
 @dataclass(frozen=True, slots=True)
 class RoundAnswer:
-    """`running` is the reported work, `after` the work afterwards; memory is None if eager."""
+    """`running` is the reported work, `after` the work afterwards; `memory` is None if eager."""
 
     round: ClusterRound
     running: Mapping[str, Work]
@@ -41,10 +41,10 @@ class RoundAnswer:
 
 
 class ConnectCluster:
-    """A cluster that `step` changes; call `step` once for each rebalance, in order of time.
+    """A cluster that `step` changes. Call `step` once for each rebalance, in order of time.
 
-    `own_order`: a worker keeps its work in its own order, as a real worker does; else in the order
-    in which the leader read it. In rare cases the order decides which work is revoked.
+    If `own_order`, a worker keeps its work in its own order, as a real worker does; otherwise in
+    the order in which the leader read it. In rare cases the order decides which work is revoked.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ConnectCluster:
         self._generation_id = 0
 
     def step(self, round_: ClusterRound) -> RoundAnswer:
-        """One rebalance: the workers report, the leader answers, the workers apply the answer."""
+        """Plays one rebalance: workers report, the leader answers, workers apply the answer."""
         self._generation_id += 1
         own = {worker: self._own(worker, round_) for worker in round_.running}
         reported = {worker: work.after_wire() for worker, work in own.items()}
@@ -81,7 +81,7 @@ class ConnectCluster:
         for worker in own:
             if round_.apply is not None and worker not in round_.apply:
                 after[worker] = own[worker]
-            elif self._eager:  # everything stopped before
+            elif self._eager:  # an eager worker has stopped everything before
                 after[worker] = result.assigned[worker]
             else:
                 kept = (own if self._own_order else reported)[worker] - result.revoked[worker]

@@ -7,7 +7,7 @@
     500ms | 60s | 5m                                            time passes
 
 Workers rejoin after each event except the last kind, at once after a round that revoked work, and
-when a delay that the leader scheduled ends.
+when a delay that the leader scheduled is over.
 """
 
 import re
@@ -24,7 +24,7 @@ _WAIT = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h)")
 _WORKER = re.compile(r"(?:worker\s+(\S+)\s+(leaves|returns|joins)|leader\s+(\S+)\s+(leaves))")
 _CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=([0-9]{1,7}))")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_MAX_FOLLOWING = 100  # rounds of one event; a cluster settles in a handful
+_MAX_FOLLOWING = 100  # the most rounds of one event; a cluster needs only a few to settle
 
 
 class _Events:
@@ -41,7 +41,7 @@ class _Events:
         self.new_leader = False
 
     def rebalance(self, running: Mapping[str, Work | None]) -> Iterator[RoundAnswer]:
-        """One round, and the rounds that follow from it at once."""
+        """Plays one round, and the rounds that follow from it at once."""
         for _ in range(_MAX_FOLLOWING):
             round_ = ClusterRound(
                 self.now_ms, running, dict(self.config), new_leader=self.new_leader

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that no worker runs after a round: until when, and why."""
+"""Work that no worker runs after a round, with the reason and the time until which it lasts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .cluster import RoundAnswer
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Work with one reason; `until_ms` is when the leader will assign it, None if that is open."""
+    """Work that is idle for one reason. The leader assigns it at `until_ms`; None is unknown."""
 
     work: Work
     why: str
@@ -19,7 +19,7 @@ class Idle:
 
 
 def idle(answer: RoundAnswer) -> list[Idle]:
-    """All configured work that no worker runs, by reason."""
+    """Returns all configured work that no worker runs, grouped by reason."""
     left = configured(answer.round.config) - running(answer.after)
     found: list[Idle] = []
     memory = answer.memory
@@ -30,7 +30,7 @@ def idle(answer: RoundAnswer) -> list[Idle]:
         found.append(Idle(revoked, why, now_ms))
         left = left - revoked
         if memory.scheduled_rebalance_ms > 0:
-            # Lost work: the leader's memory has it as assigned, but no worker runs or gets it.
+            # Lost work: it is still assigned in the leader's memory, but no worker runs or gets it.
             dealt = Work.of(
                 [c for work in answer.result.assigned.values() for c in work.connectors],
                 [t for work in answer.result.assigned.values() for t in work.tasks],
@@ -44,7 +44,7 @@ def idle(answer: RoundAnswer) -> list[Idle]:
 
 
 def running(after: Mapping[str, Work]) -> Work:
-    """The work of all workers together."""
+    """Returns the work of all workers together."""
     return Work.of(
         [c for work in after.values() for c in work.connectors],
         [t for work in after.values() for t in work.tasks],
@@ -52,7 +52,7 @@ def running(after: Mapping[str, Work]) -> Work:
 
 
 def backing_off(answer: RoundAnswer) -> str | None:
-    """Why the leader does not balance an uneven load; None if it does."""
+    """Returns why the leader does not balance an uneven load; None if it does."""
     memory = answer.memory
     if memory is None or not (memory.revoked_in_previous and memory.delay_ms > 0):
         return None

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster's rounds as a script, to which the assignor's answers are computed.
+"""A cluster's rounds as a script; playing the script computes the assignor's answers.
 
     {"id", "assignor": "connect/incremental", "max_delay_ms": 300000, "rounds": [
       {"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}, …]}
 
-A worker reports the `connectors` and `tasks` of its entry. Without these it reports its work after
-the previous round, or nothing, if it was absent there and is not `retained`. Fields of a round:
+A worker reports the `connectors` and `tasks` of its entry. If it has neither, it reports its work
+after the previous round, or nothing if it was absent there and not `retained`. Fields of a round:
 
     apply                 the workers that get the answer: "all", "none" or ids
     generation_mismatch   the leader lost a sync
     new_leader            another worker leads, without memory
     inconsistent          the connectors that have no task configurations
 
-The generation is the round's number. With `own_order` of a script, workers keep their work in their
-own order; see `ConnectCluster`.
+The generation is the number of the round. If a script sets `own_order`, workers keep their work in
+their own order; see `ConnectCluster`.
 """
 
 from collections.abc import Collection, Mapping
@@ -57,7 +57,7 @@ class Script:
 
     @classmethod
     def from_dict(cls, value: Any) -> "Script":
-        """Reads a script; GroupError names the wrong field."""
+        """Reads a script. Errors: GroupError with the path of the wrong field."""
         fields = object_(value, "line")
         id_ = optional_string(fields, "id", "")
         assignor = string(fields, "assignor", "")
@@ -88,7 +88,7 @@ def play(script: Script, *, engine: Engine = "rust") -> list[RoundAnswer]:
 
 
 def run_script(value: Any, *, engine: Engine = "rust") -> dict[str, Any]:
-    """Plays a script that is already parsed; the answer as JSON has it: `{"id", "rounds"}`.
+    """Plays a script that is already parsed, and returns the answer for JSON: `{"id", "rounds"}`.
 
     Errors   GroupError with the field's path; AssignorThrows where Kafka's class throws.
     """
@@ -98,7 +98,7 @@ def run_script(value: Any, *, engine: Engine = "rust") -> dict[str, Any]:
 
 
 def to_dict(answer: RoundAnswer) -> dict[str, Any]:
-    """A round's answer in the form of its JSON."""
+    """Returns a round's answer in the form of its JSON."""
     result = answer.result
     if answer.memory is None:
         started = result.assigned.items()
@@ -199,7 +199,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Checks across rounds: time never goes back, and workers run only work that was configured."""
+    """Checks across rounds that time never goes back, and that workers run only configured work."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

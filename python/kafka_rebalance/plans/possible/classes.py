@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A group reduced to classes, on which the best balance and the least moves depend.
 
-Topics with equal subscribers are one topic class, members with equal subscriptions one subscription
-class. The balance depends only on the sizes of classes; moves depend also on how much of each topic
-class a member holds. Mirror: `src/plans/possible/classes.rs`.
+Topics with equal subscribers are one topic class, members with equal subscriptions are one
+subscription class. The balance depends only on the sizes of classes. Moves depend also on how much
+of each topic class a member holds. Mirror: `src/plans/possible/classes.rs`.
 """
 
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from kafka_rebalance.java.order import by_name
 class Classes:
     """The classes of a group; members and classes are numbers, members in join order.
 
-    `supply`         of each topic class, the number of partitions.
-    `subscribers`    of each topic class, its subscription classes, ascending.
-    `owner`          of an existing partition, the one claimant of the newest generation, if it
-                     subscribes to the topic.
+    `supply`         of a topic class is its number of partitions.
+    `subscribers`    of a topic class are its subscription classes, ascending.
+    `owner`          of an existing partition is the only claimant of the newest generation, if this
+                     member subscribes to the topic.
     """
 
     topics: list[list[str]]
@@ -33,7 +33,7 @@ class Classes:
 
 
 def classify(group: GroupSpec) -> Classes:
-    """Topic classes in the order of their first names, subscription classes in join order."""
+    """Returns topic classes in the order of first names, subscription classes in join order."""
     counts = group.partition_counts()
     existing = [{t for t in member.topics if t in counts} for member in group.members]
     by_subscription: dict[frozenset[str], list[int]] = {}
@@ -64,7 +64,7 @@ def classify(group: GroupSpec) -> Classes:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """KIP-341's rule: the newest generation is believed, unless two members claim in it."""
+    """Returns owners by KIP-341's rule: the newest claim counts, unless two members have it."""
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

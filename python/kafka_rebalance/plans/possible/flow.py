@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows in small integer networks: a largest one, and the cheapest of the largest.
+"""Flows in small integer networks: a largest flow, and the cheapest one of the largest.
 
 Largest: Dinic's algorithm (shortest augmenting paths in phases). Cheapest: primal-dual; each phase
 finds distances from the source by Dijkstra on reduced costs, and augments along tight arcs only.
@@ -37,7 +37,7 @@ class Flow:
         return arc
 
     def sent(self, arc: int) -> int:
-        """The flow through an arc."""
+        """Returns the flow through an arc."""
         return self.room[arc + 1]
 
     def largest(self, source: int, sink: int) -> int:
@@ -61,14 +61,14 @@ class Flow:
         return total
 
     def reachable(self, source: int) -> list[bool]:
-        """By node: whether more flow could be sent to it."""
+        """Returns, by node, whether more flow could be sent to it."""
         return [level is not None for level in self._levels(source)]
 
     def _reduced(self, tail: int, arc: int) -> int:
         return self.cost[arc] + self.potential[tail] - self.potential[self.head[arc]]
 
     def _levels(self, source: int) -> list[int | None]:
-        """By node: the least number of arcs from the source, along tight arcs with room."""
+        """Returns, by node, the fewest arcs from the source, along tight arcs with room."""
         level: list[int | None] = [None] * len(self.arcs_of)
         level[source] = 0
         queue = deque([(source, 0)])
@@ -110,7 +110,7 @@ class Flow:
         return sent
 
     def _distances(self, source: int) -> list[int | None]:
-        """By node: the least reduced cost from the source, by Dijkstra: none is negative."""
+        """Returns, by node, the least reduced cost from the source (Dijkstra; none is negative)."""
         distance: list[int | None] = [None] * len(self.arcs_of)
         heap = [(0, source)]
         while heap:

@@ -41,7 +41,7 @@ class ClassLevel:
 
 
 def levels(classes: Classes) -> list[ClassLevel]:
-    """All levels, from the highest load to the lowest."""
+    """Returns all levels, from the highest load to the lowest."""
     topics = list(range(len(classes.topics)))
     members = list(range(len(classes.members)))
     found: list[ClassLevel] = []
@@ -77,7 +77,7 @@ def _mean_up(classes: Classes, topics: list[int], members: list[int]) -> int:
 def _cut(
     classes: Classes, topics: list[int], members: list[int], load: int
 ) -> tuple[int, list[int], list[int]]:
-    """The number of partitions that do not fit, and the topics and members where they are stuck."""
+    """Returns the number of partitions that do not fit, and the topics and members of that cut."""
     source, sink = 0, 1
     topic_node = {c: 2 + i for i, c in enumerate(topics)}
     member_node = {k: 2 + len(topics) + i for i, k in enumerate(members)}

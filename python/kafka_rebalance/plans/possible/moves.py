@@ -32,9 +32,9 @@ from .levels import ClassLevel
 
 @dataclass(frozen=True, slots=True)
 class LevelMoves:
-    """`keep[c, m]` partitions of topic class c stay with m; m gains `more[m]`, (class, count).
+    """`keep[c, m]` partitions of topic class c stay with m, which gains `more[m]`: (class, count).
 
-    `moves` counts all gained partitions. Prices as in the module's inequality.
+    `moves` counts all gained partitions. The prices are those of the module's inequality.
     """
 
     moves: int
@@ -99,7 +99,7 @@ def _through_hubs(
     to_hub: dict[tuple[int, int], int],
     from_hub: dict[int, int],
 ) -> dict[int, list[tuple[int, int]]]:
-    """By member: the topic classes that it gains; a hub passes its flow on in order."""
+    """Returns, by member, the topic classes that it gains; a hub passes its flow on in order."""
     more: dict[int, list[tuple[int, int]]] = {}
     for k in level.members:
         into = _runs((c, flow.sent(to_hub[c, k])) for c in level.topics if (c, k) in to_hub)

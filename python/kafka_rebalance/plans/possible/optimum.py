@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would have been possible: the best balance, the least moves there, and why no less will do.
+"""The best balance and the least moves that were possible, with a proof that no less suffices.
 
 1. Topic classes, subscription classes, and who holds what (`classes.py`).
 2. The levels of the best balance (`levels.py`).
@@ -7,7 +7,7 @@
 4. Counts become partitions: each member keeps its first ones, by topic and number, and the others
    are handed out in that order.
 
-Mirror: `src/possible.rs`.
+Mirror: `src/plans/possible.rs`.
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, best_possible
 >>> a, b = (TopicPartition("t", p) for p in range(2))
@@ -60,10 +60,10 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """The best balance, and the fewest partitions that change hands on the way to it.
+    """The best balance, and the fewest partitions that have to move to reach it.
 
-    `assignment` reaches both. `levels` prove the balance, prices the moves (see `moves.py`): one
-    for each topic and each member.
+    `assignment` reaches both. `levels` prove the balance; the prices (one for each topic and each
+    member, see `moves.py`) prove the moves.
     """
 
     balance: Balance
@@ -74,7 +74,7 @@ class Possible:
     member_prices: dict[str, int]
 
     def reasons(self) -> list[str]:
-        """Why the balance cannot be better, a line a level, from the highest load down."""
+        """Returns a line for each level, highest load first: why the balance cannot be better."""
         above = ""
         said = []
         for level in self.levels:
@@ -102,10 +102,10 @@ class Possible:
 
 
 def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
-    """The best balance of a group, and the least moves there from what its members own.
+    """Returns the best balance of a group, and the least moves to it from what its members own.
 
-    A move is a partition that ends with another member than its owner, or had none. Where several
-    members claim a partition, the newest generation owns it; where two do at once, nobody.
+    A partition has moved if it ends with another member than its owner, or had no owner. If several
+    members claim a partition, that of the newest generation owns it; if two have it, nobody does.
     """
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)
@@ -176,7 +176,7 @@ def _named(group: GroupSpec, classes: Classes, level: ClassLevel) -> Level:
 
 
 def from_core(found: "_core.Possible", member_ids: tuple[str, ...]) -> Possible:
-    """What the core found, over the members that it was asked about."""
+    """Returns the core's result for the members of its group."""
     best = from_columns(member_ids, found.assignment)
     levels = (
         Level(

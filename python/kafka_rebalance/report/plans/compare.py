@@ -17,10 +17,10 @@ Times = Mapping[str, Timed]
 
 
 def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
-    """Prints all assignors, the recommendation with its reason, and how to switch to it.
+    """Prints all assignors, the recommendation with its reason, and how to change to it.
 
-    `times` holds the assignors that could be timed, `assumed` the assumptions of the simulation.
-    Without times, `assumed` is the reason.
+    `times` has the assignors that could be timed, `assumed` the assumptions of the simulation.
+    If there are no times, `assumed` is the reason.
     """
     group = comparison.group
     changes = ", ".join(comparison.changes) or "rebalance as it is"
@@ -211,7 +211,7 @@ def _cost(bounce: Bounce, migration: Migration) -> str:
 
 
 def print_comparisons(comparisons: Sequence[Comparison]) -> None:
-    """Prints several groups, one a line."""
+    """Prints several groups, one on each line."""
     print_table(
         ("group", "runs", "recommended", "a member", "no reader"),
         [_line(one) for one in comparisons],

@@ -18,7 +18,7 @@ _WIDTH = 100
 def round_text(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> str:
-    """Returns what starts, stops and stays, what runs nowhere and why; times from `start_ms`."""
+    """Returns which work starts, stops, stays or is idle and why; times are from `start_ms`."""
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     heading = "  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])
@@ -77,7 +77,7 @@ def _varying_text(one: Varying) -> str:
 
 
 def items_text(items: Iterable[Item]) -> str:
-    """Returns `c, d[0-3, 7]`: connectors, then tasks by connector."""
+    """Returns text such as `c, d[0-3, 7]`: connectors, then tasks by connector."""
     items = list(items)
     connectors = sorted((one for one in items if isinstance(one, str)), key=name_key)
     tasks = sorted((one for one in items if not isinstance(one, str)), key=task_key)

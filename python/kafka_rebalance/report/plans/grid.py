@@ -12,7 +12,7 @@ from .plan import member_names
 
 
 class Cell(Enum):
-    """One partition of one member over the whole plan."""
+    """The state of one partition at one member over the whole plan."""
 
     KEPT = "kept"
     REVOKED = "revoked"
@@ -21,10 +21,10 @@ class Cell(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """`cells[row, partition]`; rows are members of the first group, then new members.
+    """`cells[row, partition]`; the rows are members of the first group, then new members.
 
     A member that returns from a restart keeps its row. `names` are short names. `counts` are the
-    numbers of partitions before and after; None if the member was absent.
+    numbers of partitions before and after, or None if the member was absent.
     """
 
     title: str

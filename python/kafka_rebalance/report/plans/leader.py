@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A warning for groups whose leader may answer differently from Kafka's own assignor.
 
-Every figure here is the answer of Kafka's own assignor. Other client libraries have their own
-assignors under Kafka's names. It is unknown which member leads next.
+All figures of a report come from Kafka's own assignor. But nobody knows which member leads next,
+and other client libraries have their own assignors under Kafka's names.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ _OTHERS = {
 
 
 def leader_note(group: GroupSpec) -> str | None:
-    """Returns a warning if another library's assignor led the group last, else None."""
+    """Returns a warning if a member with another library led the group last, else None."""
     library = group.leader_library
     if library in (None, "java"):
         return None
@@ -31,7 +31,7 @@ def leader_note(group: GroupSpec) -> str | None:
 
 
 def leaders_note(libraries: Iterable[str | None]) -> str | None:
-    """Returns the warning for many groups: how many, and whose assignor led them last."""
+    """Returns the warning for many groups: their number, and the libraries that led them last."""
     found = Counter(library for library in libraries if library not in (None, "java"))
     if not found:
         return None

@@ -10,13 +10,13 @@ _MOST = 5
 
 
 def print_endless(found: Endless | None) -> None:
-    """Prints nothing for a group whose assignor always ends."""
+    """Prints the lines of a result; nothing if the group's assignor always ends."""
     if found is not None:
         print("\n".join(endless_lines(found)), end="\n\n")
 
 
 def endless_lines(found: Endless) -> list[str]:
-    """Returns lines of at most 100 columns."""
+    """Returns the result as lines of at most 100 columns."""
     lines = []
     for text in _sentences(found):
         indent = " " * (len(text) - len(text.lstrip()) + 2)

@@ -17,7 +17,7 @@ _LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("revoked", "−"), Cell.GAINED:
 
 
 def plan_page(plan: RebalancePlan) -> str:
-    """The page: figures, the grid of members and partitions, every round."""
+    """Returns the page: figures, the grid of members and partitions, and every round."""
     grid = grid_of(plan)
     names = member_names(plan)
     parts = [_figures(plan), _key()]

@@ -15,7 +15,7 @@ from kafka_rebalance.report.text.names import cut
 from .grid import Cell, Grid, grid_of
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_BARS = 40, 100, 60
-# Fill, hatch and sign: each alone is enough to distinguish the three.
+# Fill, hatch and sign: each of them alone distinguishes the three kinds of cells.
 _LOOK = {
     Cell.KEPT: ("#d0d0d0", "", ""),
     Cell.REVOKED: ("#ffffff", "////", "−"),
@@ -38,7 +38,7 @@ def draw_plan(plan: RebalancePlan, path: Path) -> None:
 
 
 def _cells(grid: Grid, figure_class: Any) -> Any:
-    """Before above, after below, so that a partition stays in its column."""
+    """Draws the cells before above those after, so that a partition stays in its column."""
     rows, columns = len(grid.names), len(grid.partitions)
     labels = [cut(name, 36) for name in grid.names]
     left = max(map(len, labels)) * 0.075 + 0.3

@@ -96,7 +96,7 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a sentence in lines of at most 100 columns; `more` indents all lines but the first."""
+    """Prints a sentence in lines of at most 100 columns; `more` indents all but the first line."""
     then = indent + more
     print(
         textwrap.fill(
@@ -106,7 +106,7 @@ def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
 
 
 def spread_text(balance: Balance) -> str:
-    """Least to most: 3-4."""
+    """Returns least to most, such as 3-4."""
     return str(balance.min) if balance.min == balance.max else f"{balance.min}-{balance.max}"
 
 
@@ -128,7 +128,7 @@ def _silent(figures: Figures) -> str:
 
 
 def waits(partitions: int) -> str:
-    """1 partition waits, 2 partitions wait."""
+    """Returns `1 partition waits`, `2 partitions wait`."""
     return f"{counted(partitions, 'partition')} wait{'s' if partitions == 1 else ''}"
 
 
@@ -159,7 +159,7 @@ def step_notes(step: Step) -> list[str]:
 
 
 def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Returns the generation's number, or `+n` (n after the present one) if that is unknown."""
+    """Returns the generation's number, or `+n` (n after the present one) if it is unknown."""
     return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
 
 
@@ -303,7 +303,7 @@ def print_explanation(plan: RebalancePlan, tp: TopicPartition) -> None:
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
-    """Prints several groups, one a line; "waits" and "no leader" only if a group has any."""
+    """Prints several groups, one on each line; shows "waits" and "no leader" only if needed."""
     columns = (
         *("group", "assignor", "rounds", "moves", "least", "no reader"),
         *("waits", "no leader", "before", "after", "best"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated run as a PNG: the holder of each partition over time, and gaps without one.
+"""A simulated run as a PNG: the holder of each partition over time, and the gaps between holders.
 
-Legible without colours: bars carry their member's name, gaps are hatched.
+It is legible without colours: bars show their member's name, gaps are hatched.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from kafka_rebalance.simulator import Run
 from .time_axis import TimeAxis
 from .timeline import Look, Timeline, timeline_of
 
-# Light, so that black text can be read on them, and different in brightness as well.
+# The shades are light, so that black text is legible on them, and differ in brightness as well.
 SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
 _WIDTH = 11.0
 
@@ -81,11 +81,11 @@ def _bars(axes: Any, shown: Timeline) -> None:
         if bar.look is not Look.GAP:
             look = {"fc": SHADES[bar.member % len(SHADES)], "ec": "#444444", "lw": 0.4}
             if end - x < 0.003:
-                look["ec"] = "none"  # edges would hide so narrow a bar
+                look["ec"] = "none"  # edges would hide such a narrow bar
         if bar.look is Look.STUCK:
             look["hatch"] = "xxxx"
         axes.add_patch(Rectangle((x, bar.row - 0.42), max(end - x, 0.0004), 0.84, **look))
-        # 0.009 of the axis is about a letter of this size.
+        # 0.009 of the axis is about the width of a letter of this size.
         if bar.look is not Look.GAP and (end - x) > 0.009 * (len(bar.label) + 1):
             box = {"fc": look["fc"], "ec": "none", "pad": 0.6} if "hatch" in look else None
             axes.text(x + 0.003, bar.row, bar.label, va="center", size=7, clip_on=True, bbox=box)

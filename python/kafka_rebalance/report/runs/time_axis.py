@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A time axis that spends its width where something happens: quiet times are cut short.
+"""A time axis that uses its width for times when something happens, and cuts quiet times short.
 
 A time is busy while a rebalance runs or a partition has no holder, with a margin on both sides. The
 time between two such spans is drawn as a cut of fixed width. Within a span the axis is linear, and
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_QUIET_MS = 20_000  # shorter pauses are not worth a cut
-_MARGIN = 0.06  # of a span, at least 2.5 s
-_CUT, _CUTS = 0.02, 0.3  # shares of the width: one cut, and at most all cuts
+_QUIET_MS = 20_000  # shorter quiet times are not cut
+_MARGIN = 0.06  # share of a busy time, but at least 2.5 s
+_CUT, _CUTS = 0.02, 0.3  # shares of the width: of one cut, and of all cuts at most
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """Places are 0 to 1. `spans` are the busy times in ms, in order; the rest is cut."""
+    """Maps times to places from 0 to 1. `spans` are the busy times in ms; others are cut."""
 
     spans: tuple[tuple[int, int], ...]
 
@@ -37,12 +37,12 @@ class TimeAxis:
 
     @property
     def _cut(self) -> float:
-        """The width of a cut."""
+        """Returns the width of a cut."""
         return min(_CUT, _CUTS / max(len(self.spans) - 1, 1))
 
     @property
     def _scale(self) -> float:
-        """The width of a millisecond."""
+        """Returns the width of a millisecond."""
         cuts = self._cut * (len(self.spans) - 1)
         return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 

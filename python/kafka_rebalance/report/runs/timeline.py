@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of a run's picture and page: bars for each holder, and how much nobody worked on.
+"""The contents of a run's picture and page: bars for holders, and how many partitions nobody held.
 
-One row for each partition; if those are too many, one for each member with the number it held.
+There is a row for each partition; if these are too many, one for each member with its count.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Look(Enum):
 
 
 class Bar(NamedTuple):
-    """`label` names the holder, or a number; `member` is the holder's index, -1 for nobody."""
+    """`label` is the holder's name, or a number; `member` is the holder's index, -1 for nobody."""
 
     row: int
     from_ms: int
@@ -99,7 +99,7 @@ def _busy(run: Run) -> Iterator[tuple[int, int]]:
 def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     row = {partition: place for place, partition in enumerate(partitions)}
     place = {member: number for number, member in enumerate(run.members)}
-    # A stuck member may not know that another one has taken over: the other is drawn on top.
+    # A stuck member may not know that another one has taken over, so the other is drawn on top.
     for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
         yield Bar(

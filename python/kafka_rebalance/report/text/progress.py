@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 @contextmanager
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
-    """Shows how much of a file has been read; call the function it yields with the file."""
+    """Shows how much of a file has been read; callers call the yielded function with the file."""
     total = _size(source)
-    if total is None or sys.stdout.isatty():  # a pipe has no size; on a terminal, lines suffice
+    if total is None or sys.stdout.isatty():  # a pipe has no size; a terminal shows lines
         yield lambda _: None
         return
     with _bar("groups", total) as update:
@@ -22,14 +22,14 @@ def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
 
 @contextmanager
 def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
-    """Shows how far virtual time has come; call the function it yields with the time."""
+    """Shows how far virtual time has come; callers call the yielded function with the time."""
     with _bar(what, until_ms) as update:
         yield update
 
 
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows a bar on standard error; nothing if standard error is no terminal."""
+    """Shows a bar on standard error, if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -16,7 +16,7 @@ def print_table(
 ) -> None:
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
-    With `whole` the first column is never wrapped: on a narrow terminal the others are.
+    If `whole`, the first column is never wrapped: on a narrow terminal the others are.
     """
     try:
         from rich.box import SIMPLE_HEAD

@@ -84,8 +84,8 @@ impl Subscribers {
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);
-        // By topic: `of_topic` has the span of its subscribers while one run lists it, later their
-        // number as (0, number). `listings` has the number of runs so far, and the last of them.
+        // By topic: `of_topic` has the span of its subscribers while it is listed once, later (0,
+        // their number). `listings` has the number of listings so far, and the run of the last one.
         let mut of_topic = vec![(0, 0); group.topics.len()];
         let mut listings = vec![(0u32, u32::MAX); group.topics.len()];
         let mut doubled = vec![false; group.topics.len()];

@@ -20,7 +20,7 @@ pub fn fields<const N: usize>(named: [(&str, DataType); N]) -> Fields {
         .collect()
 }
 
-/// Ends of lists, growing; a row that is null is an empty list with its bit unset.
+/// The ascending end offsets of lists. A null row is an empty list with its validity bit unset.
 pub struct Ends(Vec<i32>);
 
 impl Ends {

@@ -92,7 +92,7 @@ pub struct Member<'a> {
     pub client_id: Option<&'a str>,
     /// None also for an empty `rack_id` (KIP-881).
     pub rack: Option<RackId>,
-    /// The generation in which the member got its owned partitions.
+    /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,
     pub as_sent: AsSent,
     pub(crate) topics: (u32, u32),

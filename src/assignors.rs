@@ -72,8 +72,7 @@ impl Assignor {
         })
     }
 
-    /// Whether the assignor withholds partitions that another member must first revoke
-    /// (cooperative).
+    /// Whether the assignor withholds partitions that another member must revoke first.
     pub fn withholds(self) -> bool {
         self == Self::CooperativeSticky
     }
@@ -90,8 +89,7 @@ impl Assignor {
         interrupt: &Interrupt,
     ) -> Result<Assignment, GroupError> {
         match self {
-            // These two assign each existing partition once, to a subscriber, so they have no
-            // anomalies.
+            // These two assign each existing partition once, to a subscriber; so no anomaly.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),

@@ -31,8 +31,7 @@ pub struct Answer<'a> {
 /// One row: the group's id (None if it is missing or bad), and the answer.
 pub type Row<'a> = (Option<&'a str>, Result<Answer<'a>, GroupError>);
 
-/// Answers every row of a batch; returns the answers and the number of bad groups. The row of a bad
-/// group has an `error`.
+/// Answers every row of a batch, with an `error` for a bad group; also counts the bad groups.
 ///
 /// Columns and fields are found by name, in any order; unknown ones are ignored. Returns an error
 /// if a column is missing or has another type than in the contract.
@@ -52,8 +51,7 @@ pub fn assign_batch(
     Ok((output::write(&rows), bad))
 }
 
-/// Answers a batch whose only column has contract lines; the answer has the columns of
-/// `assign_batch`.
+/// Answers a batch of contract lines, its only column; the answer is as that of `assign_batch`.
 pub fn assign_line_batch(
     batch: &RecordBatch,
     options: Options,
@@ -77,8 +75,7 @@ pub fn assign_line_batch(
     Ok((output::write(&rows), bad))
 }
 
-/// A planned group: assignor, figures (None if no change affects the group), and the changes that
-/// do not affect it.
+/// Assignor, figures (None if no change affects the group), and the changes that have no effect.
 type Planned = (Assignor, Option<Figures>, Option<String>);
 
 /// One planned row: the group's id (None if it is missing or bad), and the plan.

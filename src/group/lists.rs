@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One list of partition numbers for each member, all in one buffer with room reserved for each
-//! list, because one allocation for each member would cost more than a small assignment.
+//! One list of partition numbers for each member, all in one buffer with room reserved for each,
+//! because one allocation for each member would cost more than a small assignment.
 
 use crate::group::model::{MemberId, PartitionId};
 

@@ -19,8 +19,7 @@ pub const NEWEST_SUBSCRIPTION: u8 = 3;
 pub type MemberId = u32;
 /// Number of a partition within one group.
 pub type PartitionId = u32;
-/// Index into `GroupSpec::topics`: declared topics, then topics that are only subscribed to or
-/// owned.
+/// Index into `GroupSpec::topics`: declared topics, then others that members subscribe to or own.
 pub type TopicId = u32;
 /// Index into `GroupSpec::rack_names`.
 pub type RackId = u32;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of the parts of `group/ownership.py` that must be fast: an answer in columns, its
-//! anomalies.
+//! Mirror of the speed-critical parts of `group/ownership.py`: an answer in columns, its anomalies.
 
 use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
 

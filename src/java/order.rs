@@ -38,8 +38,8 @@ pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
         .wrapping_add(topic_hash)
 }
 
-/// Iteration order of a default `HashMap` after inserting these distinct names one by one, as
-/// indices into `names`.
+/// Indices of `names` in the iteration order of a default `HashMap` into which they are put in
+/// turn.
 pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     hash_order(&hashes, |i| names[i as usize])
@@ -63,8 +63,7 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
 }
 
 /// Iteration order of a default `HashMap` that groups entries by name with `computeIfAbsent`.
-/// `names` are distinct, in order of first appearance; `entries` and the answer are indices into
-/// them.
+/// `names` are distinct, in order of first appearance; `entries` and the answer are their indices.
 pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     let entries: Vec<u32> = entries.collect();
@@ -129,9 +128,9 @@ fn copied_slots(size: usize) -> usize {
 /// The final number of slots, if every slot stays a chain.
 ///
 /// Doubling keeps the order within a chain, so keys sorted by final slot are in the table's order.
-/// The number of slots depends only on `checked`, the number of keys when the table last tested
-/// whether it is full. Returns None if a slot ever has more than `most` keys: Java would then make
-/// it a tree, or double the table early.
+/// The number of slots depends only on `checked`, the number of keys at the table's last test
+/// whether it is full. None if a slot ever has more than `most` keys, which Java handles
+/// differently.
 fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     let mut slots = 16;
     loop {

@@ -42,8 +42,7 @@ pub struct Played<'a, 'i> {
 }
 
 impl<'a, 'i> Played<'a, 'i> {
-    /// Makes all changes. Rounds are kept if `tally` keeps them; `generation_id` is the group's
-    /// own.
+    /// Makes all changes. `tally` may keep the rounds; `generation_id` is the group's own.
     pub fn of(
         group: &GroupSpec<'a>,
         assignor: Assignor,

@@ -56,8 +56,7 @@ impl Round {
         }
     }
 
-    /// Partitions that are given up in this round and assigned only in the `later` one, by new
-    /// owner.
+    /// Partitions given up in this round and assigned only in the `later` one, by new owner.
     pub fn withheld(&self, later: &Self) -> Assignment {
         let mut given_up: FxHashSet<TopicPartition> =
             self.delta().revoked.partitions.into_iter().collect();

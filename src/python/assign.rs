@@ -20,8 +20,7 @@ pub struct Anomaly {
     member_id: Option<String>,
 }
 
-/// The columns of an `ownership.Assignment`. `offsets`, `topic_ids` and `partitions` are u32s in
-/// the machine's byte order.
+/// The columns of an `ownership.Assignment`; each `Py<PyBytes>` has u32s in native byte order.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Columns {
     topics: Py<PyTuple>,
@@ -50,7 +49,7 @@ impl Columns {
     }
 }
 
-/// Partitions in order, as columns of u32s in the machine's byte order.
+/// Partitions in order, as columns of u32s in native byte order.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Partitions {
     topics: Py<PyTuple>,

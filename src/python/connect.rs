@@ -217,8 +217,7 @@ fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
 /// Connectors and their numbers of tasks.
 type TaskCounts = Vec<(u32, u32)>;
 
-/// Reads a round, with numbers that are no ranks yet: memory, spec, and each connector's task
-/// count.
+/// Reads a round, in numbers that are no ranks yet: memory, spec, and tasks of each connector.
 fn read<'py>(
     door: &mut Door<'py>,
     memory: &Bound<'py, PyAny>,

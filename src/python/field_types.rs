@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests whether a group made in Python has the types that `model` declares. If the test fails,
+//! Tests whether a Python group has the types that `model` declares. If it has not,
 //! `group/field_types.py` searches the group for the path of the wrong value.
 
 use pyo3::intern;

@@ -319,8 +319,8 @@ impl PlanRound {
     }
 }
 
-/// Plans changes with the made-up ids of a draw. Returns None if a change does not fit Rust's
-/// number types; such a change is an error, which the Python implementation then reports.
+/// Plans changes with the made-up ids of a draw. None if a change does not fit Rust's number types;
+/// such a change is an error, which the Python implementation reports.
 #[pyfunction]
 pub fn plan(
     py: Python<'_>,

@@ -221,8 +221,7 @@ impl<'a> Reader<'a> {
 
     fn count(&mut self, field: Field) -> Result<usize, String> {
         let count = self.length(field)?;
-        // An entry takes more than one byte, so a count greater than the bytes left is refused
-        // here.
+        // An entry takes more than one byte, so a count beyond the data is refused before the loop.
         let fits = usize::try_from(count).is_ok_and(|count| count <= self.data.len() - self.at);
         match fits {
             true => Ok(count as usize),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `claims.py`, which explains the steps. Each partition of a subscribed topic has a
-//! number: first come existing partitions, by topic name and partition, then claimed partitions
-//! that do not exist ("ghosts"). Algorithms mostly need existing partitions in the order of these
-//! numbers.
+//! number: first existing partitions, by topic name and partition, then claimed partitions that do
+//! not exist ("ghosts"). Most sorting of existing partitions is in the order of these numbers.
 
 use rustc_hash::FxHashMap;
 
@@ -37,8 +36,7 @@ pub struct Claims<'g, 'a> {
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
-    /// Whether a subscription is empty or lists a topic twice; `equal_subscriptions` may then be
-    /// wrong.
+    /// Whether a subscription is empty or repeats a topic; `equal_subscriptions` may then be wrong.
     pub odd_subscription: bool,
     /// By topic: the number of its first partition; `u32::MAX` if nobody subscribes to the topic.
     base: Vec<u32>,
@@ -245,8 +243,7 @@ fn claim(
     } else {
         owned.push(member, id);
     }
-    // This must come last: if the member claims the partition twice, `other` is the member itself,
-    // and it loses the entry that was just added.
+    // Last: a member that claims twice is `other`, too, and then loses the entry just added.
     owned.remove(other, id);
 }
 

@@ -16,8 +16,7 @@ pub struct Constrained {
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-/// Assigns all partitions. `name` is the assignor's name in errors; `owned` has the believed
-/// claims.
+/// Assigns all partitions. `name` is the assignor, for errors; `owned` has the believed claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
     build.keep_owned(owned); // 1.
@@ -56,8 +55,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let members = claims.group.members.len();
         let partitions = claims.existing() as usize;
         let (least, extras) = (partitions / members, partitions % members);
-        // No list is longer than `least` + 1: a member with `least` partitions gets at most one
-        // more.
+        // No list gets longer than `least` + 1: a member at `least` gets at most one more.
         let room = least as u32 + 1;
         Self {
             name,
@@ -124,8 +122,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn sort(&mut self, unassigned: &mut [PartitionId]) {
-        // `members_by_name` is sorted by id already, so members that are filtered from it are
-        // sorted.
+        // `members_by_name` is sorted by id, so members filtered from it are sorted, too.
         let mut is_short = vec![false; self.assignment.members()];
         for &member in &self.short {
             is_short[member as usize] = true;
@@ -246,11 +243,10 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
 /// Partitions that are not kept, in the order of `topics`, as runs of numbers within one topic.
 ///
-/// Kafka compares the list of all partitions with the sorted kept ones, step by step. A kept
-/// partition that does not exist (a ghost) stops the comparison, and every partition behind it
-/// counts as not kept. A ghost sorts behind the existing partitions of its topic. So the comparison
-/// stops at the end of the first topic that has a kept ghost; up to there, a look-up finds the kept
-/// partitions.
+/// Kafka walks through all partitions and the sorted kept ones together. A kept partition that does
+/// not exist (a ghost) stops the walk, and all partitions behind it count as not kept. A ghost
+/// sorts behind its topic's existing partitions, so the walk stops at the end of the first topic
+/// that has a kept ghost. Up to there, a look-up finds the kept partitions.
 pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Range<PartitionId>> {
     let mut is_kept = vec![false; claims.numbered()];
     let mut has_ghost = vec![false; claims.group.topics.len()];

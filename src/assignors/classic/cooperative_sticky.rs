@@ -58,9 +58,8 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
     }
 }
 
-/// Partitions that one member gains and another member, which claims them, loses; each with the
-/// member that gains it. If several members gain one, the last in `order` (of the answer's map)
-/// counts.
+/// Partitions that one member gains and another member, which claims them, loses; each with its
+/// gainer. If several members gain one, the last in `order` (of the answer's map) counts.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `general.py`, which explains the steps; `general/balance.rs` has steps 6 and 7.
 //!
-//! Each shortcut has a comment that says why the answer cannot change. A pass of step 6 costs O(P +
-//! S): P is the number of partitions, S the number of topics in all subscriptions together. A move
-//! costs O(log N), where N is the number of the topic's subscribers.
+//! Each shortcut has a comment that says why the answer cannot change. With P partitions and S
+//! pairs of member and subscribed topic, a pass of step 6 costs O(P+S); a move costs O(log
+//! subscribers).
 
 mod balance;
 mod holdings;
@@ -59,8 +59,7 @@ struct Build<'c, 'g, 'a> {
     /// The subscribers of each topic, sorted by member id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// By partition: its previous owner, and the generation in which it was owned. Empty if all
-    /// claims are of the newest generation.
+    /// By partition: its previous owner and generation; empty if all claims are of the newest one.
     previous: Vec<(MemberId, i32)>,
     revocation: bool,
     /// Topics sorted by number of subscribers, then by name.
@@ -173,8 +172,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         for runs in unassigned.chunk_by(|a, b| topic(a) == topic(b)) {
             self.claims.go_on()?;
             let members = self.subscribers.distinct(topic(&runs[0]));
-            // The racks of the members, None (no rack) first. Within a rack, members are sorted by
-            // id.
+            // The racks of the members, None (no rack) first; each rack has its members by id.
             let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
             racks.sort_unstable();
             racks.dedup();

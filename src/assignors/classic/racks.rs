@@ -4,8 +4,7 @@
 use super::claims::Claims;
 use crate::group::model::{MemberId, PartitionId, RackId};
 
-/// Racks of members and partitions; empty if racks are not active. A partition's racks are sorted
-/// and distinct.
+/// Empty if racks are not active. The racks of each partition are sorted and distinct.
 #[derive(Default)]
 pub struct Racks {
     of_member: Vec<Option<RackId>>,

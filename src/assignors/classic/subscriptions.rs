@@ -25,8 +25,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
                 subscribed.push(topic);
             }
         }
-        // A subscription arrives sorted. Topics seen before keep their place, so only new ones are
-        // sorted.
+        // A subscription arrives sorted. Topics seen before have a place; only new ones are sorted.
         let as_sent = group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_none() {
             subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
@@ -46,8 +45,7 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// A run is a sequence of neighbouring members with equal subscriptions. So a subscription is read
-/// only once for its run.
+/// A run is a sequence of neighbouring members with equal subscriptions, to be read only once.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,
@@ -79,8 +77,7 @@ pub struct Subscribers {
 }
 
 impl Subscribers {
-    /// Subscribers in the given `order` of members; a member that lists a topic twice appears twice
-    /// in succession.
+    /// Subscribers in the given `order`; a member that repeats a topic appears twice in succession.
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);

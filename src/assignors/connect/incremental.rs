@@ -151,8 +151,7 @@ impl Worker {
 }
 
 impl Leader<'_> {
-    /// Waits for lost work to come back, or hands it out. Returns what must be assigned like new
-    /// work.
+    /// Waits for lost work to come back, or hands it out. Returns the part to assign like new work.
     fn handle_lost(&mut self, lost: &Work) -> Work {
         if lost.is_empty() && !self.revoked_in_previous {
             self.end_wait();

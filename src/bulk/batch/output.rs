@@ -112,8 +112,7 @@ impl Columns {
     fn answer(&mut self, answer: &Answer) {
         for (m, member) in answer.group.members.iter().enumerate() {
             self.member_id.append_value(member.member_id);
-            // One entry for each run of one topic's partitions; to keep the order, a topic may have
-            // several.
+            // One entry for each run, to keep the order, because a topic may have several runs.
             let partitions = answer.assignment.of(m as u32);
             let mut runs = 0;
             for run in partitions.chunk_by(|a, b| a.topic == b.topic) {

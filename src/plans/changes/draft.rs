@@ -248,8 +248,7 @@ impl<'a> Draft<'a> {
         topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
     }
 
-    /// Removes the replicas in a rack. Partitions that lose their last one, and are read, are
-    /// leaderless.
+    /// Removes a rack's replicas. A partition that is read and loses its last one is leaderless.
     pub fn lose_replicas(&mut self, rack: RackId) {
         let mut is_read = vec![false; self.topics.len()];
         for &topic in self.members.iter().flat_map(|member| &member.topics) {

@@ -104,8 +104,7 @@ fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
     topics
 }
 
-/// Finds owners by the rule of KIP-341: the newest generation is believed; if two members claim a
-/// partition in one generation, neither is believed.
+/// By KIP-341, the newest generation is believed; of two equally new claims, neither is.
 fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<MemberId>) {
     let mut base = Vec::with_capacity(group.topics.len());
     let mut total = 0;

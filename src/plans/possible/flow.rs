@@ -47,8 +47,7 @@ impl Flow {
         self.room[arc + 1]
     }
 
-    /// Sends as much as possible along tight arcs. While all potentials and costs are 0, all are
-    /// tight.
+    /// Sends as much as possible along tight arcs. If costs and potentials are 0, all are tight.
     pub fn largest(&mut self, source: u32, sink: u32) -> i64 {
         self.list_by_tail();
         let mut total = 0;
@@ -142,8 +141,7 @@ impl Flow {
         level
     }
 
-    /// Sends along one path, a level at a time; `unused[n]` skips arcs of n that cannot reach the
-    /// sink.
+    /// Sends along one path, level by level. `unused[n]` skips arcs of n that are dead ends.
     fn augment(&mut self, source: u32, sink: u32, level: &[i64], unused: &mut [u32]) -> i64 {
         let mut path: Vec<usize> = Vec::new();
         let mut node = source;

@@ -3,13 +3,12 @@
 //!
 //! Shortcuts that cannot change the answer:
 //! - Before every partition, Kafka tests whether the group is balanced, and stops if it is. If the
-//!   partition stays anyway, it does not matter whether Kafka stops. So here the test runs only
-//!   before a move (or an exception). But if partitions may be owned twice, the test itself may
-//!   throw, so it then runs before every partition, as in Kafka.
+//!   partition stays anyway, it does not matter whether Kafka stops, so here the test runs only
+//!   before a move (or an exception). If partitions may be owned twice, the test may throw. Then it
+//!   runs before every partition, as in Kafka.
 //! - Before a move, the result of the test is mostly known already (`is_balanced.rs`).
-//! - To find out whether any subscriber has at least two partitions less than the owner, it is
-//!   enough to look at the smallest subscriber. Exception: a subscriber is fixed, because Kafka's
-//!   class throws if it meets a fixed subscriber first.
+//! - Whether a subscriber has at least two partitions less than the owner is seen from the smallest
+//!   one, unless a subscriber is fixed: Kafka's class throws if it meets a fixed one first.
 //! - No partition of a run moves if its owners have at most one partition more than the smallest
 //!   member of the group (`is_settled`).
 //! - Only the subscribers of the present topic are kept sorted by size (`Smallest`).
@@ -116,8 +115,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         let mut saved: Option<(u64, State)> = None;
         while self.pass(runs)? {
             moved_any = true;
-            // A pass depends only on the state, so a state that comes back once comes back for
-            // ever.
+            // A pass depends only on the state: if a state comes back, it comes back for ever.
             passes += 1;
             let known = saved.as_ref().filter(|(sum, _)| *sum == self.sum);
             if known.is_some_and(|(_, state)| *state == self.state()) {
@@ -206,9 +204,8 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
     }
 
     /// Whether any subscriber has at least two partitions less than the owner. If the owner is near
-    /// the partition, subscribers near the partition come first. This order matters only for
-    /// exceptions: Kafka's class throws if it meets a fixed subscriber before it finds a smaller
-    /// one.
+    /// the partition, subscribers near it come first. The order matters only for exceptions:
+    /// Kafka's class throws if it meets a fixed subscriber before a smaller one.
     fn is_above_other(
         &self,
         id: PartitionId,

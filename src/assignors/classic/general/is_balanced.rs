@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests whether a group is balanced. Kafka's class runs this test before every partition, over all
-//! members, their topics and the partitions of these topics. A *witness* proves that a group is not
-//! balanced: it is a member and a partition that the member could take from an owner with at least
-//! two partitions more.
+//! Tests whether a group is balanced, as Kafka does before every partition, over all members, their
+//! topics and the partitions of these. A *witness* proves that a group is not balanced: it is a
+//! member and a partition that it could take from an owner with at least two partitions more.
 //!
 //! Shortcuts that cannot change the answer:
-//! - If a partition is about to move to a smaller subscriber, this proves that the group is
-//!   unbalanced, unless that subscriber already has all partitions that it can have
-//!   (`shows_imbalance`).
-//! - A witness of an earlier test is still a proof if its member could still take its partition
+//! - If the next move is to a smaller subscriber, it proves the group unbalanced, unless that
+//!   subscriber already has all partitions that it can have (`shows_imbalance`).
+//! - An earlier witness is still a proof if its member could still take the partition
 //!   (`still_holds`).
 //! - Otherwise it is enough to look at the largest owner of each topic: if any owner has two
 //!   partitions more than a member, the largest owner has, too (`find_witness`). The order of

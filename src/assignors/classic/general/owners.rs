@@ -18,8 +18,7 @@ pub struct Owners<'g, 'a> {
 }
 
 impl<'g, 'a> Owners<'g, 'a> {
-    /// The map after step 5. That step visits members in the order of a map created for so many
-    /// members.
+    /// The map after step 5, which visits members in the order of a map created for that many.
     pub fn without_fixed(claims: &Claims<'g, 'a>, is_fixed: &[bool]) -> Self {
         let group = claims.group;
         let walked = claims.members.iter().copied();

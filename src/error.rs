@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The error of one group. Errors of `group` and `bulk` have the path of a bad field; errors of the
-//! assignors tell that Kafka's own class throws.
+//! The error of one group. `group` and `bulk` report a bad field; the assignors report that Kafka's
+//! own class throws.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub struct GroupError {
 }
 
 impl GroupError {
-    /// An error with no flag set.
+    /// An error in which no flag is set.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             path: path.into(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Nested Arrow columns as Spark's reader takes them: all nullable, list elements called "element".
+//! Makes nested Arrow columns for Spark's reader: all nullable, with list elements named "element".
 
 use std::sync::Arc;
 

@@ -6,8 +6,7 @@
 //! | topics: [{name, partitions, racks: [[string]]}] | members: [{…}] | error
 //! ```
 //!
-//! Bytes are borrowed, and read once. A record that cannot be read has its `error` set; all other
-//! records are still answered.
+//! Bytes are borrowed. A record that cannot be read has its `error` set; all others are answered.
 
 mod columns;
 
@@ -230,7 +229,7 @@ fn assigned_count(members: &[Member], name: &str) -> i32 {
         .unwrap_or(0)
 }
 
-/// The racks of a topic's replicas, a list for each partition.
+/// The racks of a topic's replicas, as one list for each partition.
 fn racks<'i>(inventory: &'i Inventory, name: &str) -> Option<&'i [Vec<Option<String>>]> {
     inventory.topics.get(name)?.racks.as_deref()
 }

@@ -13,7 +13,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Empty lists; `rooms` has the greatest length of each.
+    /// Empty lists; `rooms` has the greatest length that each list can have.
     pub fn with_room(rooms: impl Iterator<Item = u32>) -> Self {
         let mut end = 0;
         let span = |room| {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::error::GroupError;
 use crate::java::order::{by_rank, compare_names, java_hash_order, name_ranks, string_hash};
 
-/// How many partitions the topics of one group may have in all, unless set otherwise.
+/// The most partitions that the topics of one group may have in all, unless set otherwise.
 pub const MAX_PARTITIONS: u64 = 10_000_000;
 /// The subscription version of Kafka's newest clients; the first version with a rack (KIP-881).
 pub const NEWEST_SUBSCRIPTION: u8 = 3;
@@ -109,7 +109,7 @@ pub struct GroupSpec<'a> {
     pub(crate) rack_names: Vec<&'a str>,
     pub(crate) subscriptions: Vec<TopicId>,
     pub(crate) owned: Vec<TopicPartition>,
-    /// `replica_racks[i]..replica_racks[i + 1]` of `rack_ids` are the racks of one partition.
+    /// The racks of one partition are `rack_ids[replica_racks[i]..replica_racks[i + 1]]`.
     pub(crate) replica_racks: Vec<u32>,
     pub(crate) rack_ids: Vec<RackId>,
     /// Orders of the names; each is computed at its first use and then kept.
@@ -199,7 +199,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_in_order.get_or_init(order)
     }
 
-    /// Members in the order of sticky's table of owners, which is filled in `members_in_order`.
+    /// Members in the order of the sticky assignors' table of owners, filled in `members_in_order`.
     pub fn owners_in_order(&self) -> &[MemberId] {
         let order = || {
             let members = self.members_in_order();
@@ -216,8 +216,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_by_name.get_or_init(order)
     }
 
-    /// Whether two members list the same topics in the same order. Neighbours often do; they then
-    /// share one list, so a caller can reuse its findings.
+    /// Whether two members list the same topics in the same order, as neighbours often do.
     pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
         self.members[a as usize].topics == self.members[b as usize].topics
             || self.subscription(a) == self.subscription(b)

@@ -13,7 +13,7 @@ pub enum AnomalyKind {
 }
 
 impl AnomalyKind {
-    /// The kind as the contract writes it.
+    /// The word for the kind in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Duplicate => "duplicate",
@@ -41,7 +41,7 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// The assignment of one list for each member.
+    /// Makes an assignment from one list for each member.
     pub fn of_lists(lists: &[Vec<TopicPartition>]) -> Self {
         let mut offsets = Vec::with_capacity(lists.len() + 1);
         offsets.push(0);

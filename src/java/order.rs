@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use crate::java::hash_table::{HashTable, Tie};
 
-/// `String.compareTo`: by UTF-16 unit, then length.
+/// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
 ///
 /// UTF-8 bytes have this order, too, with one exception: characters beyond U+FFFF (lead bytes F0 to
 /// F4) are surrogate pairs in UTF-16 and sort before U+E000..U+FFFF (lead bytes EE and EF).
@@ -38,8 +38,7 @@ pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
         .wrapping_add(topic_hash)
 }
 
-/// Indices of `names` in the iteration order of a default `HashMap` into which they are put in
-/// turn.
+/// Indices of `names` in the iteration order of a default `HashMap` filled in their order.
 pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     hash_order(&hashes, |i| names[i as usize])
@@ -135,7 +134,7 @@ fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     let mut slots = 16;
     loop {
         let full = slots / 4 * 3;
-        // The key that overfills the table is inserted before the table doubles.
+        // A table doubles after the insertion of the key that overfills it.
         let put = hashes.len().min(full + 1);
         let mut counts = vec![0u8; slots];
         for &hash in &hashes[..put] {

@@ -19,7 +19,7 @@ use crate::bulk::records;
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 
-/// A record batch that any Arrow library can take over.
+/// A record batch that any library with support for Arrow can take over.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct ArrowBatch(RecordBatch);
 

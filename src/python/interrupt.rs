@@ -14,8 +14,8 @@ use crate::interrupt::Interrupt;
 const SHORT: usize = 20_000;
 const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter lock. Work of a large `size` runs in its own thread while
-/// this thread looks for signals, so Ctrl-C ends both.
+/// Runs `work` without the interpreter lock. Work of a large `size` has its own thread; this one
+/// looks for signals meanwhile, so that Ctrl-C ends both.
 pub fn interruptibly<T: Send>(
     py: Python<'_>,
     size: usize,

@@ -127,7 +127,7 @@ pub struct Plan {
     /// The partitions that the members of the last step hold at the end.
     #[pyo3(get)]
     after: Py<Columns>,
-    /// None in a draw.
+    /// None if the plan is a draw.
     #[pyo3(get)]
     possible: Option<Py<Possible>>,
 }
@@ -306,7 +306,7 @@ impl PlanRound {
         })
     }
 
-    /// None in the last round of a step.
+    /// What another member must first give up; None in the last round of a step.
     #[getter]
     fn withheld(&self, py: Python<'_>) -> Option<Columns> {
         let later = self.steps.kept.steps[self.step].rounds.get(self.at + 1)?;

@@ -10,7 +10,7 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The answer, and the new owner of each partition that another member had.
+/// The answer, and the new owner of each partition that another member owned before.
 pub struct Constrained {
     pub assignment: Lists,
     pub transferring: Vec<(PartitionId, MemberId)>,
@@ -85,7 +85,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                     mismatched.push(id);
                 } else if !claims.is_multiply_owned(id) {
                     let tp = claims.partition(id);
-                    // One number compares faster than two.
+                    // One number is compared faster than two.
                     let rank = u64::from(claims.topic_ranks[tp.topic as usize]);
                     sorted.push((u64::from(tp.partition) << 32 | rank, id));
                 }
@@ -201,7 +201,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// Deals at once the rounds in which no short member reaches `least`, if no partition can be
+    /// Deals at once all rounds in which no short member reaches `least`, if nothing can be
     /// transferring. Returns the partitions that are left.
     fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
         let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();

@@ -2,7 +2,7 @@
 //! Mirror of `general.py`, which explains the steps; `general/balance.rs` has steps 6 and 7.
 //!
 //! Each shortcut has a comment that says why the answer cannot change. With P partitions and S
-//! pairs of member and subscribed topic, a pass of step 6 costs O(P+S); a move costs O(log
+//! subscriptions to topics, a pass of step 6 costs O(P+S), a move O(log of the topic's
 //! subscribers).
 
 mod balance;
@@ -107,7 +107,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 let existing = self.claims.existing() as usize;
                 for id in self.claims.sent(m) {
                     self.previous.resize(existing, (NOBODY, 0));
-                    // Only existing partitions are ever looked up.
+                    // Only existing partitions are looked up later.
                     if let Some(previous) = self.previous.get_mut(id as usize)
                         && (previous.0 == NOBODY || generation > previous.1)
                     {
@@ -140,8 +140,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         without_kept(self.claims, &self.topics, &owned)
     }
 
-    /// While the partitions of one topic are assigned, only its subscribers get partitions. So only
-    /// these subscribers are kept sorted by size.
+    /// For each topic, only its subscribers are kept sorted by size: no other sizes change.
     fn assign_unassigned(&mut self, unassigned: &[Run]) -> Result<(), GroupError> {
         let left = self.assign_near(unassigned)?;
         let left = left.as_deref().unwrap_or(unassigned);

@@ -91,9 +91,8 @@ const FEW: usize = 4;
 /// The number of slots of a default HashSet.
 const SLOTS: usize = 16;
 
-/// A HashSet of the partitions of one topic that moved from one member to another. A small set
-/// keeps the default slots, and each slot the order of insertion, so a list in that order is
-/// enough.
+/// A HashSet of the partitions of one topic that moved from one member to another. A small one
+/// keeps its default slots, and each slot the order of insertion, so a list in that order will do.
 enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),
@@ -111,7 +110,7 @@ impl Default for Moved {
 impl Moved {
     fn first(&self, topic_hash: u32) -> Option<u32> {
         match self {
-            // Of several in the first slot, `min_by_key` gives the first inserted one.
+            // Of several partitions in the first slot, `min_by_key` returns the first inserted one.
             Self::Few { len, partitions } => {
                 let partitions = partitions[..*len as usize].iter().copied();
                 partitions.min_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS))

@@ -161,7 +161,7 @@ impl<'a> MadeUp<'a> {
             share = (share + random) % 1.0;
         }
         let place = (share * (names.len() + 1) as f64) as usize;
-        // A dot sorts after the dash that follows a name in a member id, and before digits.
+        // In a member id, a dash follows the name. A dot sorts after a dash and before digits.
         let mut drawn = match place {
             0 => "!".to_owned(),
             _ => format!("{}.", names[place - 1]),

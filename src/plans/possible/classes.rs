@@ -16,7 +16,7 @@ pub struct Classes {
     pub members: Vec<Vec<MemberId>>,
     /// Subscription classes of each topic class, ascending.
     pub subscribers: Vec<Vec<u32>>,
-    /// NO_CLASS for a topic that nobody subscribes to, or that has no partitions.
+    /// NO_CLASS if a topic has no subscriber or no partitions.
     pub class_of_topic: Vec<u32>,
     pub class_of_member: Vec<u32>,
     /// `owner[base[topic] + partition]` is the owner of a partition; NOBODY if there is none.

@@ -175,7 +175,7 @@ impl Flow {
         sent
     }
 
-    /// Dijkstra on reduced costs, which are never negative along arcs with room.
+    /// Dijkstra's algorithm on reduced costs, which are never negative along arcs with room.
     fn distances(&self, source: u32) -> Vec<i64> {
         let mut distance = vec![UNREACHED; self.potential.len()];
         let mut heap = BinaryHeap::from([(Reverse(0), source)]);

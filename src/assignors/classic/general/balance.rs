@@ -11,7 +11,7 @@
 //!   one, unless a subscriber is fixed: Kafka's class throws if it meets a fixed one first.
 //! - No partition of a run moves if its owners have at most one partition more than the smallest
 //!   member of the group (`is_settled`).
-//! - Only the subscribers of the present topic are kept sorted by size (`Smallest`).
+//! - Only the subscribers of one topic at a time are kept sorted by size (`Smallest`).
 
 use super::owners::Owners;
 use super::smallest::Smallest;
@@ -51,7 +51,7 @@ pub struct Balance<'c, 'g, 'a> {
     smallest: Smallest,
     of_topic: Option<TopicId>,
     place: Vec<u32>,
-    /// The witness of the last test that found the group unbalanced.
+    /// The witness from the last test that found the group unbalanced.
     pub(super) witness: Option<Witness>,
     /// Whether it is known that the group, as it is now, is unbalanced.
     pub(super) unbalanced: bool,

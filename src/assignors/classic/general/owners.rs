@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `Owners` in `general.py`: the member order of Kafka's map `currentAssignment`.
 //!
-//! Shortcut that cannot change the answer: the order matters only if two members may hold one
-//! partition, so the table is made only then.
+//! The answer cannot change: the table is left out only if no two members can hold one partition.
 
 use crate::assignors::classic::claims::Claims;
 use crate::group::model::{GroupSpec, MemberId};

@@ -19,7 +19,7 @@ pub enum Assignor {
     CooperativeSticky,
 }
 
-/// Assignors of live groups that are not Kafka's classic ones: name, and where it comes from.
+/// Assignors of live groups that are not Kafka's classic ones: the name, and where it comes from.
 const FOREIGN: [(&str, &str); 4] = [
     (
         "stream",
@@ -58,7 +58,7 @@ impl Assignor {
         }
     }
 
-    /// The assignor of a name. Errors: at `assignor`, for a name that is not built in.
+    /// The assignor with this name. Returns an error at `assignor` if no built-in one has the name.
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
         let found = Self::ALL
             .into_iter()
@@ -72,24 +72,24 @@ impl Assignor {
         })
     }
 
-    /// Whether the assignor withholds what another member must first revoke (cooperative).
+    /// Whether the assignor withholds partitions that another member must revoke first.
     pub fn withholds(self) -> bool {
         self == Self::CooperativeSticky
     }
 
-    /// Kafka's answer for a group. Errors: where Kafka's class throws or never ends.
+    /// Kafka's answer for a group. Returns an error if Kafka's class throws or never ends.
     pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// As `assign`, but a requested interrupt ends it with an error.
+    /// Does the same as `assign`, but a requested interrupt ends it with an error.
     pub fn assign_until(
         self,
         group: &GroupSpec,
         interrupt: &Interrupt,
     ) -> Result<Assignment, GroupError> {
         match self {
-            // These two assign each existing partition once, to a subscriber: no anomaly.
+            // These two assign each existing partition once, to a subscriber; so no anomaly.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),
@@ -98,7 +98,7 @@ impl Assignor {
     }
 }
 
-/// The `forced` assignor, else the group's own. Errors: at `assignor`, if there is neither.
+/// The `forced` assignor, else the group's own. Returns an error at `assignor` if there is neither.
 pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor, GroupError> {
     match (forced, group.assignor) {
         (Some(assignor), _) => Ok(assignor),

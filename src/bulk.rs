@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many groups in one call: JSON lines, Arrow record batches.
+//! Many groups in one call: as JSON lines, or as Arrow record batches.
 
 pub mod batch;
 pub mod lines;

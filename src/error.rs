@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The error of one group: `group` and `bulk` name the field that is bad, the assignors report
-//! where Kafka's own class throws.
+//! The error of one group. `group` and `bulk` report a bad field; the assignors report that Kafka's
+//! own class throws.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ pub struct GroupError {
     pub path: String,
     /// The problem with that field, in words.
     pub problem: String,
-    /// The group is well-formed, but Kafka's class throws or never ends.
+    /// True if the group is well-formed but Kafka's class throws or never ends.
     pub throws: bool,
-    /// Kafka's class never ends; `throws` is true as well.
+    /// True if Kafka's class never ends; then `throws` is true as well.
     pub never_ends: bool,
-    /// A change names a topic, member or rack that the group does not have.
+    /// True if a change mentions a topic, member or rack that the group does not have.
     pub unaffected: bool,
 }
 
 impl GroupError {
-    /// An error with no flag set.
+    /// An error in which no flag is set.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -31,7 +31,7 @@ impl GroupError {
         }
     }
 
-    /// The error of a change that names a topic, member or rack which the group does not have.
+    /// The error of a change that mentions a topic, member or rack which the group does not have.
     pub fn not_affected(problem: String) -> Self {
         Self {
             unaffected: true,
@@ -39,7 +39,7 @@ impl GroupError {
         }
     }
 
-    /// The error where Kafka's class throws: a live leader would fail its rebalance.
+    /// The error of a group for which Kafka's class throws; a live leader would fail its rebalance.
     pub fn assignor_throws(assignor: &str, exception: &str, reason: &str) -> Self {
         Self {
             path: "assignor".into(),
@@ -50,7 +50,7 @@ impl GroupError {
         }
     }
 
-    /// The error where Kafka's class never ends: a live leader would hang.
+    /// The error of a group for which Kafka's class never ends; a live leader would hang.
     pub fn assignor_never_ends(assignor: &str) -> Self {
         Self {
             path: "assignor".into(),

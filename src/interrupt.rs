@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A request to stop a long computation. Algorithms read no other state from outside, and this one
-//! cannot change an answer: they only give up.
+//! A request to stop a long computation. Algorithms read no other state from outside. A request
+//! cannot change an answer; it only makes an algorithm give up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The compiled module `kafka_rebalance._core`: the only place that knows PyO3.
+//! The compiled module `kafka_rebalance._core`: the only module that uses PyO3.
 
 mod arrow;
 mod assign;
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use crate::assignors::Assignor;
 use crate::error::GroupError;
 
-/// The exceptions of `errors.py`.
+/// Makes the exception of `errors.py` for an error.
 fn raise(py: Python<'_>, error: &GroupError) -> PyErr {
     let class = if error.unaffected {
         "NotAffected"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The consumer protocol: subscriptions and assignments (versions 0 to 3), and the user data of the
-//! sticky assignors. Bytes are written exactly as by Kafka's Java classes, and read as they read
-//! them, also where names are not UTF-8.
+//! The consumer protocol: subscriptions and assignments (versions 0 to 3), and the sticky
+//! assignors' user data. Bytes are written and read as by Kafka's Java classes, even if names are
+//! not UTF-8.
 //!
 //! ```text
 //! subscription   topics [string], user data bytes?; from 1 on owned [(topic string, [int32])];
@@ -9,8 +9,8 @@
 //! assignment     partitions [(topic string, [int32])], user data bytes?
 //! ```
 //!
-//! A string is a length of two bytes and UTF-8; the length of bytes and of lists has four bytes. A
-//! negative length is null, where `?` allows it.
+//! A string is a length of two bytes, then UTF-8. Bytes and lists begin with a length of four
+//! bytes. A negative length means null; only fields with `?` may be null.
 
 pub mod group_records;
 pub mod sent_members;
@@ -50,7 +50,7 @@ pub struct Assigned {
     pub user_data: Option<Vec<u8>>,
 }
 
-/// Reads a subscription. Errors: the problem and its place.
+/// Reads a subscription. An error has the problem and its place.
 pub fn decode_subscription(data: &[u8]) -> Result<Subscription> {
     let (version, body) = split_version(data, "subscription")?;
     read_subscription(version, body).map_err(|problem| format!("subscription: {problem}"))
@@ -78,7 +78,7 @@ fn read_subscription(version: i16, body: &[u8]) -> Result<Subscription> {
     Ok(read)
 }
 
-/// Writes a subscription; topics and owned partitions are sorted, as by
+/// Writes a subscription. Topics and owned partitions are sorted as in
 /// `ConsumerProtocol.serializeSubscription`. Fields that the version does not have are left out.
 pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
     let mut writer = Writer::of("subscription", subscription.version)?;
@@ -107,7 +107,7 @@ pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
     Ok(writer.out)
 }
 
-/// Reads an assignment. Errors: the problem and its place.
+/// Reads an assignment. An error has the problem and its place.
 pub fn decode_assignment(data: &[u8]) -> Result<Assigned> {
     let (version, body) = split_version(data, "assignment")?;
     let mut reader = Reader { body, at: 0 };
@@ -130,7 +130,7 @@ pub fn encode_assignment(assigned: &Assigned) -> Result<Vec<u8>> {
 }
 
 /// Reads StickyAssignor's user data as Kafka does: partitions, and the generation if one follows
-/// (version 1). Unreadable data is `(empty, Some(-1))`, empty data `(empty, None)`.
+/// (version 1). Unreadable data gives `(empty, Some(-1))`, empty data `(empty, None)`.
 pub fn decode_sticky_user_data(data: &[u8]) -> (Vec<NamedPartition>, Option<i32>) {
     if data.is_empty() {
         return (Vec::new(), None);
@@ -162,7 +162,7 @@ fn read_count(data: &mut &[u8]) -> Option<usize> {
     (count <= data.len()).then_some(count)
 }
 
-/// Writes version 1; topics in the order of the hash map with which Kafka groups partitions.
+/// Writes version 1. Topics are in the order of the HashMap with which Kafka groups partitions.
 pub fn encode_sticky_user_data(
     partitions: &[NamedPartition],
     generation_id: i32,
@@ -197,7 +197,7 @@ fn split_version<'a>(mut data: &'a [u8], what: &str) -> Result<(i16, &'a [u8])> 
     Ok((known_version(version, what)?, data))
 }
 
-/// A newer version is read as the newest known one, because it begins with its fields.
+/// A newer version is read as the newest known one, because it begins with the same fields.
 fn known_version(version: i16, what: &str) -> Result<i16> {
     if version < 0 {
         return Err(format!("{what}: {version} is not a version"));
@@ -218,12 +218,12 @@ fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     entries
 }
 
-/// The least number of bytes of a list's entry, by type.
+/// The smallest size in bytes of one entry of a list, by the entry's type.
 const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;
 
-/// Never reserves memory for an announced length; bytes behind the last field are ignored.
+/// Reads fields. Reserves no memory for announced lengths; ignores bytes behind the last field.
 struct Reader<'a> {
     body: &'a [u8],
     at: usize,
@@ -297,7 +297,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Starts with the version, but at most the highest known one.
+    /// Starts with the version, or with the highest known version if that is lower.
     fn of(what: &'static str, version: i16) -> Result<Self> {
         let version = known_version(version, what)?;
         let out = version.to_be_bytes().to_vec();

@@ -21,7 +21,7 @@ pub use columns::SchemaError;
 use columns::{Lines, Structs};
 use groups::{Groups, element, optional_text};
 
-/// An answer with its group, which has the names for it.
+/// An answer with its group, which has the names for the answer's numbers.
 pub struct Answer<'a> {
     group: GroupSpec<'a>,
     assignor: Assignor,
@@ -31,11 +31,10 @@ pub struct Answer<'a> {
 /// One row: the group's id (None if it is missing or bad), and the answer.
 pub type Row<'a> = (Option<&'a str>, Result<Answer<'a>, GroupError>);
 
-/// Answers every row of a batch; returns the answers and the number of bad groups. The row of a bad
-/// group has an `error`.
+/// Answers every row of a batch, with an `error` for a bad group; also counts the bad groups.
 ///
-/// Columns and fields are found by name, in any order; unknown ones are ignored. Errors: a column
-/// is missing or has another type than in the contract.
+/// Columns and fields are found by name, in any order; unknown ones are ignored. Returns an error
+/// if a column is missing or has another type than in the contract.
 pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,
@@ -52,8 +51,7 @@ pub fn assign_batch(
     Ok((output::write(&rows), bad))
 }
 
-/// Answers a batch whose only column has contract lines; the answer has the columns of
-/// `assign_batch`.
+/// Answers a batch of contract lines, its only column; the answer is as that of `assign_batch`.
 pub fn assign_line_batch(
     batch: &RecordBatch,
     options: Options,
@@ -77,15 +75,14 @@ pub fn assign_line_batch(
     Ok((output::write(&rows), bad))
 }
 
-/// A planned group: assignor, figures (None if no change affects the group), and the changes that
-/// do not affect it.
+/// Assignor, figures (None if no change affects the group), and the changes that have no effect.
 type Planned = (Assignor, Option<Figures>, Option<String>);
 
 /// One planned row: the group's id (None if it is missing or bad), and the plan.
 type PlanRow<'a> = (Option<&'a str>, Result<Planned, GroupError>);
 
-/// Plans every row of a batch; returns the figures and the number of bad rows. `changes` None reads
-/// each row's changes from a column `changes`, a list of texts; null is an empty list.
+/// Plans every row of a batch; returns the figures and the number of bad rows. If `changes` is
+/// None, each row has its own in a column `changes`, a list of texts; null is an empty list.
 pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,
@@ -119,8 +116,8 @@ pub fn plan_batch(
     Ok((figures::write(&rows), bad))
 }
 
-/// Plans one group of many with one list of changes; changes that name a topic, member or rack
-/// which the group does not have are left out. Mirror of `plans/affected.py`.
+/// Plans one of many groups with the same list of changes. Changes that mention a topic, member or
+/// rack which the group does not have are left out. Mirror of `plans/affected.py`.
 fn plan_as_far_as_affected(
     group: &GroupSpec,
     assignor: Assignor,

@@ -12,11 +12,11 @@ use crate::group::model::GroupSpec;
 /// Options of every function that answers groups in bulk.
 #[derive(Clone, Copy)]
 pub struct Options {
-    /// Replaces each group's own assignor.
+    /// If set, it replaces each group's own assignor.
     pub assignor: Option<Assignor>,
     /// The limit on the partitions of one group.
     pub max_partitions: u64,
-    /// The largest number of threads; 1 stays on the caller's thread.
+    /// The largest number of threads. With 1, all work is done on the caller's thread.
     pub threads: usize,
 }
 
@@ -28,7 +28,7 @@ pub struct LineAnswer {
     pub is_error: bool,
 }
 
-/// Answers lines, in order; `first` is the number of the first line, for messages.
+/// Answers lines, in order; `first` is the number of the first line, for error messages.
 pub fn assign_lines(lines: &[&[u8]], first: u64, options: Options) -> Vec<LineAnswer> {
     in_parallel(lines.len(), options.threads, |i| {
         assign_line(lines[i], first + i as u64, options)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Nested Arrow columns as Spark's reader takes them: all nullable, list elements called "element".
+//! Makes nested Arrow columns for Spark's reader: all nullable, with list elements named "element".
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub fn fields<const N: usize>(named: [(&str, DataType); N]) -> Fields {
         .collect()
 }
 
-/// Ends of lists, growing; a row that is null is an empty list with its bit unset.
+/// The ascending end offsets of lists. A null row is an empty list with its validity bit unset.
 pub struct Ends(Vec<i32>);
 
 impl Ends {

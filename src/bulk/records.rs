@@ -6,8 +6,7 @@
 //! | topics: [{name, partitions, racks: [[string]]}] | members: [{…}] | error
 //! ```
 //!
-//! One pass over borrowed bytes. A record that cannot be read has its `error` set; the others are
-//! answered all the same.
+//! Bytes are borrowed. A record that cannot be read has its `error` set; all others are answered.
 
 mod columns;
 
@@ -23,10 +22,10 @@ use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_k
 use crate::wire::sent_members::{leader_library, user_data};
 use crate::wire::{Assigned, Subscription, decode_assignment, decode_subscription};
 
-/// The newest Java's subscription version, which a contract row leaves out.
+/// The subscription version of the newest Java client, which a contract row leaves out.
 const NEWEST_VERSION: i16 = 3;
 
-/// A group as its record has it.
+/// A group as its record describes it.
 pub struct Group<'a> {
     /// The protocol type ("consumer", "connect", …), or the kind of a group that brokers assign.
     pub kind: &'a str,
@@ -39,7 +38,7 @@ pub struct Group<'a> {
     pub members: Vec<Member<'a>>,
 }
 
-/// A member: what it subscribed to when it joined, and what it holds since.
+/// A member: its subscription when it joined, and the partitions that it has held since.
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
@@ -47,11 +46,11 @@ pub struct Member<'a> {
     pub client_host: &'a str,
     pub subscription: Subscription,
     pub held: Assigned,
-    /// The subscription's version and the user data, where they are not the newest Java's.
+    /// Subscription version and user data; None if they are those of the newest Java client.
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 
-/// A row: the group's id as far as the key can be read, and the group.
+/// A row: the group's id (None if the key cannot be read), and the group.
 pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 
 /// Partition counts and replica racks of a cluster's topics.
@@ -65,7 +64,7 @@ struct Topic {
 }
 
 impl Inventory {
-    /// Columns `name`, `partitions`, and `racks` where they are known.
+    /// Reads the columns `name` and `partitions`, and `racks` if it is there.
     pub fn of(batch: &RecordBatch) -> Result<Self, SchemaError> {
         let rows = Structs::of_batch(batch);
         let names = rows.strings("name", true)?;
@@ -94,10 +93,10 @@ impl Inventory {
     }
 }
 
-/// Answers each record of a batch; `assume_assigned` counts the partitions of a topic that the
-/// inventory lacks from the assignments, in place of an error.
+/// Answers each record of a batch. If the inventory lacks a topic, `assume_assigned` counts the
+/// topic's partitions from the assignments; without it, the record has an error.
 ///
-/// Columns `key` and `value`; others are ignored. Errors: one of them is missing or no binary.
+/// Reads the columns `key` and `value`. Returns an error if one of them is missing or not binary.
 pub fn groups(
     batch: &RecordBatch,
     inventory: &Inventory,
@@ -156,7 +155,7 @@ fn of_record<'a>(
         topics: Vec::new(),
         members: Vec::new(),
     };
-    // The bytes of Connect and of foreign protocols are their own.
+    // Connect and other protocols have their own formats of bytes, which are not read here.
     if value.protocol_type != "consumer" {
         return Ok(group);
     }
@@ -230,7 +229,7 @@ fn assigned_count(members: &[Member], name: &str) -> i32 {
         .unwrap_or(0)
 }
 
-/// The racks of a topic's replicas, a list for each partition.
+/// The racks of a topic's replicas, as one list for each partition.
 fn racks<'i>(inventory: &'i Inventory, name: &str) -> Option<&'i [Vec<Option<String>>]> {
     inventory.topics.get(name)?.racks.as_deref()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py`: reads a contract line into a group, writes an answer as a result
-//! line. Checks have the order and the words of the Python twin.
+//! Mirror of `group/contract.py`: reads a group from a contract line, and writes an answer as a
+//! result line. Checks have the same order and the same words as in Python.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ use crate::group::ownership::Assignment;
 type Fields = Map<String, Value>;
 type Result<T> = std::result::Result<T, GroupError>;
 
-/// One JSON value; a line that is not UTF-8 or not JSON is an error at `line`.
+/// Parses one JSON value. Returns an error at `line` if the line is not UTF-8 or not JSON.
 pub fn parse(line: &[u8]) -> Result<Value> {
     let text = std::str::from_utf8(line)
         .map_err(|error| GroupError::new("line", format!("not UTF-8: {error}")))?;
@@ -39,7 +39,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     builder.finish(max_partitions)
 }
 
-/// Returns the error of an error line from an earlier step, which is not a group.
+/// If the line is an error line from an earlier step, returns its error.
 fn refuse_error_line(fields: &Fields) -> Result<()> {
     match fields.get("error").and_then(Value::as_str) {
         Some(error) if !fields.contains_key("topics") => Err(match error.split_once(": ") {
@@ -257,7 +257,7 @@ pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer
     out.extend_from_slice(b",\"assignor\":");
     write_string(out, assignor);
     out.extend_from_slice(b",\"assignment\":{");
-    // Topic names recur: each is escaped once.
+    // Each topic name is escaped only once, because names recur.
     let topics: Vec<Vec<u8>> = group
         .topics
         .iter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group on numbers: members, topics and racks are indices, and only the answer is written with
-//! names. Names are borrowed from the text that the group was read from.
+//! A group in numbers: members, topics and racks are indices, and only the written answer has
+//! names. Names are borrowed from the text from which the group was read.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -10,21 +10,21 @@ use rustc_hash::FxHashMap;
 use crate::error::GroupError;
 use crate::java::order::{by_rank, compare_names, java_hash_order, name_ranks, string_hash};
 
-/// How many partitions the topics of one group may have in all, unless set otherwise.
+/// The most partitions that the topics of one group may have in all, unless set otherwise.
 pub const MAX_PARTITIONS: u64 = 10_000_000;
-/// The subscription version of Kafka's newest clients; the first with a rack (KIP-881).
+/// The subscription version of Kafka's newest clients; the first version with a rack (KIP-881).
 pub const NEWEST_SUBSCRIPTION: u8 = 3;
 
 /// Index into `GroupSpec::members`: join order.
 pub type MemberId = u32;
 /// Number of a partition within one group.
 pub type PartitionId = u32;
-/// Index into `GroupSpec::topics`: declared topics, then names that are only subscribed or owned.
+/// Index into `GroupSpec::topics`: declared topics, then others that members subscribe to or own.
 pub type TopicId = u32;
-/// Interned rack name.
+/// Index into `GroupSpec::rack_names`.
 pub type RackId = u32;
 
-/// The unit that is owned.
+/// One partition of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TopicPartition {
     pub topic: TopicId,
@@ -34,22 +34,22 @@ pub struct TopicPartition {
 /// A topic with its number of partitions.
 pub struct Topic<'a> {
     pub name: &'a str,
-    /// 0 for a topic without metadata, too: assignors skip both.
+    /// Also 0 for a topic without metadata, because assignors skip both.
     pub partitions: u32,
     /// Index of the topic's first entry in `GroupSpec::replica_racks`; None if racks are unknown.
     pub(crate) racks: Option<u32>,
 }
 
-/// How a member's client differs from Kafka's newest Java client; by default in nothing.
+/// The differences between a member's client and Kafka's newest Java client; by default none.
 #[derive(Clone, Copy, Default)]
 pub struct AsSent {
     pub subscription_version: Option<u8>,
     pub user_data: Option<UserData>,
-    /// Set only where it differs from the member's `generation_id`.
+    /// Set only if it differs from the member's `generation_id`.
     pub user_data_generation_id: Option<i32>,
 }
 
-/// User data of a library whose assignor writes less than Kafka's own.
+/// The user data of a library whose assignor writes less than Kafka's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserData {
     /// Nothing that Kafka's classes can read.
@@ -59,7 +59,7 @@ pub enum UserData {
 }
 
 impl UserData {
-    /// Reads the contract's word; else returns the problem.
+    /// Reads the contract's word for the user data, or returns the problem with it.
     pub fn by_name(name: &str) -> Result<Self, String> {
         match name {
             "none" => Ok(Self::None),
@@ -84,12 +84,12 @@ impl AsSent {
     }
 }
 
-/// A member as its leader sees it; `GroupSpec` has its subscription and owned partitions.
+/// A member as the group's leader sees it. Its lists of topics and partitions are in `GroupSpec`.
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
     pub client_id: Option<&'a str>,
-    /// None for an empty `rack_id`, too (KIP-881).
+    /// None also for an empty `rack_id` (KIP-881).
     pub rack: Option<RackId>,
     /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,
@@ -104,15 +104,15 @@ pub struct GroupSpec<'a> {
     pub assignor: Option<&'a str>,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,
-    /// The number of declared topics; topics behind them are only subscribed to or owned.
+    /// The number of declared topics; later topics are only subscribed to or owned.
     pub(crate) declared: usize,
     pub(crate) rack_names: Vec<&'a str>,
     pub(crate) subscriptions: Vec<TopicId>,
     pub(crate) owned: Vec<TopicPartition>,
-    /// `replica_racks[i]..replica_racks[i + 1]` of `rack_ids` are the racks of one partition.
+    /// The racks of one partition are `rack_ids[replica_racks[i]..replica_racks[i + 1]]`.
     pub(crate) replica_racks: Vec<u32>,
     pub(crate) rack_ids: Vec<RackId>,
-    /// Orders of the names, computed at first use and then kept for later questions.
+    /// Orders of the names; each is computed at its first use and then kept.
     pub(crate) orders: Orders,
 }
 
@@ -129,19 +129,19 @@ pub(crate) struct Orders {
 }
 
 impl<'a> GroupSpec<'a> {
-    /// Subscribed topics in the order of the member's list, repeats kept.
+    /// Subscribed topics in the order of the member's list, with repeats.
     pub fn subscription(&self, member: MemberId) -> &[TopicId] {
         let (start, end) = self.members[member as usize].topics;
         &self.subscriptions[start as usize..end as usize]
     }
 
-    /// Owned partitions in the order given; they need not exist.
+    /// Owned partitions in the given order; they need not exist.
     pub fn owned(&self, member: MemberId) -> &[TopicPartition] {
         let (start, end) = self.members[member as usize].owned;
         &self.owned[start as usize..end as usize]
     }
 
-    /// Racks of a partition's replicas, repeats kept; empty if unknown.
+    /// Racks of a partition's replicas, with repeats; empty if they are unknown.
     pub fn replica_racks(&self, tp: TopicPartition) -> &[RackId] {
         let Some(start) = self.topics[tp.topic as usize].racks else {
             return &[];
@@ -150,7 +150,7 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
-    /// The sum of members, partitions, subscriptions and claims: time and memory grow with it.
+    /// The number of members, partitions, subscriptions and claims. Time and memory grow with it.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
@@ -199,7 +199,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_in_order.get_or_init(order)
     }
 
-    /// Members in the order of sticky's table of owners, which is filled in `members_in_order`.
+    /// Members in the order of the sticky assignors' table of owners, filled in `members_in_order`.
     pub fn owners_in_order(&self) -> &[MemberId] {
         let order = || {
             let members = self.members_in_order();
@@ -216,8 +216,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_by_name.get_or_init(order)
     }
 
-    /// Whether two members list the same topics in the same order. Neighbours often do, and then
-    /// share one list, so that callers can reuse their findings.
+    /// Whether two members list the same topics in the same order, as neighbours often do.
     pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
         self.members[a as usize].topics == self.members[b as usize].topics
             || self.subscription(a) == self.subscription(b)
@@ -243,8 +242,8 @@ impl<'a> GroupSpec<'a> {
     }
 }
 
-/// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. Members of
-/// one instance id stay in the order of the leader's map, which is computed only for them.
+/// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. Members
+/// with equal instance ids stay in the order of the leader's map, which is computed only for them.
 fn static_first<'w>(
     members: &[Member],
     ranks: &[u32],
@@ -323,7 +322,7 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared += 1;
     }
 
-    /// Declares racks for the last topic; one `replica_racks` for each partition follows.
+    /// Declares racks for the last topic; call `replica_racks` next for each partition.
     pub fn topic_racks(&mut self) {
         let start = self.group.replica_racks.len() as u32 - 1;
         if let (Some(topic), Some(given)) =
@@ -403,7 +402,7 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared
     }
 
-    /// The number of a topic; a new name gets the next number.
+    /// The number of a topic; a new name gets the next free number.
     pub fn topic_id(&mut self, name: &'a str) -> TopicId {
         let topics = &mut self.group.topics;
         *self.topic_ids.entry(name).or_insert_with(|| {
@@ -424,7 +423,7 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// Validates the group, with the checks, order and words of `_validate` in `group/spec.py`.
+    /// Validates the group with the same checks, order and words as `_validate` in `group/spec.py`.
     pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         self.share_subscription();
         let group = &self.group;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of the hot parts of `group/ownership.py`: an answer in columns, and its anomalies.
+//! Mirror of the speed-critical parts of `group/ownership.py`: an answer in columns, its anomalies.
 
 use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
 
-/// How an answer is unsound; the Python twin describes each kind.
+/// What is wrong with an answer; `group/ownership.py` describes each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnomalyKind {
     Duplicate,
@@ -13,7 +13,7 @@ pub enum AnomalyKind {
 }
 
 impl AnomalyKind {
-    /// The kind as the contract writes it.
+    /// The word for the kind in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Duplicate => "duplicate",
@@ -24,7 +24,7 @@ impl AnomalyKind {
     }
 }
 
-/// One unsound partition; `member` is None for an unassigned one.
+/// One partition that is wrongly assigned; `member` is None if the partition is unassigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anomaly {
     pub kind: AnomalyKind,
@@ -41,7 +41,7 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// The assignment of one list for each member.
+    /// Makes an assignment from one list for each member.
     pub fn of_lists(lists: &[Vec<TopicPartition>]) -> Self {
         let mut offsets = Vec::with_capacity(lists.len() + 1);
         offsets.push(0);
@@ -57,7 +57,7 @@ impl Assignment {
         }
     }
 
-    /// `counts` has the number of partitions of each member; `give` then fills them in.
+    /// Makes an assignment with `counts[m]` partitions for each member m, which `give` fills in.
     pub fn of_counts(counts: &[u32], give: impl FnOnce(&mut Places)) -> Self {
         let mut offsets = Vec::with_capacity(counts.len() + 1);
         offsets.push(0);
@@ -88,12 +88,12 @@ impl Assignment {
         &self.partitions[self.offsets[m] as usize..self.offsets[m + 1] as usize]
     }
 
-    /// Sets `anomalies`; with `withholds`, a partition that somebody claims is not unassigned.
+    /// Sets `anomalies`. If the assignor `withholds`, a claimed partition counts as assigned.
     pub fn find_anomalies(&mut self, group: &GroupSpec, withholds: bool) {
         let mut found = Vec::new();
         let mut given = PartitionSet::new(group);
         let mut subscribed = vec![false; group.topics.len()];
-        // By topic: the last member found to subscribe to it. A set that needs no clearing.
+        // By topic: the last member found that subscribes to it. This set needs no clearing.
         let mut subscriber = vec![MemberId::MAX; group.topics.len()];
         for m in 0..group.members.len() as MemberId {
             for &topic in group.subscription(m) {
@@ -146,7 +146,7 @@ impl Assignment {
     }
 }
 
-/// The partitions of an answer while it is filled.
+/// The partitions of an answer that is being filled.
 pub struct Places {
     next: Vec<u32>,
     partitions: Vec<TopicPartition>,
@@ -171,7 +171,7 @@ impl Places {
     }
 }
 
-/// A set of partitions: a flag for each that exists, a hash set for others.
+/// A set of partitions: a flag for each existing partition, a hash set for others.
 pub struct PartitionSet {
     base: Vec<u32>,
     existing: Vec<bool>,

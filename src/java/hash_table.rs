@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, with tree bins and
-//! removals. Nodes are indices into one arena; `NONE` is no node. The table is needed only where a
-//! slot may become a tree or keys are removed; `order::java_hash_order` has a shortcut otherwise.
+//! removals. Nodes are indices into one arena; `NONE` is no node. The table is needed only if a
+//! slot may become a tree or keys are removed; otherwise `order::java_hash_order` has a shortcut.
 
 use std::cmp::Ordering;
 
@@ -25,8 +25,8 @@ pub struct HashTable {
     node_of: FxHashMap<u32, u32>,
 }
 
-/// All that later orders depend on. Two trees with equal key order may differ in shape, and then
-/// the next key takes a different place in each.
+/// Everything on which later orders depend. Two trees with equal key order may differ in shape, and
+/// then the next key takes a different place in each.
 #[derive(Debug, PartialEq)]
 pub struct State {
     slots: usize,
@@ -100,7 +100,7 @@ impl HashTable {
     /// Adds a key as `computeIfAbsent` does: in front of its chain, which becomes a tree one key
     /// earlier than in `put`.
     ///
-    /// A full table is doubled first, even if the key is present.
+    /// A full table first doubles, even if the key is present.
     pub fn compute_if_absent(&mut self, key: u32, hash: u32, tie: Tie) {
         if self.is_full() {
             self.double(tie);
@@ -219,7 +219,7 @@ impl Slot {
             return;
         };
         let parent = tree.hang(root, node, tie);
-        // The node goes behind its parent of before the rebalancing.
+        // The node goes behind the node that was its parent before the rebalancing.
         let at = self.position(parent);
         self.nodes.insert(at + 1, node);
         let root = tree.balance_insertion(root, node);
@@ -232,7 +232,7 @@ impl Slot {
         let Some(root) = self.root else { return };
         let top = tree.nodes[root as usize];
         if top.right == NONE || top.left == NONE || tree.left(top.left) == NONE {
-            self.root = None; // small: a chain again, in the list's order
+            self.root = None; // a small tree becomes a chain again, in the list's order
             return;
         }
         let root = tree.delete(root, node);
@@ -412,7 +412,7 @@ impl Tree {
         root
     }
 
-    /// Swaps place and colour of `node` and of the next node in key order.
+    /// Swaps the places and the colours of `node` and of the next node in key order.
     fn swap_with_successor(&mut self, mut root: u32, node: u32) -> u32 {
         let (left, right) = (self.left(node), self.right(node));
         let mut successor = right;
@@ -500,7 +500,7 @@ impl Tree {
         }
     }
 
-    /// Rotates: `at` goes down to the given side, its child of the other side goes up.
+    /// Rotates: `at` goes down to the given side, and its child on the other side goes up.
     fn rotate(&mut self, mut root: u32, at: u32, left: bool) -> u32 {
         let up = self.child(at, !left);
         let inner = self.child(up, left);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use crate::java::hash_table::{HashTable, Tie};
 
-/// `String.compareTo`: by UTF-16 unit, then length.
+/// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
 ///
 /// UTF-8 bytes have this order, too, with one exception: characters beyond U+FFFF (lead bytes F0 to
 /// F4) are surrogate pairs in UTF-16 and sort before U+E000..U+FFFF (lead bytes EE and EF).
@@ -38,14 +38,13 @@ pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
         .wrapping_add(topic_hash)
 }
 
-/// Iteration order of a default `HashMap` after inserting these distinct names one by one, as
-/// indices into `names`.
+/// Indices of `names` in the iteration order of a default `HashMap` filled in their order.
 pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     hash_order(&hashes, |i| names[i as usize])
 }
 
-/// `java_hash_order` where the hashes are known already.
+/// The same as `java_hash_order`, for hashes that are known already.
 pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
     let chains = final_slots(hashes, hashes.len(), 8).map(|slots| {
         let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
@@ -62,15 +61,15 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     })
 }
 
-/// Iteration order of a default `HashMap` that groups by name, each entry by `computeIfAbsent`.
-/// `names` are distinct, in order of first appearance; `entries` and the answer are indices.
+/// Iteration order of a default `HashMap` that groups entries by name with `computeIfAbsent`.
+/// `names` are distinct, in order of first appearance; `entries` and the answer are their indices.
 pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     let entries: Vec<u32> = entries.collect();
     grouping_order(&hashes, &entries, |i| names[i as usize])
 }
 
-/// `java_grouping_order` where the hashes are known already.
+/// The same as `java_grouping_order`, for hashes that are known already.
 pub fn grouping_order<'n>(
     hashes: &[u32],
     entries: &[u32],
@@ -79,7 +78,7 @@ pub fn grouping_order<'n>(
     let Some((last, before)) = entries.split_last() else {
         return Vec::new();
     };
-    // A table is doubled before an insertion, so that the key of the last entry does not count.
+    // The table doubles before an insertion, so the last entry's key, if new, does not count.
     let seen = hashes.len() - usize::from(!before.contains(last));
     let chains = final_slots(hashes, seen, 7).map(|slots| {
         let mut order: Vec<u32> = (0..hashes.len() as u32).rev().collect();
@@ -96,8 +95,8 @@ pub fn grouping_order<'n>(
     })
 }
 
-/// Iteration order of `new HashSet(collection)`, whose table never doubles: indices into distinct
-/// keys, of which `hashes` are given; `tie` orders keys with equal hashes.
+/// Iteration order of `new HashSet(collection)`, whose table never doubles: indices into its
+/// distinct keys. `hashes` has their hashes; `tie` orders keys with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
     let mut counts = vec![0u8; slots];
@@ -118,7 +117,7 @@ pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     order
 }
 
-/// The slots of `new HashSet(collection)`: so many that it never doubles, at least 16.
+/// The number of slots of `new HashSet(collection)`: so many that it never doubles, at least 16.
 fn copied_slots(size: usize) -> usize {
     ((size as f64 / 0.75) as usize + 1)
         .max(16)
@@ -127,15 +126,15 @@ fn copied_slots(size: usize) -> usize {
 
 /// The final number of slots, if every slot stays a chain.
 ///
-/// Doubling keeps the order within a chain, so that keys sorted by final slot are in the table's
-/// order. The number of slots follows from `checked` alone: the number of keys when the table last
-/// tested whether it is full. None if any slot ever has more than `most` keys: Java would then make
-/// it a tree, or double the table early.
+/// Doubling keeps the order within a chain, so keys sorted by final slot are in the table's order.
+/// The number of slots depends only on `checked`, the number of keys at the table's last test
+/// whether it is full. None if a slot ever has more than `most` keys, which Java handles
+/// differently.
 fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     let mut slots = 16;
     loop {
         let full = slots / 4 * 3;
-        // The key that overfills the table is inserted before the table doubles.
+        // A table doubles after the insertion of the key that overfills it.
         let put = hashes.len().min(full + 1);
         let mut counts = vec![0u8; slots];
         for &hash in &hashes[..put] {

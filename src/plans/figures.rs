@@ -11,7 +11,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// On whole numbers as long as possible: the order of the members leaves no trace.
+    /// Computes in whole numbers as long as possible, so the order of the members has no effect.
     pub fn of(counts: &[u32]) -> Self {
         let members = counts.len() as i128;
         let total: i128 = counts.iter().map(|&count| i128::from(count)).sum();
@@ -50,7 +50,7 @@ pub fn balance(group: &GroupSpec) -> Balance {
     Balance::of(&counts)
 }
 
-/// Share of partitions read within a rack of a replica, of those for which that is known.
+/// The share of partitions that are read in the rack of a replica, among those with known racks.
 pub fn rack_share(group: &GroupSpec) -> Option<f64> {
     let (mut known, mut near) = (0u64, 0u64);
     for (m, member) in group.members.iter().enumerate() {

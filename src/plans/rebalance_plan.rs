@@ -14,7 +14,7 @@ use crate::plans::changes::edits::Follows;
 use crate::plans::changes::made_up::{Draw, MadeUp};
 use crate::plans::possible::optimum::Possible;
 
-/// Plays changes one after another, each until the group has settled.
+/// Makes changes one after another, and rebalances after each until the group has settled.
 pub fn plan(
     group: &GroupSpec,
     assignor: Assignor,
@@ -23,7 +23,7 @@ pub fn plan(
     play(group, assignor, changes).map_err(|(i, error)| at(error, i))
 }
 
-/// As `plan`; an error carries the index of its change.
+/// Does the same as `plan`, but an error comes with the index of its change.
 pub fn play(
     group: &GroupSpec,
     assignor: Assignor,
@@ -34,7 +34,7 @@ pub fn play(
     Ok(played.figures(group))
 }
 
-/// A plan as far as it is played: the group in which it ends, and what led there.
+/// A plan after its changes: the group at the end, and the record of what happened.
 pub struct Played<'a, 'i> {
     pub draft: Draft<'a>,
     pub ids: MadeUp<'a>,
@@ -42,7 +42,7 @@ pub struct Played<'a, 'i> {
 }
 
 impl<'a, 'i> Played<'a, 'i> {
-    /// Rounds are kept where `tally` keeps them; `generation_id` is the group's own.
+    /// Makes all changes. `tally` may keep the rounds; `generation_id` is the group's own.
     pub fn of(
         group: &GroupSpec<'a>,
         assignor: Assignor,
@@ -77,7 +77,7 @@ impl<'a, 'i> Played<'a, 'i> {
         Ok(Self { draft, ids, tally })
     }
 
-    /// 3. The last group, holding what the same members of `group` held when the plan began.
+    /// 3. The group at the end, but its members hold what they held in `group`, at the beginning.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();
         for member in &mut self.draft.members {
@@ -134,7 +134,7 @@ impl<'a, 'i> Played<'a, 'i> {
     }
 }
 
-/// Reads changes, and names a bad one by its place.
+/// Reads changes from texts. The error of a bad change has the change's place in the list.
 pub fn changes_from_texts<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<Change>, GroupError> {
@@ -143,7 +143,7 @@ pub fn changes_from_texts<'a>(
         .collect()
 }
 
-/// An error of a change is named by its place in the list.
+/// Gives the error of a change the path `changes[i]`, the change's place in the list.
 pub fn at(error: GroupError, i: Option<usize>) -> GroupError {
     match i {
         Some(i) if error.path == "change" => GroupError {

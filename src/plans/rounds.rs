@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/rounds.py`: rounds are counted, and kept as columns where they are asked for.
+//! Mirror of `plans/rounds.py`: counts rounds, and keeps them as columns if they are asked for.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,7 +12,7 @@ use crate::plans::changes::edits::Follows;
 
 const MOST_ROUNDS: usize = 100;
 
-/// One rebalance; members are those of its step.
+/// One rebalance. Its members are those of its step.
 pub struct Round {
     pub generation_id: i32,
     pub is_eager: bool,
@@ -56,7 +56,7 @@ impl Round {
         }
     }
 
-    /// Given up in this round, and assigned only in the one after it: by who gets it there.
+    /// Partitions given up in this round and assigned only in the `later` one, by new owner.
     pub fn withheld(&self, later: &Self) -> Assignment {
         let mut given_up: FxHashSet<TopicPartition> =
             self.delta().revoked.partitions.into_iter().collect();
@@ -80,15 +80,15 @@ fn within(lists: &[Vec<TopicPartition>], set: &FxHashSet<TopicPartition>) -> Ass
     Assignment::of_lists(&lists.iter().map(within).collect::<Vec<_>>())
 }
 
-/// One event and the rounds that it leads to.
+/// One event, and the rounds that follow it.
 pub struct Step {
     /// Index of its change; None for a plan without changes.
     pub change: Option<usize>,
-    /// Where that is not the change itself.
+    /// The cause of the event, if it is not the change itself.
     pub cause: Option<String>,
-    /// Numbers of the members' ids in `Kept::ids`.
+    /// The members, as indices of their ids in `Kept::ids`.
     pub members: Vec<u32>,
-    /// A member of the group that the plan began with, under another id than before.
+    /// The new and the first id of a member that came back, as indices in `Kept::ids`.
     pub renamed: Option<(u32, u32)>,
     pub rounds: Vec<Round>,
     pub settled: bool,
@@ -96,13 +96,13 @@ pub struct Step {
     pub leaderless: Vec<TopicPartition>,
 }
 
-/// The steps of a plan, and all ids that its members have had: first those that it began with.
+/// The steps of a plan, and all ids that its members ever had, those at the beginning first.
 #[derive(Default)]
 pub struct Kept {
     pub ids: Vec<String>,
     numbers: FxHashMap<String, u32>,
     pub steps: Vec<Step>,
-    /// How much of the draft's waiting and leaderless partitions earlier steps have.
+    /// How many of the draft's `waiting` and `leaderless` partitions belong to earlier steps.
     seen: (usize, usize),
 }
 
@@ -154,15 +154,15 @@ impl Kept {
     }
 }
 
-/// What the rounds of a plan add up to.
+/// The totals over the rounds of a plan.
 #[derive(Default)]
 pub struct Tally<'i> {
     pub rounds: usize,
     pub moves: u64,
-    /// `unavailable[topic][partition]`: in how many rounds nobody read it.
+    /// `unavailable[topic][partition]` is the number of rounds in which nobody read the partition.
     unavailable: Vec<Vec<u32>>,
     pub unsettled: bool,
-    /// The rounds themselves, where they are asked for.
+    /// The rounds themselves, if they are asked for.
     pub kept: Option<Kept>,
     pub interrupt: Option<&'i Interrupt>,
 }
@@ -176,7 +176,7 @@ impl<'i> Tally<'i> {
         }
     }
 
-    /// Rebalances until the group has settled.
+    /// Runs rebalances until the group has settled.
     pub fn play(&mut self, group: &mut Draft, follows: Follows) -> Result<(), GroupError> {
         if follows == Follows::Nothing {
             return Ok(());
@@ -225,7 +225,7 @@ impl<'i> Tally<'i> {
             if eager || loses == 0 {
                 return Ok(());
             }
-            // Two rounds are the rule; only the state after a second can be one that came before.
+            // Mostly, two rounds are enough. A state can come back only after the second round.
             let state = Assignment {
                 anomalies: Vec::new(),
                 ..answer
@@ -242,7 +242,8 @@ impl<'i> Tally<'i> {
         Ok(())
     }
 
-    /// The counts by the numbers that topics have now (`Draft::numbers_now`).
+    /// Returns `unavailable`, re-indexed by the present topic numbers (`now`, from
+    /// `Draft::numbers_now`); counts of a renumbered topic are added.
     pub fn unavailable(&mut self, now: &[u32]) -> &[Vec<u32>] {
         self.unavailable.resize(now.len(), Vec::new());
         for (t, &now) in now.iter().enumerate() {
@@ -258,7 +259,7 @@ impl<'i> Tally<'i> {
         &self.unavailable
     }
 
-    /// Counts partitions without a reader; returns them where rounds are kept.
+    /// Counts partitions without a reader; returns them if rounds are kept.
     fn without_reader(&mut self, group: &GroupSpec, eager: bool) -> Vec<TopicPartition> {
         let mut without = Vec::new();
         let mut subscribed = vec![false; group.topics.len()];
@@ -308,7 +309,7 @@ fn forgetful(mut group: GroupSpec) -> GroupSpec {
 
 fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     let mut owned = Vec::with_capacity(group.owned.len());
-    // Which member was last seen to list a topic: a set that needs no clearing.
+    // By topic: the last member found that lists it. This set needs no clearing between members.
     let mut listed_by = vec![u32::MAX; group.topics.len()];
     for m in 0..group.members.len() as u32 {
         for &topic in group.subscription(m) {
@@ -323,7 +324,7 @@ fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     group
 }
 
-/// How many partitions members get that they did not hold, and hold that they do not get.
+/// How many partitions the members gain, and how many they lose.
 fn difference(held: &GroupSpec, answer: &Assignment) -> (u64, u64) {
     let (mut gained, mut revoked) = (0, 0);
     let mut old: Vec<TopicPartition> = Vec::new();

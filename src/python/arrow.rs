@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Record batches over the Arrow C data interface (PyCapsule protocol): from any library that
-//! speaks it, without importing one.
+//! Exchanges record batches by the Arrow C data interface (PyCapsule protocol), with any library
+//! that supports it, without importing one.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -19,7 +19,7 @@ use crate::bulk::records;
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 
-/// A record batch that any Arrow library can take over.
+/// A record batch that any library with support for Arrow can take over.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct ArrowBatch(RecordBatch);
 
@@ -36,7 +36,7 @@ impl ArrowBatch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // The protocol lets a producer ignore what is requested when it cannot cast.
+        // The protocol allows a producer that cannot cast to ignore the requested schema.
         let _ = requested_schema;
         let data = StructArray::from(self.0.clone()).into_data();
         let (array, schema) = to_ffi(&data).map_err(arrow_error)?;

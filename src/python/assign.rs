@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One assignment, and the columns that every assignment crosses the border in.
+//! Assigns one group, and defines the columns in which Rust hands assignments to Python.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -10,7 +10,7 @@ use super::interrupt::interruptibly;
 use crate::group::model::{GroupSpec, TopicPartition};
 use crate::group::ownership::{self, Assignment};
 
-/// `ownership.Anomaly`.
+/// The fields of `ownership.Anomaly`.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 #[derive(Clone)]
 pub struct Anomaly {
@@ -20,8 +20,7 @@ pub struct Anomaly {
     member_id: Option<String>,
 }
 
-/// An assignment as `ownership.Assignment` holds it: `offsets`, `topic_ids` and `partitions` are
-/// native u32s.
+/// The columns of an `ownership.Assignment`; each `Py<PyBytes>` has u32s in native byte order.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Columns {
     topics: Py<PyTuple>,
@@ -32,7 +31,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// `topics` are the names behind the numbers.
+    /// `topics` has the names that belong to topic numbers.
     pub fn of(
         py: Python<'_>,
         topics: &Py<PyTuple>,
@@ -50,7 +49,7 @@ impl Columns {
     }
 }
 
-/// Partitions in order, as columns of native u32s.
+/// Partitions in order, as columns of u32s in native byte order.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Partitions {
     topics: Py<PyTuple>,
@@ -73,7 +72,7 @@ pub fn native(py: Python<'_>, numbers: impl Iterator<Item = u32>) -> Py<PyBytes>
     PyBytes::new(py, &bytes).unbind()
 }
 
-/// Anomalies with names.
+/// Anomalies with names in place of numbers.
 pub fn named(
     anomalies: &[ownership::Anomaly],
     topic: impl Fn(u32) -> String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connect's assignors: the dataclasses of `assignors/connect/` to numbers, and answers back to them.
+//! Connect's assignors: converts dataclasses of `assignors/connect/` to numbers, and answers back.
 
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use crate::assignors::connect::work::{
 };
 use crate::assignors::connect::{eager, incremental};
 
-/// `memory.Memory`.
+/// The fields of `memory.Memory`.
 #[derive(FromPyObject)]
 struct MemoryFields<'py> {
     assigned: WorkFields<'py>,
@@ -30,7 +30,7 @@ struct MemoryFields<'py> {
     revoking_rounds: i64,
 }
 
-/// `spec.ConnectSpec`.
+/// The fields of `spec.ConnectSpec`.
 #[derive(FromPyObject)]
 struct SpecFields<'py> {
     running: Bound<'py, PyMapping>,
@@ -40,15 +40,15 @@ struct SpecFields<'py> {
     last_completed_generation_id: i32,
 }
 
-/// `work.Work`.
+/// The fields of `work.Work`.
 #[derive(FromPyObject)]
 struct WorkFields<'py> {
     connectors: Vec<Bound<'py, PyString>>,
     tasks: Vec<Bound<'py, PyTuple>>,
 }
 
-/// Names in the order in which they were met. An object's address finds its number: what mentions
-/// a connector a thousand times mentions one object, which is hashed by no name.
+/// Names, numbered in the order in which they first appear. The address of a name's Python object
+/// finds its number: a connector mentioned a thousand times is one object, so no text is hashed.
 #[derive(Default)]
 struct Met<'py> {
     numbers: FxHashMap<*mut PyObject, u32>,
@@ -76,19 +76,19 @@ impl<'py> Met<'py> {
         Names::of(self.texts.iter().map(|text| &**text))
     }
 
-    /// From numbers to ranks; equal names have one rank.
+    /// The rank of each number's name; equal names have equal ranks.
     fn ranks(&self, names: &Names) -> Vec<u32> {
         self.texts.iter().map(|text| names.rank(text)).collect()
     }
 
-    /// By rank.
+    /// The Python objects of the names, by rank.
     fn by_rank(&self, ranks: &[u32]) -> FxHashMap<u32, Bound<'py, PyString>> {
         let ranks = ranks.iter().copied();
         ranks.zip(self.objects.iter().cloned()).collect()
     }
 }
 
-/// What a round mentions, numbered in the order in which it was met.
+/// All names and tasks of a round; names are numbered in the order of their first appearance.
 #[derive(Default)]
 struct Door<'py> {
     connectors: Met<'py>,
@@ -137,7 +137,7 @@ fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     }
 }
 
-/// Numbers become names again. Tasks that came in go out as the objects that they were.
+/// Converts numbers back to names. A task that came from Python goes back as the same object.
 struct Exit<'py> {
     connectors: FxHashMap<u32, Bound<'py, PyString>>,
     workers: FxHashMap<u32, Bound<'py, PyString>>,
@@ -209,7 +209,7 @@ impl<'py> Exit<'py> {
     }
 }
 
-/// What does not fit the core's numbers is an error of the spec, not of Python.
+/// Makes a value that does not fit Rust's number types an error of the spec, not of Python.
 fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
     exception(py, "GroupError", ("spec", error.value(py).to_string()))
 }
@@ -217,7 +217,7 @@ fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
 /// Connectors and their numbers of tasks.
 type TaskCounts = Vec<(u32, u32)>;
 
-/// A round in numbers that are no ranks yet: memory, spec, and the task count of each connector.
+/// Reads a round, in numbers that are no ranks yet: memory, spec, and tasks of each connector.
 fn read<'py>(
     door: &mut Door<'py>,
     memory: &Bound<'py, PyAny>,

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether a group made in Python is of the types that `model` says: what `group/field_types.py` asks
-//! before it walks a group for the path of what is wrong.
+//! Tests whether a Python group has the types that `model` declares. If it has not,
+//! `group/field_types.py` searches the group for the path of the wrong value.
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyString, PyTuple, PyType};
 
-/// `model`'s classes.
+/// The classes of `model`.
 struct Classes<'c, 'py> {
     topic: &'c Bound<'py, PyType>,
     member: &'c Bound<'py, PyType>,
     pair: &'c Bound<'py, PyType>,
 }
 
-/// Exact types only, so that false is a doubt, not a verdict.
+/// Accepts exact types only; so the answer false may be wrong, and needs a closer look.
 #[pyfunction]
 pub fn has_its_types<'py>(
     group: &Bound<'py, PyAny>,
@@ -26,7 +26,7 @@ pub fn has_its_types<'py>(
         member,
         pair,
     };
-    // An error is an attribute that is not there.
+    // An error means that an attribute is missing.
     classes.group(group).unwrap_or(false)
 }
 
@@ -85,13 +85,13 @@ impl Classes<'_, '_> {
     }
 }
 
-/// A str without unpaired surrogates: those cannot be encoded.
+/// Whether it is a str without unpaired surrogates, which UTF-8 cannot encode.
 fn is_text(value: &Bound<'_, PyAny>) -> bool {
     let text = value.cast_exact::<PyString>();
     text.is_ok_and(|text| text.to_str().is_ok())
 }
 
-/// True and False are integers to Python; their exact type is another one.
+/// Whether it is an int. True and False, which Python counts as integers, have another exact type.
 fn is_integer(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyInt>()
 }
@@ -100,7 +100,7 @@ fn is_none_or(value: &Bound<'_, PyAny>, check: fn(&Bound<'_, PyAny>) -> bool) ->
     value.is_none() || check(value)
 }
 
-/// Whether it is a tuple or a list, of such entries.
+/// Whether it is a tuple or a list whose entries all pass the check.
 fn all<'py>(
     values: &Bound<'py, PyAny>,
     check: impl Fn(&Bound<'py, PyAny>) -> PyResult<bool>,

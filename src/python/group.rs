@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group from Python objects: numbered once, and asked about as often as one likes.
+//! Converts a group from Python objects to numbers once, for any number of questions about it.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -9,7 +9,7 @@ use super::raise;
 use crate::error::GroupError;
 use crate::group::model::{AsSent, GroupBuilder, GroupSpec, MemberFields, UserData};
 
-/// `model.Topic`.
+/// The fields of `model.Topic`.
 #[derive(FromPyObject)]
 struct Topic {
     name: PyBackedStr,
@@ -17,7 +17,7 @@ struct Topic {
     racks: Option<Vec<Vec<Option<PyBackedStr>>>>,
 }
 
-/// `model.Member`.
+/// The fields of `model.Member`.
 #[derive(FromPyObject)]
 struct Member {
     member_id: PyBackedStr,
@@ -32,7 +32,7 @@ struct Member {
     user_data_generation_id: Option<i32>,
 }
 
-/// `model.GroupSpec`, its names held in place.
+/// The fields of `model.GroupSpec`; the names stay in Python's memory.
 #[derive(FromPyObject)]
 pub struct Group {
     group_id: PyBackedStr,
@@ -41,7 +41,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Validated when the Python object was made; here it is only numbered.
+    /// Gives numbers to the group, which was validated when the Python object was made.
     fn spec(&self) -> Result<GroupSpec<'_>, GroupError> {
         let mut builder = GroupBuilder::new(&self.group_id, None);
         for topic in &self.topics {
@@ -91,7 +91,7 @@ self_cell! {
     }
 }
 
-/// A group that is numbered once, and asked about as often as one likes.
+/// A group with numbers for its names, for any number of questions about it.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct Interned(Cell);
 
@@ -101,7 +101,7 @@ impl Interned {
     }
 }
 
-/// Numbers a group's names; the objects that it was made from need not be kept.
+/// Gives numbers to a group's names. Python need not keep the objects of the group.
 #[pyfunction]
 pub fn intern(py: Python<'_>, group: Group) -> PyResult<Interned> {
     let cell = py.detach(|| Cell::try_new(group, Group::spec));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Work that Ctrl-C ends.
+//! Runs work so that Ctrl-C can end it.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use super::raise;
 use crate::error::GroupError;
 use crate::interrupt::Interrupt;
 
-/// Beyond this, names and partitions together, a computation may last: it can be interrupted.
+/// Work on more names and partitions than this may take long, so it can be interrupted.
 const SHORT: usize = 20_000;
 const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter lock. Work of a large `size` has a thread of its own, while
-/// this one looks for signals: Ctrl-C ends both.
+/// Runs `work` without the interpreter lock. Work of a large `size` has its own thread; this one
+/// looks for signals meanwhile, so that Ctrl-C ends both.
 pub fn interruptibly<T: Send>(
     py: Python<'_>,
     size: usize,
@@ -31,7 +31,7 @@ pub fn interruptibly<T: Send>(
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel::<()>();
             let worker = scope.spawn(|| {
-                // Dropped when the work is done, which ends the waiting.
+                // Dropped when the work is done; this ends the wait below.
                 let _sender = sender;
                 work(&interrupt)
             });

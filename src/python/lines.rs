@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many groups from contract lines, for `bulk/lines.py`.
+//! The function with which `bulk/lines.py` assigns many groups from contract lines.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use super::by_name;
 use crate::bulk::lines::{self, Options};
 
-/// One result line, or one that names what is wrong.
+/// One result line, or one error line.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct ResultLine {
     line: Py<PyBytes>,

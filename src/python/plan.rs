@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A plan that is played here: its steps and rounds stay columns until Python asks for one.
+//! Computes a plan in Rust. Its steps and rounds stay in columns until Python asks for one.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::plans::figures::rack_share;
 use crate::plans::rebalance_plan::{Played, at};
 use crate::plans::rounds::{Kept, Tally};
 
-/// One of `changes.Change`.
+/// A change, read from one of the classes in `changes.Change`.
 struct AnyChange(Change);
 
 impl<'py> FromPyObject<'_, 'py> for AnyChange {
@@ -68,7 +68,7 @@ impl<'py> FromPyObject<'_, 'py> for AnyChange {
     }
 }
 
-/// `rebalance_plan.Draw`.
+/// The fields of `rebalance_plan.Draw`.
 #[derive(FromPyObject)]
 pub struct DrawFields {
     number: u32,
@@ -76,14 +76,14 @@ pub struct DrawFields {
     instead_of: Vec<NewcomerFields>,
 }
 
-/// What a draw has to know of `made_up.Newcomer`.
+/// The fields of `made_up.Newcomer` that a draw needs.
 #[derive(FromPyObject)]
 struct NewcomerFields {
     member_id: String,
     name: String,
 }
 
-/// `made_up.Newcomer`.
+/// The fields of `made_up.Newcomer`.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 #[derive(Clone)]
 pub struct Newcomer {
@@ -93,7 +93,7 @@ pub struct Newcomer {
     is_static: bool,
 }
 
-/// What has been played, and its names as Python has them.
+/// The computed steps of a plan, and their names as Python objects.
 struct Steps {
     kept: Kept,
     ids: Vec<Py<PyString>>,
@@ -124,10 +124,10 @@ pub struct Plan {
     moves: u64,
     #[pyo3(get)]
     rack_share_after: Option<f64>,
-    /// Held at the end, by the members of the last step.
+    /// The partitions that the members of the last step hold at the end.
     #[pyo3(get)]
     after: Py<Columns>,
-    /// None in a draw.
+    /// None if the plan is a draw.
     #[pyo3(get)]
     possible: Option<Py<Possible>>,
 }
@@ -163,7 +163,7 @@ impl Plan {
     }
 }
 
-/// Partitions that nobody reads in some round, and in how many: native u32s.
+/// Partitions that nobody reads in some round, and the number of these rounds for each (u32s).
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Unavailable {
     partitions: Py<Partitions>,
@@ -212,7 +212,7 @@ impl PlanStep {
         Some(&self.steps.ids[new as usize])
     }
 
-    /// The id that this member had when the plan began.
+    /// The id that the member of `came_back` had when the plan began.
     #[getter]
     fn came_back_for(&self) -> Option<&Py<PyString>> {
         let (_, old) = self.step().renamed?;
@@ -248,7 +248,7 @@ pub struct PlanRound {
     at: usize,
 }
 
-/// `ownership.Delta`.
+/// The fields of `ownership.Delta`.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Delta {
     kept: Py<Columns>,
@@ -306,7 +306,7 @@ impl PlanRound {
         })
     }
 
-    /// None in the last round of a step.
+    /// What another member must first give up; None in the last round of a step.
     #[getter]
     fn withheld(&self, py: Python<'_>) -> Option<Columns> {
         let later = self.steps.kept.steps[self.step].rounds.get(self.at + 1)?;
@@ -319,8 +319,8 @@ impl PlanRound {
     }
 }
 
-/// Plays changes with the ids of a draw. None where
-/// a change does not fit the core's numbers: such a change is an error, which the reference reports.
+/// Plans changes with the made-up ids of a draw. None if a change does not fit Rust's number types;
+/// such a change is an error, which the Python implementation reports.
 #[pyfunction]
 pub fn plan(
     py: Python<'_>,
@@ -346,7 +346,7 @@ pub fn plan(
         instead_of: instead_of.collect(),
     };
     let is_draw = draw.number > 0;
-    // A change may be as many rebalances as there are members, and more.
+    // One change may cause as many rebalances as there are members, or more.
     let size = spec.size() * (spec.members.len() + 1);
     let (played, after, share, found) = interruptibly(py, size, |interrupt| {
         let tally = Tally::keeping(interrupt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The best balance of a group, and the least moves there, with names.
+//! The best balance of a group, and the least moves to it, with names in place of numbers.
 
 use pyo3::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::group::model::GroupSpec;
 use crate::group::ownership::Assignment;
 use crate::plans::possible::optimum;
 
-/// `optimum.Level`; members by their place in the group.
+/// The fields of `optimum.Level`; members are given by their place in the group.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 #[derive(Clone)]
 pub struct Level {
@@ -20,7 +20,7 @@ pub struct Level {
     partitions: i64,
 }
 
-/// `optimum.Possible`; prices by topic, and by a member's place in the group.
+/// The fields of `optimum.Possible`; member prices have the member's place in the group.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Possible {
     least_moves: i64,
@@ -30,7 +30,7 @@ pub struct Possible {
     member_prices: Vec<(u32, i64)>,
 }
 
-/// `Possible` without the interpreter.
+/// The data of `Possible`, computed without the interpreter.
 pub struct Found {
     least_moves: i64,
     levels: Vec<Level>,
@@ -71,7 +71,7 @@ impl Found {
         }
     }
 
-    /// `columns` makes columns of the assignment.
+    /// `columns` converts an assignment to columns.
     pub fn record(
         self,
         py: Python<'_>,

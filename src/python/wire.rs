@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Protocol bytes, for `wire/`.
+//! PyO3 functions with which the Python package `wire` encodes and decodes protocol bytes.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn unnamed(partitions: Vec<(String, i32)>) -> Vec<NamedPartition> {
     pairs.map(|(topic, p)| (topic.into(), p)).collect()
 }
 
-/// `consumer_protocol.Subscription`.
+/// The fields of `consumer_protocol.Subscription`.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct DecodedSubscription {
     version: i16,
@@ -85,7 +85,7 @@ pub fn encode_subscription<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// `consumer_protocol.AssignmentData`.
+/// The fields of `consumer_protocol.AssignmentData`.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct DecodedAssignment {
     version: i16,
@@ -119,7 +119,7 @@ pub fn encode_assignment<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// What sticky's user data say.
+/// The content of StickyAssignor's user data.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct DecodedUserData {
     partitions: Py<PyList>,

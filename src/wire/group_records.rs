@@ -2,7 +2,7 @@
 //! Mirror of `wire/group_records.py`, for reading in bulk: keys and values of `__consumer_offsets`
 //! that classic groups write. Names and bytes are borrowed from the record; nothing is copied.
 //!
-//! Errors carry the field's name, word for word as the reference has them.
+//! Errors contain the field's name, and have the same words as in the Python module.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ pub enum Key<'a> {
     GroupMetadata {
         group_id: &'a str,
     },
-    /// Of another kind of group (KIP-848, KIP-932, KIP-1071), or a version that is not known.
+    /// The key of another kind of group (KIP-848, KIP-932, KIP-1071), or of an unknown version.
     Other {
         version: i16,
     },
 }
 
-/// A group's record. `current_state_timestamp_ms` is -1 for none, as are the versions before 2.
+/// A group's record. `current_state_timestamp_ms` is -1 if unset, and in versions before 2.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GroupMetadataValue<'a> {
     pub version: i16,
@@ -35,7 +35,7 @@ pub struct GroupMetadataValue<'a> {
     pub members: Vec<MemberMetadata<'a>>,
 }
 
-/// One member within a group's record; `rebalance_timeout_ms` is -1 where version 0 has none.
+/// One member within a group's record; `rebalance_timeout_ms` is -1 in version 0, which has none.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MemberMetadata<'a> {
     pub member_id: &'a str,
@@ -52,7 +52,7 @@ const GROUP_KEY: i16 = 2;
 const HIGHEST_VALUE: i16 = 4;
 const FLEXIBLE: i16 = 4;
 
-/// Errors: a key that is cut short, too long, or has a name that is not UTF-8.
+/// Reads a key. Returns an error if it is cut short, too long, or has a name that is not UTF-8.
 pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     let mut reader = Reader::of(data, "key");
     let version = reader.int16(Field::of("version"))?;
@@ -71,7 +71,7 @@ pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     Ok(key)
 }
 
-/// Errors: a version that is not known, and bytes that do not hold the fields of theirs.
+/// Reads a value. Returns an error if its version is unknown or its bytes do not have the fields.
 pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
     let mut reader = Reader::of(data, "value");
     let version = reader.int16(Field::of("version"))?;
@@ -136,7 +136,7 @@ fn read_member<'a>(
     Ok(member)
 }
 
-/// A field's name as errors have it, written only when there is one.
+/// A field's name as errors show it; its text is made only for an error.
 #[derive(Clone, Copy)]
 struct Field {
     name: &'static str,
@@ -158,7 +158,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// A place in the bytes. Every length is checked where it is used; nothing is reserved for it.
+/// A position in the bytes. Every length is checked at its use; no memory is reserved for it.
 struct Reader<'a> {
     data: &'a [u8],
     at: usize,
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
 
     fn count(&mut self, field: Field) -> Result<usize, String> {
         let count = self.length(field)?;
-        // An entry takes more than one byte: a count beyond the data is refused before the loop.
+        // An entry takes more than one byte, so a count beyond the data is refused before the loop.
         let fits = usize::try_from(count).is_ok_and(|count| count <= self.data.len() - self.at);
         match fits {
             true => Ok(count as usize),

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `wire/sent_members.py`, as far as a group's next rebalance needs it: what of a
-//! member's user data its client will send again, and whose assignor led.
+//! Mirror of `wire/sent_members.py`, as far as a group's next rebalance needs it: which user data a
+//! member's client will send again, and whose assignor the leader ran.
 
 use super::{Assigned, Subscription, decode_sticky_user_data};
 
 const NO_GENERATION: i32 = -1;
 
-/// The contract's `user_data`: "none", "partitions", or None where it is the newest Java's.
+/// Returns the value of the contract's `user_data` field: "none" or "partitions", or None if the
+/// member sent what the newest Java client sends.
 pub fn user_data(
     assignor: &str,
     subscription: &Subscription,
@@ -29,10 +30,10 @@ pub fn user_data(
     }
 }
 
-/// Whether sticky's user data is readable and names nothing, rather than unreadable.
+/// Whether sticky's user data is readable and lists no topic.
 ///
-/// Java sends null before its first assignment, the Python clients an empty text: aiokafka's will
-/// be readable when it has been given something, kafka-python's will not.
+/// Before the first assignment, Java sends null, and the Python clients send empty bytes. After it,
+/// the user data of aiokafka will be readable; that of kafka-python will not.
 fn no_topics(data: &[u8], client_id: &str) -> bool {
     if data.is_empty() {
         return !client_id.starts_with("kafka-python");
@@ -40,10 +41,10 @@ fn no_topics(data: &[u8], client_id: &str) -> bool {
     data.get(..4) == Some(&[0; 4])
 }
 
-/// Whose assignor wrote the assignments; None where nobody was given anything.
+/// The library whose assignor wrote the assignments; None if no member was given anything.
 ///
 /// Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
-/// and user data without a byte; librdkafka writes version 0 and each member's own user data.
+/// and user data of 0 bytes; librdkafka writes version 0 and each member's own user data.
 pub fn leader_library<'a>(
     mut written: impl Iterator<Item = &'a Assigned> + Clone,
 ) -> Option<&'static str> {

@@ -45,7 +45,7 @@ RACKS: tuple[str | None, ...] = ("a", "b", "c", None)
 
 @dataclass(frozen=True)
 class Joined:
-    """What the leader gets of a member."""
+    """The part of a member's data that the leader gets."""
 
     member_id: str
     group_instance_id: str | None
@@ -98,11 +98,11 @@ class KafkaPython:
         self._subscriptions.subscribe(topics=sorted(topics))
 
     def lose(self) -> None:
-        """The broker does not know the member any more."""
+        """The broker has forgotten the member."""
         self._coordinator.reset_generation()
 
     def join(self, assignor: str | None = None) -> bytes:
-        """What it sends for `assignor`, or for its first."""
+        """The bytes that the member sends for `assignor`, or for its first assignor."""
         _run(self._coordinator._on_join_prepare_async(-1, self.member_id))
         self._coordinator.rejoin_needed = False
         protocols = dict(self._coordinator.group_protocols())
@@ -211,7 +211,7 @@ class Aiokafka:
         self._subscriptions.subscribe(set(topics))
 
     def lose(self) -> None:
-        """The broker does not know the member any more."""
+        """The broker has forgotten the member."""
         self._coordinator.generation = -1
 
     def join(self, assignor: str | None = None) -> bytes:
@@ -274,13 +274,13 @@ async def _nothing() -> None:
 
 
 def topic_to_json(topic: Topic) -> dict[str, Any]:
-    """As it stands in a contract line."""
+    """The topic as a contract line has it."""
     fields = {"name": topic.name, "partitions": topic.partitions}
     return fields if topic.racks is None else {**fields, "racks": topic.racks}
 
 
 class KafkaThrows(Exception):
-    """Kafka's class has no answer."""
+    """Kafka's class throws or never ends, so there is no answer."""
 
 
 class Java:
@@ -381,7 +381,7 @@ class Group:
         return answer
 
     def settle(self, *, within: int = 50) -> int:
-        """Rebalances until nobody joins again; returns how many that took."""
+        """Rebalances until no member joins again; returns the number of rebalances."""
         for count in range(1, within + 1):
             self.rebalance()
             if not any(one.rejoins for one in self.members):

@@ -76,7 +76,7 @@ class ConnectCluster:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._log = _GroupLog(bootstrap_server)
         self.directory = Path()
-        # Sorted, so that the order of ids is that of the list.
+        # Sorted, so that ids and list have the same order.
         self.workers = [f"127.0.0.1:{port}" for port in sorted(_free_ports(workers))]
 
     def __enter__(self) -> Self:
@@ -173,7 +173,7 @@ class ConnectCluster:
     def await_(
         self, condition: Callable[[], object], what: str, within_s: float = START_TIMEOUT_S
     ) -> None:
-        """Looks again and again until the condition holds."""
+        """Waits until the condition holds; tests it again and again."""
         deadline = time.monotonic() + within_s
         while not condition():
             if time.monotonic() > deadline:
@@ -185,7 +185,7 @@ class ConnectCluster:
 
     @property
     def url(self) -> str:
-        """The REST interface of a worker that runs."""
+        """The address of the REST interface of a running worker."""
         return f"http://{next(iter(self._processes))}"
 
     def _complete(self) -> bool:

@@ -66,7 +66,7 @@ class LiveRound:
 
 
 def group_of(key: bytes) -> str | None:
-    """The group whose state a record of the offsets topic is, or None for anything else."""
+    """The group id if a record of the offsets topic has a group's state, else None."""
     found = decode_key(key)
     return found.group_id if isinstance(found, GroupMetadataKey) else None
 

@@ -24,5 +24,5 @@ class CoordinatorOracle(Oracle):
         super().__init__(jar)
 
     def command(self, command: dict[str, Any]) -> dict[str, Any]:
-        """One command."""
+        """Sends one command and returns what Kafka's coordinator did."""
         return self.ask(command)

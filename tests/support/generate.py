@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups to compare engines on: seeded, deterministic, and unkind on purpose.
+"""Random groups on which engines are compared: the same for each seed, and difficult on purpose.
 
 Every assignor has its own stream of stories. A story is one group through one to eight rounds:
 what was assigned is owned in the next round, and between two rounds something happens to the group
@@ -96,7 +96,7 @@ class _Story:
         self.topic_names = names(rng, [pick(rng, FAMILIES)])
         self.instance_names = names(rng, [pick(rng, FAMILIES)])
         self.static = rng.choice([0, 0, 0, 0.3, 0.7, 1])
-        # How often a member has the instance id of another: no broker lets it come to that.
+        # How often a member has another member's instance id, which no broker permits.
         self.impostors = rng.choice([0, 0, 0, 0.3]) if self.static else 0
         self.member_racks = rng.choice([0, 0, 0, 0.5, 0.8, 1])
         self.topic_racks = (
@@ -121,7 +121,7 @@ class _Story:
         else:
             self.shape = rng.choice(SHAPES)
             self._fill(members)
-            if rng.random() < 0.15:  # owners before the first round that we see
+            if rng.random() < 0.15:  # members own partitions before round 1
                 self._claim_at_random(0.6, most=6)
         self._place_replicas()
         if rng.random() < 0.08:
@@ -135,8 +135,8 @@ class _Story:
         self.rng.shuffle(self.members)
 
     def _begin_tangled(self) -> None:
-        """Removals from a tree decide whose partition counts: a slot of many ids, members that take
-        no part in balancing, and claims beyond the count, so that partitions are held twice."""
+        """Makes a group whose answer depends on removals from a hash table's tree: many ids share a
+        slot, some members take no part in balancing, and ghosts let partitions be held twice."""
         rng = self.rng
         del self.topics[rng.choice([2, 3, 3]) :]
         for topic in self.topics:
@@ -282,14 +282,14 @@ class _Story:
         g = self.generation
         return pick(self.rng, {g: 12, max(g - 1, 0): 4, max(g - 2, 0): 2, None: 2, -1: 1, g + 1: 1})
 
-    # How it is said.
+    # How a case writes its fields.
 
     def _said(self, name: str, value: Any) -> dict[str, Any]:
-        """A field; null may as well be absent."""
+        """A field; if its value is None, it is null or absent."""
         return {name: value} if value is not None or self.rng.random() < 0.2 else {}
 
     def _by_topic(self, owned: Owned) -> list[dict[str, Any]]:
-        """One entry a topic, by first appearance; rarely one entry a run: a topic comes back."""
+        """One entry for each topic, by first appearance; rarely, a topic has several entries."""
         rejoin = self.rng.random() < 0.95
         entries: list[dict[str, Any]] = []
         for topic, partition in owned:
@@ -307,7 +307,7 @@ class _Story:
 
 
 def _quiet(story: _Story) -> None:
-    """Only the order of joining changes."""
+    """Nothing changes except the order of the members."""
     story.rng.shuffle(story.members)
 
 
@@ -339,7 +339,7 @@ def _resubscribe(story: _Story) -> None:
 
 
 def _repeat_topics(story: _Story) -> None:
-    """A member lists topics twice, and as many as not of those after it list the very same."""
+    """A member lists topics twice; one or more members from it on get the same list."""
     rng = story.rng
     at = rng.randrange(len(story.members))
     topics = list(story.members[at].topics)
@@ -372,7 +372,7 @@ def _claim_twice(story: _Story) -> None:
 
 
 def _claim_beyond(story: _Story) -> None:
-    """Members claim partitions that their topics do not have, or not any more."""
+    """Members claim partitions that their topics never had, or have no longer."""
     rng = story.rng
     counts = {topic.name: topic.partitions for topic in story.topics}
     for member in _some(story):
@@ -386,7 +386,7 @@ def _claim_beyond(story: _Story) -> None:
 
 
 def _go_stale(story: _Story) -> None:
-    """Members missed rounds, or forgot in which they were."""
+    """Members missed rounds, or forgot the generation in which they took part."""
     for member in _some(story):
         member.generation_id = story._generation()
         if story.rng.random() < 0.5:
@@ -394,7 +394,7 @@ def _go_stale(story: _Story) -> None:
 
 
 def _forget_generations(story: _Story) -> None:
-    """Clients of an old subscription version."""
+    """All clients use an old subscription version, which has no generation."""
     for member in story.members:
         member.generation_id = None
 

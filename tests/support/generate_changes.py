@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of changes to plan with: seeded, most of them fitting the group that they are drawn for."""
+"""Random lists of changes, the same for each seed; most of them fit the group of the case."""
 
 # ruff: noqa: ARG001 -- one signature, whatever a kind needs of it
 from __future__ import annotations
@@ -28,7 +28,7 @@ def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[
 
 
 def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
-    """One to `most` texts; each is drawn for the group that those before it lead to."""
+    """One to `most` texts; each is drawn for the group as the texts before it leave it."""
     texts: list[str] = []
     for _ in range(rng.randint(1, most)):
         text = rng.choice(KINDS)(rng, group)
@@ -41,7 +41,7 @@ def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
 
 
 def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """A generated group whose members have client ids: as one, counted, by process, or some."""
+    """A generated group with client ids: one for all, counted, one by process, or only for some."""
     members = case["members"]
     first = rng.choice([0, 1, 8, 98])
     ways: list[Callable[[int], str | None]] = [

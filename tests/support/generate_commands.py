@@ -54,7 +54,7 @@ def settings(rng: random.Random) -> Command:
 
 @dataclass
 class Client:
-    """What a client knows of itself: symbols of its ids, generations, and what it does next."""
+    """A client's knowledge of itself: symbols of its ids, generations, and its next action."""
 
     group: str
     instance: str | None
@@ -67,7 +67,7 @@ class Client:
 
 
 class Commands:
-    """Draws one command after another; `told` is what came of the last one."""
+    """Draws one command after another; `told` has the result of the last one."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -194,7 +194,7 @@ class Commands:
         )
 
     def _raw(self, group: str, topic: str, producer: int) -> Command:
-        """Records that no coordinator wrote in this order, before a coordinator that reads them."""
+        """A new coordinator reads records in an order in which no coordinator writes them."""
         rng = self.rng
         key = {"op": "raw", "k": encode_key(OffsetCommitKey(group, topic, 0)).hex()}
         epoch, expires = rng.choice(LEADER_EPOCHS), rng.choice((-1, 5_000))
@@ -271,7 +271,7 @@ class Commands:
         return {"op": "leave", "g": group, "members": members}
 
     def told(self, number: int, answer: Command) -> None:
-        """What came of the command with this number, with symbols for ids."""
+        """The result of the command with this number, with symbols in place of ids."""
         for event in answer.get("events", ()):
             if event["ev"] == "join" and event["id"] in self.by_join:
                 self._joined(self.by_join[event["id"]], event)

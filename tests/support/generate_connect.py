@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts of Connect's rebalances to compare engines on: seeded, deterministic, unkind on purpose.
+"""Random Connect rebalances to compare engines: the same for each seed, difficult on purpose.
 
 A script is one cluster through one to twelve rounds. Between two rounds time passes (`_Story.wait`:
 none, a little, or to the very millisecond at which something was to happen) and things happen to
@@ -47,7 +47,7 @@ class _Story:
         self.max_delay_ms = self._max_delay_ms()
         self.time_ms = rng.choice([0, 0, 1, 1000, 1_700_000_000_000])
         self.due_ms: list[int] = []
-        # How often anything goes wrong in this script, so that some go well for long.
+        # How often something goes wrong in this script; in some scripts, little goes wrong.
         self.misfortune = rng.choice([0, 0, 0.1, 0.3, 1])
         families = [pick(rng, FAMILIES)]
         if rng.random() < 0.15:
@@ -104,7 +104,7 @@ class _Story:
         return round_ | self.mishaps()
 
     def mishaps(self) -> dict[str, Any]:
-        """What goes wrong in a round itself."""
+        """Makes something go wrong in the round itself."""
         rng = self.rng
         wrong: dict[str, Any] = {}
         if rng.random() < 0.15 * self.misfortune:
@@ -122,11 +122,11 @@ class _Story:
         return wrong
 
     def wait(self) -> None:
-        """Time passes: seldom much, often to when the leader would want the workers back."""
+        """Time passes: seldom much, often up to the end of the leader's wait for lost workers."""
         rng = self.rng
         due = [due_ms for due_ms in self.due_ms if due_ms >= self.time_ms]
         if due and rng.random() < 0.4:
-            # The second is the schedule itself, at which the wait counts as over.
+            # 0 is the scheduled time itself, at which the wait is over.
             at_ms = rng.choice(due) + rng.choice([-1, 0, 0, 0, 0, 1])
             self.time_ms = max(self.time_ms, at_ms)
             return
@@ -165,7 +165,7 @@ class _Story:
             self.back.append(worker)
 
     def bounce(self) -> None:
-        """One of a rolling restart's steps: the one that is away returns, the next one leaves."""
+        """One step of a rolling restart: the absent worker returns, and the next worker leaves."""
         self.return_()
         self.leave()
 
@@ -215,7 +215,7 @@ class _Story:
         self.given[rng.choice(self.workers)] = claims
 
     def restart(self) -> None:
-        """All that there is runs somewhere, and a leader without memory finds it so."""
+        """All configured work runs on some worker, and the leader has no memory of it."""
         running: dict[str, dict[str, Any]] = {
             worker: {"connectors": [], "tasks": []} for worker in self.workers
         }

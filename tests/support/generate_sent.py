@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose members sent bytes: every version of the subscription and of the user data.
+"""Groups whose members sent bytes, in every version of the subscription and of the user data.
 
     by_bytes(case, rng)   the case, each member with its subscription in hexadecimal
     group_of(case)        the group that those bytes make, through `wire.sent_member`
@@ -87,7 +87,7 @@ class _Sent:
         )
 
     def sort(self) -> None:
-        """As Java's encoder does; by UTF-16 units."""
+        """Sorts as Java's encoder does, by UTF-16 units."""
         self.topics.sort(key=_utf16)
         self.owned.sort(key=lambda tp: (_utf16(tp[0]), tp[1]))
 
@@ -117,7 +117,7 @@ def _aiokafka(sent: _Sent) -> None:
 
 
 def _kafka_python(sent: _Sent) -> None:
-    """Its sticky user data begins with a version that nobody else expects."""
+    """A client whose sticky user data begin with a version that other clients do not expect."""
     sent.version = 1 if sent.assignor == "cooperative-sticky" else 0
     sent.user_data = b""
     if sent.assignor == "sticky" and sent.held:
@@ -164,7 +164,7 @@ CLIENTS: dict[Callable[[_Sent], None], int] = {
 
 
 def _other(rng: random.Random, held: Owned) -> Owned:
-    """What is held, or less of it, in any order."""
+    """All or some of the held partitions, in any order."""
     owned = list(held)
     if rng.random() < 0.5:
         rng.shuffle(owned)
@@ -205,7 +205,7 @@ def sticky_bytes(owned: Owned, generation: int | None) -> bytes:
 
 
 def _runs(owned: Owned) -> list[tuple[str, list[int]]]:
-    """One entry a run of one topic, so that the order is kept."""
+    """One entry for each run of one topic's partitions, so that the order is kept."""
     runs: list[tuple[str, list[int]]] = []
     for topic, partition in owned:
         if not runs or runs[-1][0] != topic:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names for generated groups: plain ones, and those that Java's tables and orders stumble on."""
+"""Names for generated groups: simple ones, and names that are hard for Java's tables and orders."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _unicode(rng: random.Random) -> Names:
 
 
 def colliding(rng: random.Random) -> Names:
-    """Names of one hash: "Aa" and "BB" weigh the same. More than eight make a bucket a tree."""
+    """Names with equal hashes, as of "Aa" and "BB". More than eight make a bucket a tree."""
     prefix = rng.choice(["", "", "m-", "x"])
     for pairs in itertools.count(6):
         names = ["".join(name) for name in itertools.product(["Aa", "BB"], repeat=pairs)]
@@ -50,7 +50,7 @@ def colliding(rng: random.Random) -> Names:
 
 
 def _one_bucket(rng: random.Random) -> Names:
-    """Names of different hashes that share a bucket of 16 (or 64) and part in bigger tables."""
+    """Names with different hashes, in one bucket of 16 (or 64) but in several of bigger tables."""
     prefix = rng.choice(["m", "member-", "t"])
     buckets = rng.choice([16, 16, 64])
     bucket = rng.randrange(buckets)
@@ -72,7 +72,7 @@ CROWDED = (colliding, _one_bucket)
 
 
 def names(rng: random.Random, families: Sequence[Callable[[random.Random], Names]]) -> Names:
-    """Different names without end, from the families at random."""
+    """An endless series of different names, each from a random family."""
     seen: set[str] = set()
     streams = [family(rng) for family in families]
     while True:
@@ -83,5 +83,5 @@ def names(rng: random.Random, families: Sequence[Callable[[random.Random], Names
 
 
 def pick(rng: random.Random, weights: dict[T, int]) -> T:
-    """A key by its weight."""
+    """A random key; each key is as frequent as its weight says."""
     return rng.choices(list(weights), list(weights.values()))[0]

@@ -38,7 +38,7 @@ def _random(rng: random.Random, names: list[str], n: int, members: int) -> list[
 
 
 def some_idle(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    """Those without topics take no part in balancing."""
+    """Some members have no topics, and take no part in balancing."""
     return [] if rng.random() < 0.3 else _random(rng, names, n, members)
 
 
@@ -56,7 +56,7 @@ def _everywhere(rng: random.Random, racks: list[str], p: int) -> list[str | None
 
 
 def _rotating(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    """As Kafka places two replicas."""
+    """The racks of two replicas, placed as Kafka places them."""
     return [racks[(p + k) % len(racks)] for k in range(min(2, len(racks)))]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which file imports which, in Python and in Rust, and the rooms that these files stand in."""
+"""The imports between files, in Python and in Rust, and the rooms to which the files belong."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds as real clients and Java's classes play them, written apart from `plans/rounds.py`.
+"""Rounds as real clients and Java's classes run them, written independently of `plans/rounds.py`.
 
 A client holds partitions, and sends what its library sends of them; the oracle's class answers; a
 cooperative client that loses a part of what it claimed joins again. Which clients there are is in
@@ -90,7 +90,7 @@ class Client:
 
 
 def difference(oracle: Oracle, step: kr.Step) -> str | None:
-    """Plays a step's rounds through the oracle: the first thing that differs, in words."""
+    """Runs a step's rounds through the oracle; returns the first difference, in words."""
     group = step.before
     assignor = group.assignor or ""
     starts_over = "switch-assignor" in step.cause

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STABLE_TIMEOUT_S = 60.0
 SAME_LOOKS = 3
-"""Looks in a row that agree: a cooperative group is stable between its two rounds, too."""
+"""Equal looks in a row that are needed: a cooperative group is also stable between two rounds."""
 
 
 class JavaMembers:

@@ -65,14 +65,14 @@ from kafka_rebalance.tracing.text import Command, at, duration_ms, whole
 
 
 class _NoSpread(random.Random):
-    """What is drawn is always the middle."""
+    """A random source whose answer is always the middle."""
 
     def uniform(self, a: float, b: float) -> float:
         return (a + b) / 2
 
 
 class Tracer:
-    """`step` plays one command and gives the lines that came of it."""
+    """`step` runs one command and returns the lines of its result."""
 
     def __init__(self) -> None:
         self._marked: tuple[Command, ...] = ()
@@ -212,7 +212,7 @@ class Tracer:
         self._now_ms = until_ms
 
     def show(self, _: Command) -> None:
-        """`show`: what it is and has."""
+        """`show`: the state of the member, and its partitions."""
         member = self._member
         who = membership(member.member_id, member.generation_id)
         leader = " leader" if member.is_leader else ""

@@ -70,7 +70,7 @@ class Oracle:
     def ask_many(self, lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """The answers to many lines, in order. The lines are all made before the first is sent."""
         asked = list(lines)
-        # Both pipes are finite: somebody has to write while we read.
+        # Both pipes have limited room, so a thread must write while we read.
         writer = threading.Thread(target=self._write_all, args=(asked,), daemon=True)
         writer.start()
         for line in asked:
@@ -78,7 +78,7 @@ class Oracle:
         writer.join()
 
     def close(self) -> None:
-        """Ends the oracle and waits for it; again is nothing."""
+        """Ends the oracle and waits for it; a second call does nothing."""
         with contextlib.suppress(BrokenPipeError):
             self._stdin.close()
         try:
@@ -89,7 +89,7 @@ class Oracle:
         self._stdout.close()
 
     def _write_all(self, lines: list[dict[str, Any]]) -> None:
-        # Dead or closed: the reader finds out and says so.
+        # The oracle is dead or closed; the reader notices it and raises the error.
         with contextlib.suppress(BrokenPipeError, ValueError):
             for line in lines:
                 self._stdin.write(_dump(line))
@@ -109,7 +109,7 @@ class Oracle:
 
 
 def ask_once(line: dict[str, Any], *, within_s: float) -> dict[str, Any] | None:
-    """An oracle for one line; None when it has not answered in time, and then it is ended."""
+    """Asks an oracle one line; returns None, and ends it, if it does not answer in time."""
     command = ["java", "-jar", str(JAR)]
     try:
         run = subprocess.run(

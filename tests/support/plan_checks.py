@@ -16,7 +16,7 @@ from kafka_rebalance import Assignment, GroupSpec, Possible, RebalancePlan, Step
 
 
 def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
-    """Who may read each partition that somebody may read, members by number."""
+    """For each partition with a subscriber: the members, by number, that may read it."""
     readers = {
         TopicPartition(topic.name, p): [
             m for m, member in enumerate(group.members) if topic.name in member.topics
@@ -28,7 +28,7 @@ def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
 
 
 def owners(group: GroupSpec) -> dict[TopicPartition, int]:
-    """The one claimant of the newest generation, where it may read the partition at all."""
+    """The only claimant of the newest generation, if it may read the partition."""
     claims: dict[TopicPartition, set[tuple[int, int]]] = {}
     for m, member in enumerate(group.members):
         generation = -1 if member.generation_id is None else member.generation_id
@@ -62,11 +62,11 @@ def brute_force(group: GroupSpec) -> tuple[list[int], int]:
 
 
 def check_witnesses(group: GroupSpec, possible: Possible) -> None:
-    """Both claims follow from what the answer shows, without trust in how it was found."""
+    """Proves both claims from the answer alone, without trust in how it was found."""
     ids = [member.member_id for member in group.members]
     number = {member_id: m for m, member_id in enumerate(ids)}
     readers, owner = subscribed(group), owners(group)
-    # It can be reached.
+    # The balance can be reached.
     given = [(tp, number[m]) for m, owned in possible.assignment.items() for tp in owned]
     assert sorted(tp for tp, _ in given) == sorted(readers)
     assert all(m in readers[tp] for tp, m in given)
@@ -95,7 +95,7 @@ def check_witnesses(group: GroupSpec, possible: Possible) -> None:
         {level.load for level in possible.levels}, reverse=True
     )
     assert sorted(possible.assignment.counts(), reverse=True) == loads
-    # No way to it moves less: the prices say so.
+    # The prices prove that no way to this balance has fewer moves.
     assert bound == possible.least_moves
 
 
@@ -126,7 +126,7 @@ def _bound(
 
 
 def check_rounds(plan: RebalancePlan, *, engine: str = "rust") -> None:
-    """Every round is what `assign` gives when played by hand, and legal."""
+    """Every round is legal, and is what `assign` returns step by step."""
     for step in plan.steps:
         if step.rounds:
             _check_step(step, engine)

@@ -69,7 +69,7 @@ class _Member:
             self.ended.set()
 
     def _next(self) -> list[str] | None:
-        """Topics that it has been told since, or none; None when it is to end."""
+        """The topics that it was told since, maybe none; None if it must end."""
         try:
             return self.subscriptions.get_nowait()
         except queue.Empty:
@@ -77,7 +77,7 @@ class _Member:
 
 
 class PlugInMembers:
-    """All of them in this process."""
+    """All consumers, in this process."""
 
     def __init__(self, bootstrap_server: str) -> None:
         self._server = bootstrap_server
@@ -113,7 +113,7 @@ class PlugInMembers:
         self._members[client_id].subscriptions.put(list(topics))
 
     def stop(self, client_id: str) -> None:
-        """Closes one, which leaves its group."""
+        """Closes one consumer, which then leaves its group."""
         member = self._members.pop(client_id)
         member.subscriptions.put(None)
         assert member.ended.wait(CLOSE_TIMEOUT_S), f"{client_id} does not end"
@@ -167,7 +167,7 @@ def generations(bootstrap_server: str) -> Iterator[tuple[str, GroupMetadataValue
 
 
 def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
-    """What the leader of that generation was asked."""
+    """The group that the leader of that generation was asked about."""
     assert value.protocol is not None
     members = tuple(
         wire.sent_member(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `claims.py`, which explains the steps. Partitions of subscribed topics are numbered:
-//! existing ones by topic name and partition, then claimed ones that do not exist ("ghosts"). So
-//! the numbers of existing partitions are in the order in which algorithms sort them most often.
+//! Mirror of `claims.py`, which explains the steps. Each partition of a subscribed topic has a
+//! number: first existing partitions, by topic name and partition, then claimed partitions that do
+//! not exist ("ghosts"). Most sorting of existing partitions is in the order of these numbers.
 
 use rustc_hash::FxHashMap;
 
@@ -14,41 +14,42 @@ use crate::group::ownership::Assignment;
 use crate::interrupt::Interrupt;
 use crate::java::order::grouping_order;
 
-/// The generation of a member that sent none.
+/// The generation of a member that sent no generation.
 pub const NO_GENERATION: i32 = -1;
 /// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
 
-/// A group's settled claims, its numbered partitions, and its orders.
+/// The settled claims of a group, the numbers of its partitions, and orders of members and topics.
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     interrupt: &'g Interrupt,
     sent: Sent,
-    /// All members in hash order.
+    /// All members in the order of the leader's HashMap of subscriptions.
     pub members: &'g [MemberId],
-    /// All members in the hash order of the table of believed owners.
+    /// All members in the order of Kafka's HashMap of believed owners.
     pub owners: &'g [MemberId],
-    /// Subscribed topics that exist, by name.
+    /// Subscribed topics that exist, sorted by name.
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// Empty until the first partition is multiply owned.
+    /// By number: whether the partition is multiply owned. Empty until the first such partition.
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
-    /// Some subscription is empty or lists a topic twice: `equal_subscriptions` may be wrong.
+    /// Whether a subscription is empty or repeats a topic; `equal_subscriptions` may then be wrong.
     pub odd_subscription: bool,
-    /// By topic: its first number; `u32::MAX` for a topic that nobody subscribes to.
+    /// By topic: the number of its first partition; `u32::MAX` if nobody subscribes to the topic.
     base: Vec<u32>,
     topic_of: Vec<TopicId>,
     existing: u32,
     ghosts: FxHashMap<TopicPartition, PartitionId>,
-    /// By number behind `existing`: the ghost's partition within its topic.
+    /// `ghost_partitions[n - existing]` is the partition number, within its topic, of the ghost
+    /// with number `n`.
     ghost_partitions: Vec<u32>,
 }
 
 impl<'g, 'a> Claims<'g, 'a> {
-    /// The number of existing partitions; this number and greater ones are ghosts.
+    /// The number of existing partitions. Ghosts have this number or a greater one.
     pub fn existing(&self) -> u32 {
         self.existing
     }
@@ -58,7 +59,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.topic_of.len()
     }
 
-    /// The partition of a number.
+    /// The topic and the partition with this number.
     pub fn partition(&self, id: PartitionId) -> TopicPartition {
         let topic = self.topic(id);
         let partition = if id < self.existing {
@@ -69,7 +70,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         TopicPartition { topic, partition }
     }
 
-    /// The topic of a number.
+    /// The topic of the partition with this number.
     pub fn topic(&self, id: PartitionId) -> TopicId {
         self.topic_of[id as usize]
     }
@@ -92,7 +93,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// All claims of a member to topics that exist, believed or not.
+    /// All partitions of existing topics that a member claims, believed or not.
     pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
         let partitions = self.sent.partitions(self.group, member);
         partitions.iter().filter_map(|&tp| self.id(tp))
@@ -103,11 +104,11 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.sent.generation(&self.group.members[member as usize])
     }
 
-    /// Sorts a member's believed claims into the order in which they were sent.
+    /// Sorts a member's believed claims into the order in which the member sent them.
     pub fn put_in_order(&self, scratch: &mut Scratch, list: &mut [PartitionId], member: MemberId) {
         let as_sent = self.group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_some() {
-            return; // `list` has the order of the member's bytes already
+            return; // `list` is already in the order of the bytes that the member sent
         }
         match self.sent {
             Sent::BySticky => by_user_data(self, scratch, list, member),
@@ -125,7 +126,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         !self.multiply_owned.is_empty()
     }
 
-    /// Errors: an interrupt is requested.
+    /// Returns an error if an interrupt is requested.
     pub fn go_on(&self) -> Result<(), GroupError> {
         if self.interrupt.is_requested() {
             return Err(GroupError::new("assignor", "interrupted"));
@@ -133,7 +134,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         Ok(())
     }
 
-    /// The answer of lists of numbers.
+    /// Converts the members' lists of partition numbers into an assignment.
     pub fn answer(&self, lists: &Lists) -> Assignment {
         let mut offsets = Vec::with_capacity(lists.members() + 1);
         offsets.push(0);
@@ -153,7 +154,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Whether no anomaly is possible: all claimed partitions exist, so that each partition is
+    /// Whether the answer is free of anomalies: all claimed partitions exist, so each partition is
     /// assigned once, and all members really have equal subscriptions.
     pub fn is_plain(&self) -> bool {
         self.equal_subscriptions
@@ -162,14 +163,14 @@ impl<'g, 'a> Claims<'g, 'a> {
     }
 }
 
-/// Settles the claims; returns them, and the believed claims of each member in input order.
+/// Decides which claims are believed. Returns all claims, and a list of believed claims by member.
 pub fn settle<'g, 'a>(
     group: &'g GroupSpec<'a>,
     sent: Sent,
     interrupt: &'g Interrupt,
 ) -> (Claims<'g, 'a>, Lists) {
     let mut claims = number_partitions(group, sent, interrupt);
-    // By topic: the last member found to list it. A set that needs no clearing.
+    // By topic: the last member found that lists it. This set needs no clearing between members.
     let mut listed_by = vec![NOBODY; group.topics.len()];
     let members = 0..group.members.len() as MemberId;
     let mut owned = Lists::with_room(members.map(|m| group.owned(m).len() as u32));
@@ -180,8 +181,8 @@ pub fn settle<'g, 'a>(
     for i in 0..claims.members.len() {
         let m = claims.members[i];
         let topics = group.subscription(m);
-        // 3. A member whose list equals the one before it needs no test, unless that list was the
-        // reference, whose own length is not tested.
+        // 3. A list that equals the list before it needs no test. Exception: the length of the
+        // first list, the reference, is not tested, so the list behind it is tested.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {
             for &topic in topics {
@@ -242,7 +243,7 @@ fn claim(
     } else {
         owned.push(member, id);
     }
-    // Last: `other` may be this member, if it claims twice; then it loses the entry just added.
+    // Last: a member that claims twice is `other`, too, and then loses the entry just added.
     owned.remove(other, id);
 }
 
@@ -311,9 +312,10 @@ fn number_partitions<'g, 'a>(
 /// How an assignor reads a member's claims.
 #[derive(Clone, Copy)]
 pub enum Sent {
-    /// StickyAssignor reads only the user data, of which the generation is a part.
+    /// StickyAssignor reads only the user data, which contain the generation.
     BySticky,
-    /// CooperativeStickyAssignor reads the fields; without a generation there, the user data's.
+    /// CooperativeStickyAssignor reads the subscription's fields; if they have no generation, it
+    /// uses the generation in the user data.
     ByCooperative,
 }
 
@@ -347,7 +349,7 @@ fn user_data_generation(member: &Member) -> i32 {
     generation.or(member.generation_id).unwrap_or(NO_GENERATION)
 }
 
-/// The generation in the subscription's own field; a negative one counts as none.
+/// The generation in the subscription's own field; a negative number means no generation.
 fn field_generation(member: &Member) -> i32 {
     if member.as_sent.version() < 2 {
         return NO_GENERATION;
@@ -367,7 +369,7 @@ pub struct Scratch {
     hashes: Vec<u32>,
 }
 
-/// Sorts as StickyAssignor's user data is: grouped by topic through a hash map.
+/// Sorts as StickyAssignor's user data list partitions: by topic, topics in the order of a HashMap.
 fn by_user_data(
     claims: &Claims,
     scratch: &mut Scratch,
@@ -402,7 +404,7 @@ fn by_user_data(
     }
 }
 
-/// Sorts as the subscription's own field is: by topic and partition.
+/// Sorts as the subscription's own field lists partitions: by topic name and partition.
 fn by_field(claims: &Claims, list: &mut [PartitionId]) {
     if list.iter().all(|&id| id < claims.existing()) {
         list.sort_unstable();

@@ -10,13 +10,13 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The answer, and the new owner of each partition that another member had.
+/// The answer, and the new owner of each partition that another member owned before.
 pub struct Constrained {
     pub assignment: Lists,
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-/// Assigns all partitions; `name` is the assignor's name for errors, `owned` the believed claims.
+/// Assigns all partitions. `name` is the assignor, for errors; `owned` has the believed claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
     build.keep_owned(owned); // 1.
@@ -40,12 +40,12 @@ struct Build<'c, 'g, 'a> {
     most: usize,
     extras: usize,
     extras_used: usize,
-    /// Members below `least`.
+    /// Members with fewer than `least` partitions.
     short: Vec<MemberId>,
-    /// Members at `least` that may have one more.
+    /// Members with exactly `least` partitions that may get one more.
     at_least: VecDeque<MemberId>,
     assignment: Lists,
-    /// Empty until the first revocation.
+    /// By partition: the member that must give it up. Empty until the first revocation.
     revoked_from: Vec<MemberId>,
     transferring: Vec<(PartitionId, MemberId)>,
 }
@@ -55,7 +55,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let members = claims.group.members.len();
         let partitions = claims.existing() as usize;
         let (least, extras) = (partitions / members, partitions % members);
-        // No list grows beyond `least` + 1: a member at `least` gets at most one more partition.
+        // No list gets longer than `least` + 1: a member at `least` gets at most one more.
         let room = least as u32 + 1;
         Self {
             name,
@@ -85,7 +85,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                     mismatched.push(id);
                 } else if !claims.is_multiply_owned(id) {
                     let tp = claims.partition(id);
-                    // One number compares faster than two.
+                    // One number is compared faster than two.
                     let rank = u64::from(claims.topic_ranks[tp.topic as usize]);
                     sorted.push((u64::from(tp.partition) << 32 | rank, id));
                 }
@@ -122,7 +122,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     fn sort(&mut self, unassigned: &mut [PartitionId]) {
-        // `members_by_name` is sorted by id already, so that a filter of it needs no sort.
+        // `members_by_name` is sorted by id, so members filtered from it are sorted, too.
         let mut is_short = vec![false; self.assignment.members()];
         for &member in &self.short {
             is_short[member as usize] = true;
@@ -176,8 +176,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn assign_round_robin(&mut self, unassigned: &[PartitionId]) -> Result<(), GroupError> {
         let mut unassigned = self.assign_whole_rounds(unassigned).iter();
-        // Kafka walks in a circle over the short members, from which a member at `least` drops out.
-        // The circle keeps its order, so that whole rounds are the same walk.
+        // Kafka walks in a circle over the short members; a member that reaches `least` drops out.
+        // The other members keep their order, so walking in whole rounds has the same result.
         while !self.short.is_empty() {
             let mut still_short = Vec::with_capacity(self.short.len());
             for member in std::mem::take(&mut self.short) {
@@ -201,8 +201,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// Plays at once the rounds before the first short member drops out, if nothing can be
-    /// transferring; returns the partitions that are left.
+    /// Deals at once all rounds in which no short member reaches `least`, if nothing can be
+    /// transferring. Returns the partitions that are left.
     fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
         let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();
         let rounds = match longest {
@@ -241,12 +241,12 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 }
 
-/// Partitions that are not kept, for `topics` in order: runs of numbers, each within one topic.
+/// Partitions that are not kept, in the order of `topics`, as runs of numbers within one topic.
 ///
-/// Kafka walks all partitions beside the sorted kept ones, and a kept one that does not exist (a
-/// ghost) stops the walk: every partition behind it counts as not kept. A ghost sorts behind the
-/// existing partitions of its topic, so the walk stops at the end of the first topic that has a
-/// kept ghost; up to there a look-up finds the kept ones.
+/// Kafka walks through all partitions and the sorted kept ones together. A kept partition that does
+/// not exist (a ghost) stops the walk, and all partitions behind it count as not kept. A ghost
+/// sorts behind its topic's existing partitions, so the walk stops at the end of the first topic
+/// that has a kept ghost. Up to there, a look-up finds the kept partitions.
 pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Range<PartitionId>> {
     let mut is_kept = vec![false; claims.numbered()];
     let mut has_ghost = vec![false; claims.group.topics.len()];

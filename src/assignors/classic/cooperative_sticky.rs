@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 /// The protocol name in JoinGroup.
 pub const NAME: &str = "cooperative-sticky";
 
-/// Assigns a group; the answer has its anomalies.
+/// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
     let (claims, owned) = settle(group, Sent::ByCooperative, interrupt);
@@ -35,8 +35,8 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
     Ok(answer)
 }
 
-/// Removes each transferring partition once from its new owner's list, at its first place. If a
-/// partition has several new owners, the last one counts.
+/// Removes each transferring partition from its new owner's list, once, at its first place there.
+/// If a partition has several new owners, only the last one counts.
 fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, MemberId)]) {
     if transferring.is_empty() {
         return;
@@ -58,14 +58,14 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
     }
 }
 
-/// Partitions that one member gains and another one, which claims them, loses; each with the member
-/// that gains it. Of several such members the last one in `order` (of the answer's map) counts.
+/// Partitions that one member gains and another member, which claims them, loses; each with its
+/// gainer. If several members gain one, the last in `order` (of the answer's map) counts.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,
     order: &[MemberId],
 ) -> Vec<(PartitionId, MemberId)> {
-    // By partition: the last member found with it. A set that needs no clearing.
+    // By partition: the last member found with it. This set needs no clearing between members.
     let mut seen_with = vec![NOBODY; claims.numbered()];
     let mut revoked = vec![false; claims.numbered()];
     for &member in order {

@@ -2,7 +2,8 @@
 //! Mirror of `general.py`, which explains the steps; `general/balance.rs` has steps 6 and 7.
 //!
 //! Each shortcut has a comment that says why the answer cannot change. With P partitions and S
-//! subscriptions, a pass of step 6 costs O(P + S), and a move O(log of the topic's subscribers).
+//! subscriptions to topics, a pass of step 6 costs O(P+S), a move O(log of the topic's
+//! subscribers).
 
 mod balance;
 mod holdings;
@@ -28,8 +29,8 @@ use smallest::Smallest;
 /// A range of partition numbers within one topic.
 type Run = Range<PartitionId>;
 
-/// Assigns all partitions; returns the answer, and the members in the order of its map. `name` is
-/// the assignor's name for errors, `owned` the believed claims.
+/// Assigns all partitions. Returns the answer, and the members in the order of the answer's map.
+/// `name` is the assignor's name in errors; `owned` has the believed claims.
 pub fn assign(
     name: &str,
     claims: &Claims,
@@ -49,25 +50,25 @@ struct Build<'c, 'g, 'a> {
     name: &'c str,
     claims: &'c Claims<'g, 'a>,
     racks: Racks,
-    /// The partitions of each member; `fixed` members keep theirs to the end.
+    /// The partitions of each member; `fixed` members keep their partitions to the end.
     current: Holdings,
-    /// By member: whether step 5 took it out.
+    /// By member: whether step 5 took the member out of balancing.
     fixed: Vec<bool>,
-    /// The order of Kafka's map of owners; needed only where a partition may be owned twice.
+    /// The order of Kafka's map of owners; needed only if a partition may be owned twice.
     owners: Option<Owners<'g, 'a>>,
-    /// The subscribers of each topic, by id.
+    /// The subscribers of each topic, sorted by member id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// By partition: the previous owner and its generation; empty if all claims are of the newest.
+    /// By partition: its previous owner and generation; empty if all claims are of the newest one.
     previous: Vec<(MemberId, i32)>,
     revocation: bool,
-    /// Topics sorted by number of subscribers, then name.
+    /// Topics sorted by number of subscribers, then by name.
     topics: Vec<TopicId>,
     /// By topic: whether a `fixed` member subscribes to it.
     meets_fixed: Vec<bool>,
-    /// The most partitions that each member can have.
+    /// By member: the largest number of partitions that it can have.
     possible: Vec<usize>,
-    /// Whether a kept partition does not exist, so that others may be owned twice.
+    /// Whether some kept partition does not exist; other partitions may then be owned twice.
     ghosts: bool,
 }
 
@@ -95,7 +96,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn sort_partitions(&mut self) {
         let subscribers = &self.subscribers;
-        // The sort is stable, and `topics` are sorted by name already.
+        // The sort is stable and `topics` are sorted by name, so ties stay sorted by name.
         self.topics.sort_by_key(|&t| subscribers.to(t).len());
     }
 
@@ -106,7 +107,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 let existing = self.claims.existing() as usize;
                 for id in self.claims.sent(m) {
                     self.previous.resize(existing, (NOBODY, 0));
-                    // Only existing partitions are ever looked up.
+                    // Only existing partitions are looked up later.
                     if let Some(previous) = self.previous.get_mut(id as usize)
                         && (previous.0 == NOBODY || generation > previous.1)
                     {
@@ -139,8 +140,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         without_kept(self.claims, &self.topics, &owned)
     }
 
-    /// While the partitions of one topic are assigned, only its subscribers grow: only they are
-    /// kept sorted by size.
+    /// For each topic, only its subscribers are kept sorted by size: no other sizes change.
     fn assign_unassigned(&mut self, unassigned: &[Run]) -> Result<(), GroupError> {
         let left = self.assign_near(unassigned)?;
         let left = left.as_deref().unwrap_or(unassigned);
@@ -161,7 +161,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     /// The pass of step 4 with racks: only members near a partition or without a rack may get it.
     /// Returns the partitions that are left; None if racks are not active. Members of one rack may
-    /// get the same partitions, so the smallest member of each rack is enough to find the smallest.
+    /// get the same partitions, so it is enough to compare the smallest members of the racks.
     fn assign_near(&mut self, unassigned: &[Run]) -> Result<Option<Vec<Run>>, GroupError> {
         if !self.racks.active() {
             return Ok(None);
@@ -171,7 +171,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         for runs in unassigned.chunk_by(|a, b| topic(a) == topic(b)) {
             self.claims.go_on()?;
             let members = self.subscribers.distinct(topic(&runs[0]));
-            // Members by rack, those without a rack first; within a rack by id.
+            // The racks of the members, None (no rack) first; each rack has its members by id.
             let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
             racks.sort_unstable();
             racks.dedup();
@@ -235,7 +235,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         self.subscribers.to(topic).len() >= 2
     }
 
-    /// The topics of a member that exist, repeats kept.
+    /// The existing topics in a member's subscription; a topic listed twice comes twice.
     fn topics_of(&self, member: MemberId) -> impl Iterator<Item = TopicId> + Clone + '_ {
         topics_of(self.claims, member)
     }
@@ -245,8 +245,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 }
 
-/// The most partitions that each member can have. A topic listed twice counts twice, unless the
-/// member's list is as long as the list of all topics.
+/// By member: the largest number of partitions that it can have. A topic listed twice counts twice,
+/// unless the member's list is as long as the list of all topics.
 fn possible(claims: &Claims) -> Vec<usize> {
     let mut possible: Vec<usize> = Vec::with_capacity(claims.group.members.len());
     for m in 0..claims.group.members.len() as MemberId {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `movements.py`: the record of moves that keeps partitions from moving in circles.
+//! Mirror of `movements.py`: the record of moves. It stops partitions from moving in circles.
 
 use std::cmp::Ordering;
 
@@ -11,23 +11,23 @@ use crate::java::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
 
-/// All that later answers of a record depend on.
+/// Everything in a record on which its later answers depend.
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
     tables: FxHashMap<Pair, hash_table::State>,
 }
 
-/// The record: which partitions moved, from whom to whom.
+/// The record of moves: which partitions moved, from which member to which member.
 #[derive(Default)]
 pub struct Movements {
-    /// By partition: its first and its present owner.
+    /// By moved partition: its owner before its first move, and its present owner.
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
     by_pair: FxHashMap<Pair, Moved>,
 }
 
 impl Movements {
-    /// The partition to move in place of `tp`, or `tp` itself.
+    /// The partition that Kafka moves if `tp` is to move: another one of its topic, or `tp` itself.
     pub fn actual(
         &self,
         tp: TopicPartition,
@@ -35,8 +35,8 @@ impl Movements {
         source: MemberId,
         destination: MemberId,
     ) -> TopicPartition {
-        let source = self.moved.get(&tp).map_or(source, |&(first, _)| first);
-        let moved_back = self.by_pair.get(&(tp.topic, destination, source));
+        let first_owner = self.moved.get(&tp).map_or(source, |&(first, _)| first);
+        let moved_back = self.by_pair.get(&(tp.topic, destination, first_owner));
         let partition = moved_back.and_then(|moved| moved.first(topic_hash));
         TopicPartition {
             partition: partition.unwrap_or(tp.partition),
@@ -44,7 +44,7 @@ impl Movements {
         }
     }
 
-    /// Records a move; a partition that returns to its first owner has not moved.
+    /// Records a move. A partition that returns to its first owner counts as not moved.
     pub fn record(
         &mut self,
         tp: TopicPartition,
@@ -52,17 +52,17 @@ impl Movements {
         source: MemberId,
         destination: MemberId,
     ) {
-        let source = self.forget(tp).unwrap_or(source);
-        if source == destination {
+        let first_owner = self.forget(tp).unwrap_or(source);
+        if first_owner == destination {
             return;
         }
-        self.moved.insert(tp, (source, destination));
-        let pair = (tp.topic, source, destination);
+        self.moved.insert(tp, (first_owner, destination));
+        let pair = (tp.topic, first_owner, destination);
         let moved = self.by_pair.entry(pair).or_default();
         moved.put(tp.partition, topic_hash);
     }
 
-    /// The state, for comparison.
+    /// The state of the record, for comparison with another state.
     pub fn state(&self, topic_hashes: &[u32]) -> State {
         let tables = self.by_pair.iter();
         State {
@@ -86,13 +86,13 @@ impl Movements {
     }
 }
 
+/// The most partitions in a `Few`: 8 would still be correct (no slot grows), 4 keep it small.
 const FEW: usize = 4;
-/// The slots of a default HashSet.
+/// The number of slots of a default HashSet.
 const SLOTS: usize = 16;
 
-/// Partitions of one topic that moved from one member to another: a HashSet. A few of them fit the
-/// default table, whose slots are then chains in order of insertion, and removals leave no trace:
-/// so a list in order of insertion is enough.
+/// A HashSet of the partitions of one topic that moved from one member to another. A small one
+/// keeps its default slots, and each slot the order of insertion, so a list in that order will do.
 enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),
@@ -110,7 +110,7 @@ impl Default for Moved {
 impl Moved {
     fn first(&self, topic_hash: u32) -> Option<u32> {
         match self {
-            // Of several in one slot, the first inserted one.
+            // Of several partitions in the first slot, `min_by_key` returns the first inserted one.
             Self::Few { len, partitions } => {
                 let partitions = partitions[..*len as usize].iter().copied();
                 partitions.min_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS))
@@ -120,7 +120,7 @@ impl Moved {
     }
 
     fn put(&mut self, partition: u32, topic_hash: u32) {
-        // Partitions of one topic never have the same hash.
+        // Partitions of one topic never have equal hashes, so there are no ties.
         let tie = |_, _| Ordering::Equal;
         match self {
             Self::Few { len, partitions } if (*len as usize) < FEW => {
@@ -163,6 +163,7 @@ impl Moved {
     fn state(&self, topic_hash: u32) -> hash_table::State {
         match self {
             Self::Few { len, partitions } => {
+                // A stable sort: partitions of one slot must stay in the order of insertion.
                 let mut partitions = partitions[..*len as usize].to_vec();
                 partitions.sort_by_key(|&p| slot_of(partition_hash(topic_hash, p), SLOTS));
                 hash_table::State::of_chains(SLOTS, partitions)

@@ -4,7 +4,7 @@
 use super::claims::Claims;
 use crate::group::model::{MemberId, PartitionId, RackId};
 
-/// Empty if racks are not active. Racks of a partition are sorted and distinct.
+/// Empty if racks are not active. The racks of each partition are sorted and distinct.
 #[derive(Default)]
 pub struct Racks {
     of_member: Vec<Option<RackId>>,
@@ -71,12 +71,12 @@ impl Racks {
         rack.is_some_and(|rack| self.of_partition(id).binary_search(&rack).is_ok())
     }
 
-    /// Whether the member has a rack and no replica of the partition is in it.
+    /// Whether the member has a rack but no replica of the partition is in that rack.
     pub fn mismatch(&self, member: MemberId, id: PartitionId) -> bool {
         self.of_member(member).is_some() && !self.near(member, id)
     }
 
-    /// Position of the first member from `start` on, in a circle, that is near the partition.
+    /// Position of the first member near the partition, searched in a circle from `start` on.
     pub fn next_near<'m>(
         &self,
         id: PartitionId,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `range.py`, which explains the steps. Racks are numbers; members are positions in the
-//! list of a topic's subscribers, so that arrays beside this list hold their state.
+//! Mirror of `range.py`, which explains the steps. Racks are numbers. Members are positions in the
+//! list of a topic's subscribers; arrays parallel to this list hold the state of the members.
 
 use std::borrow::Cow;
 
@@ -40,9 +40,9 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     Assignment::of_lists(&assignment)
 }
 
-/// Step 3 without a rack pass before it: every member in order takes its whole share at once, so
-/// that counts are known first, and each run goes straight to its place in the answer. If the share
-/// is 0, only the members with an extra partition are visited.
+/// Step 3 if no pass with racks came before it. Every member in order takes its whole share at
+/// once, so the counts are known first, and each run goes straight to its place in the answer. If
+/// the share is 0, only members with an extra partition are visited.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     let mut counts = vec![0u32; group.members.len()];
     for topic in topics {
@@ -62,11 +62,11 @@ fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     })
 }
 
-/// A topic while it is assigned: its subscribers in order, and how many each may still take.
+/// A topic while it is assigned: its subscribers in order, and how much each may still take.
 struct TopicShare<'s> {
     topic: TopicId,
     subscribers: Cow<'s, [MemberId]>,
-    /// Racks of the subscribers, None without one; empty if no member of the group has a rack.
+    /// The subscribers' racks (None for no rack); empty if no member of the group has a rack.
     subscriber_racks: Vec<Option<RackId>>,
     /// By partition: racks of its replicas, sorted and distinct; empty if no subscriber has a rack.
     partition_racks: Vec<Vec<RackId>>,
@@ -74,7 +74,7 @@ struct TopicShare<'s> {
     partitions: u32,
     share: usize,
     extras: usize,
-    /// `unassigned` and `taken` are filled for a rack pass only.
+    /// `unassigned` and `taken` are filled only for a pass with racks.
     unassigned: Vec<u32>,
     taken: Vec<usize>,
 }
@@ -198,13 +198,13 @@ fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackI
 }
 
 fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
-    // A member has one rack for all topics, so that equal subscribers have equal racks.
+    // A member has one rack for all topics, so topics with equal subscribers have equal racks.
     let mut together: FxHashMap<(&[MemberId], usize), Vec<usize>> = FxHashMap::default();
     for (i, topic) in topics.iter().enumerate() {
         let key = (&*topic.subscribers, topic.partition_racks.len());
         together.entry(key).or_default().push(i);
     }
-    // These groups share no topic, and the lists are sorted at the end: any order of them will do.
+    // These groups share no topic, and the lists are sorted at the end, so any order is correct.
     let groups: Vec<Vec<usize>> = together.into_values().collect();
     for group in groups {
         match group.as_slice() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `round_robin.py`. The next subscriber in the circle is found by a search in the sorted
-//! places of the topic's subscribers, not by passing over other members one by one. `dealt` first
-//! collects the member of each partition; then every partition goes to its place in the answer.
+//! Mirror of `round_robin.py`. A search in the sorted places of a topic's subscribers finds the
+//! next subscriber in the circle; other members are not passed one by one. `dealt` first collects
+//! the member of each partition; then every partition goes to its place in the answer.
 
 use super::subscriptions::Subscribers;
 use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
@@ -39,7 +39,7 @@ pub fn assign(group: &GroupSpec) -> Assignment {
             left -= end - at;
             at = end;
         }
-        // A topic without partitions does not move the circle.
+        // A topic without partitions leaves `next` unchanged.
         if let Some(&last) = dealt.last() {
             next = places[last as usize] + 1;
         }

@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 /// The protocol name in JoinGroup.
 pub const NAME: &str = "sticky";
 
-/// Assigns a group; the answer has its anomalies.
+/// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1.
     let (claims, owned) = settle(group, Sent::BySticky, interrupt);

@@ -25,7 +25,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
                 subscribed.push(topic);
             }
         }
-        // A subscription arrives sorted, but only topics not seen before are needed in order.
+        // A subscription arrives sorted. Topics seen before have a place; only new ones are sorted.
         let as_sent = group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_none() {
             subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
@@ -45,8 +45,7 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// A run is a sequence of neighbours in the group with equal subscriptions: each subscription is
-/// read once for its run.
+/// A run is a sequence of neighbouring members with equal subscriptions, to be read only once.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,
@@ -68,8 +67,8 @@ impl Runs {
     }
 }
 
-/// The subscribers of each topic: `members[of_topic[t].0..of_topic[t].1]`. Topics that only one run
-/// lists share the members of that run.
+/// The subscribers of each topic: `members[of_topic[t].0..of_topic[t].1]`. A topic that only one
+/// run lists shares the members of that run.
 pub struct Subscribers {
     of_topic: Vec<(u32, u32)>,
     members: Vec<MemberId>,
@@ -78,13 +77,12 @@ pub struct Subscribers {
 }
 
 impl Subscribers {
-    /// Subscribers in the given `order` of members; a member that lists a topic twice is there
-    /// twice in succession.
+    /// Subscribers in the given `order`; a member that repeats a topic appears twice in succession.
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);
-        // By topic: the number of its subscribers so far, or their span while one run lists it; the
-        // number of listings so far, and the run of the last one.
+        // By topic: `of_topic` has the span of its subscribers while it is listed once, later (0,
+        // their number). `listings` has the number of listings so far, and the run of the last one.
         let mut of_topic = vec![(0, 0); group.topics.len()];
         let mut listings = vec![(0u32, u32::MAX); group.topics.len()];
         let mut doubled = vec![false; group.topics.len()];
@@ -128,7 +126,7 @@ impl Subscribers {
         }
     }
 
-    /// The subscribers of a topic; a member that lists it twice is there twice.
+    /// The subscribers of a topic; a member that lists the topic twice appears twice.
     pub fn to(&self, topic: TopicId) -> &[MemberId] {
         let (start, end) = self.of_topic[topic as usize];
         &self.members[start as usize..end as usize]
@@ -159,13 +157,13 @@ fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<Mem
     (spans, members)
 }
 
-/// A look-up of member and topic: a table of bits, or a binary search where the table would be too
-/// large (many members with unequal lists, and many names of topics, which need not exist).
+/// Tells whether a member subscribes to a topic: by a table of bits, or by a binary search if the
+/// table would be too large (many members with unequal lists of many topics, which need not exist).
 pub struct Subscriptions {
     runs: Runs,
     topics: usize,
     bits: Vec<u64>,
-    /// By run: its sorted topics, if there are no bits.
+    /// By run: its sorted topics; empty if there is a table of bits.
     sorted: Vec<Vec<TopicId>>,
 }
 

@@ -9,21 +9,21 @@ use super::work::{Names, Work, WorkerId};
 use crate::error::GroupError;
 use crate::java::order::java_hash_order;
 
-/// A worker's work as the round goes on.
+/// A worker, and its work as it changes during the round.
 struct Worker {
     id: WorkerId,
     work: Work,
-    /// How many connectors and tasks it had before anything new was given to it.
+    /// How many connectors and tasks it kept, before it got new ones.
     kept: (usize, usize),
     revoked: Work,
 }
 
-/// A round on its way.
+/// The state of a round while it is computed.
 struct Leader<'a> {
     now_ms: i64,
     max_delay_ms: i64,
     members: &'a [WorkerId],
-    /// In the hash order of their ids.
+    /// In the order of a HashMap of their ids.
     workers: Vec<Worker>,
     names: &'a Names<'a>,
     candidates: Vec<WorkerId>,
@@ -33,7 +33,7 @@ struct Leader<'a> {
     revoking_rounds: i64,
 }
 
-/// `connectors` and `workers` are the names behind the numbers.
+/// Computes one round. `connectors` and `workers` have the names that belong to the numbers.
 pub fn handle(
     memory: &Memory,
     spec: &ConnectSpec,
@@ -101,7 +101,7 @@ pub fn handle(
     } else {
         leader.revoked_in_previous = false;
     }
-    // 6. What is deleted or created or lost is never in two of these: nothing is dealt twice.
+    // 6. No connector or task is in two of deleted, created and lost, so none is dealt twice.
     let mut new = created;
     new.extend(&lost_as_new);
     deal(&mut leader.workers, &new.connectors, |worker| {
@@ -113,7 +113,7 @@ pub fn handle(
     Ok((leader.remember(spec, &lost), leader.answer(spec)))
 }
 
-/// Workers in a HashMap filled in member order, copied into another one: indices.
+/// Indices of workers in the order of a HashMap, copied from a HashMap filled in member order.
 fn hash_order(spec: &ConnectSpec, workers: &Names) -> Vec<u32> {
     let running = spec.running.iter();
     let ids: Vec<&str> = running.map(|&(id, _)| workers.name(id)).collect();
@@ -131,10 +131,10 @@ fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
     all
 }
 
-/// What of `gone` a worker runs, in the order of a hash set of what it runs.
+/// The part of `gone` that a worker runs, in the order of a HashSet of all that it runs.
 fn running_of(names: &Names, running: &Work, gone: &Work) -> Work {
     if running.within(gone).is_empty() {
-        return Work::default(); // in whatever order
+        return Work::default(); // it is empty, so it needs no order
     }
     names.in_hash_order(running).within(gone)
 }
@@ -151,7 +151,7 @@ impl Worker {
 }
 
 impl Leader<'_> {
-    /// Deals with lost work, as far as it is time; gives what is to be assigned as if it were new.
+    /// Waits for lost work to come back, or hands it out. Returns the part to assign like new work.
     fn handle_lost(&mut self, lost: &Work) -> Work {
         if lost.is_empty() && !self.revoked_in_previous {
             self.end_wait();
@@ -159,7 +159,7 @@ impl Leader<'_> {
         }
         let place = |id: &WorkerId| self.workers.iter().position(|worker| worker.id == *id);
         if self.scheduled_ms <= 0 && self.members.iter().all(|id| place(id).is_some()) {
-            return lost.clone(); // nobody is missing: some did not get what they were assigned
+            return lost.clone(); // no worker is missing, but some did not get their assigned work
         }
         if self.max_delay_ms == 0 {
             return lost.clone();
@@ -233,13 +233,13 @@ impl Leader<'_> {
                 worker.work.tasks.len() - worker.kept.1,
             );
             worker.revoke(gone);
-            // What goes, goes from the front, so that what is new stays behind what is kept.
+            // Work is revoked from the front of the lists, so new work stays behind the kept work.
             worker.kept.0 = worker.work.connectors.len().saturating_sub(given.0);
             worker.kept.1 = worker.work.tasks.len().saturating_sub(given.1);
         }
     }
 
-    /// What workers above their share give up, worker by worker.
+    /// By worker: the work that it gives up because it has more than its share.
     fn surplus(&self, target: &Work) -> Vec<Work> {
         let mut surplus = vec![Work::default(); self.workers.len()];
         if target.is_empty() || self.workers.iter().all(|worker| worker.work.is_empty()) {
@@ -282,7 +282,7 @@ impl Leader<'_> {
     }
 
     fn answer(self, spec: &ConnectSpec) -> Answer {
-        // What is new stands behind what was kept.
+        // New work stands behind the work that was kept.
         let assigned = |worker: &Worker| Work {
             connectors: worker.work.connectors[worker.kept.0..].to_vec(),
             tasks: worker.work.tasks[worker.kept.1..].to_vec(),
@@ -305,7 +305,7 @@ impl Leader<'_> {
     }
 }
 
-/// How many each gives up, given what each holds.
+/// By worker: how many it gives up, from how many it holds.
 fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     let share = total / held.len();
     let mut extras = total % held.len();
@@ -329,7 +329,7 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// One each to those with the least, from the first on, until all have as much; and again.
+/// Deals `new` in rounds: in each round, every worker with the fewest gets one, in order.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()
@@ -351,7 +351,7 @@ fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -
     }
 }
 
-/// How long the n-th revoking round in a row waits, at most the maximum.
+/// The delay of the n-th revoking round in succession, at most the maximum.
 pub fn backoff_ms(rounds: i64, max_delay_ms: i64) -> i64 {
     let first = max_delay_ms.min(1);
     if max_delay_ms <= first {

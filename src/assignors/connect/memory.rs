@@ -5,7 +5,7 @@ use super::work::{Work, WorkerId};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    /// Sorted, as is `revoked`.
+    /// Sorted; `revoked` is sorted, too.
     pub assigned: Work,
     pub revoked: Work,
     pub generation_id: i32,

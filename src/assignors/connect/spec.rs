@@ -4,9 +4,9 @@
 use super::work::{Work, WorkerId};
 
 pub struct ConnectSpec {
-    /// In member order, each with what it reports to run.
+    /// The workers in member order, each with the work that it reports to run.
     pub running: Vec<(WorkerId, Work)>,
-    /// What is configured, sorted.
+    /// All configured work, sorted.
     pub target: Work,
     pub max_delay_ms: i64,
     pub generation_id: i32,
@@ -15,7 +15,7 @@ pub struct ConnectSpec {
 
 #[derive(Debug, PartialEq)]
 pub struct Answer {
-    /// In member order, as are `revoked`.
+    /// In member order; `revoked` is in member order, too.
     pub assigned: Vec<(WorkerId, Work)>,
     pub revoked: Vec<(WorkerId, Work)>,
     pub delay_ms: i64,

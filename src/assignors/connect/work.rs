@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `work.py`. Connectors and workers are ranks of their names, a task is its connector's
-//! rank and its number in one integer, so that sorting by name is sorting integers.
+//! Mirror of `work.py`. Connectors and workers are ranks of their names. A task is one integer: its
+//! connector's rank and its own number. So sorting by name is sorting integers.
 
 use rustc_hash::FxHashMap;
 
@@ -13,14 +13,14 @@ pub type WorkerId = u32;
 /// `connector << 32 | number`.
 pub type TaskId = u64;
 
-/// Connectors and tasks, each in order and once.
+/// Lists of connectors and of tasks, without repeats.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     pub connectors: Vec<ConnectorId>,
     pub tasks: Vec<TaskId>,
 }
 
-/// Names behind the ranks.
+/// Names, and the rank of each name.
 pub struct Names<'a> {
     names: Vec<&'a str>,
     ranks: FxHashMap<&'a str, u32>,
@@ -39,7 +39,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Rank of a name that `of` was given.
+    /// The rank of a name, which must be one that `of` was given.
     pub fn rank(&self, name: &str) -> u32 {
         self.ranks[name]
     }
@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
         self.names[rank as usize]
     }
 
-    /// As `new HashSet(…)` of each gives them back.
+    /// The connectors in the order of a Java `new HashSet(…)` of them, and the tasks likewise.
     pub fn in_hash_order(&self, work: &Work) -> Work {
         let hash = |connector: u32| self.hashes[connector as usize];
         let hashes: Vec<u32> = work.connectors.iter().map(|&c| hash(c)).collect();
@@ -61,7 +61,7 @@ impl<'a> Names<'a> {
                     .wrapping_add(id as u32)
             })
             .collect();
-        // Ranks and tasks compare as their names do.
+        // Ranks of connectors and numbers of tasks compare as their names do.
         let connectors = copied_hash_order(&hashes, &|a, b| {
             work.connectors[a as usize].cmp(&work.connectors[b as usize])
         });
@@ -77,7 +77,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// As it is read after it was written: by connector, those that run themselves first.
+    /// The order after writing and reading: by connector, first the connectors that are in `work`.
     pub fn after_wire(&self, work: &Work) -> Work {
         let without_tasks = Work {
             connectors: work.connectors.clone(),
@@ -96,7 +96,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// All connectors and tasks that there should be, sorted; `config` is connector and number of tasks.
+/// All configured work, sorted; `config` has each connector with its number of tasks.
 pub fn configured(config: Vec<(ConnectorId, u32)>) -> Work {
     let mut work = Work::default();
     for (connector, count) in config {
@@ -120,13 +120,13 @@ impl Work {
         self.connectors.is_empty() && self.tasks.is_empty()
     }
 
-    /// By name, each once.
+    /// Sorted by name, without repeats.
     pub fn sorted(mut self) -> Self {
         self.sort();
         self
     }
 
-    /// Sorts in place, each once; gives what was there more than once.
+    /// Sorts in place and removes repeats. Returns what was there more than once.
     pub fn sort(&mut self) -> Self {
         Self {
             connectors: sort(&mut self.connectors),
@@ -134,7 +134,7 @@ impl Work {
         }
     }
 
-    /// The difference of two sorted ones.
+    /// The work that is not in `other`; both are sorted.
     pub fn minus(&self, other: &Self) -> Self {
         Self {
             connectors: minus(&self.connectors, &other.connectors),
@@ -142,7 +142,7 @@ impl Work {
         }
     }
 
-    /// What is not in `other`, which is sorted.
+    /// The work that is not in `other`, which is sorted.
     pub fn without(&self, other: &Self) -> Self {
         Self {
             connectors: without(&self.connectors, &other.connectors),
@@ -150,7 +150,7 @@ impl Work {
         }
     }
 
-    /// What is in `other`, which is sorted.
+    /// The work that is also in `other`, which is sorted.
     pub fn within(&self, other: &Self) -> Self {
         Self {
             connectors: within(&self.connectors, &other.connectors),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads nested Arrow columns of any width: Spark, pyarrow, pandas and polars use different ones. A
-//! column of Arrow's null type, or an optional column that is absent, is all nulls.
+//! Reads nested Arrow columns of any bit width, because Spark, pyarrow, pandas and polars use
+//! different ones. A column of Arrow's null type, or an absent optional column, has only nulls.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::DataType;
 
-/// A column is missing or has another type than in the contract.
+/// The error of a column that is missing or has another type than in the contract.
 #[derive(Debug)]
 pub struct SchemaError {
     /// Path of the column, for example `members[].topics`.
@@ -74,7 +74,7 @@ impl<'a> Structs<'a> {
         Strings::of(&path, column, self.parent)
     }
 
-    /// Errors also where the column is missing.
+    /// Returns an error also if the column is missing.
     pub fn bytes(&self, name: &str) -> Result<Bytes<'a>, SchemaError> {
         let (path, column) = self.column(name, true)?;
         Bytes::of(&path, column)
@@ -142,8 +142,8 @@ impl<'a> Strings<'a> {
         Ok(Self { presence, text })
     }
 
-    /// Errors: bytes that are not UTF-8. Arrow's importers do not validate strings, and Spark keeps
-    /// any bytes, so each string is checked here, where a bad one fails only its own row.
+    /// Returns an error if the bytes are not UTF-8. Arrow's importers do not validate strings, and
+    /// Spark keeps any bytes. So each string is checked here, and a bad one fails only its own row.
     pub fn get(&self, i: usize) -> Result<Option<&'a str>, NotUtf8> {
         if !self.presence.at(i) {
             return Ok(None);

@@ -22,6 +22,7 @@ fn balance_fields() -> Fields {
     ])
 }
 
+/// Makes one output row of each planned row: its figures, or its error.
 pub fn write(rows: &[PlanRow]) -> RecordBatch {
     let texts = |of: &dyn Fn(&PlanRow) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
@@ -45,11 +46,11 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
             floats(&|one| one.mean),
             floats(&|one| one.stddev),
         ];
-        let nulls = balances.iter().map(Option::is_some).collect::<Vec<bool>>();
+        let valid = balances.iter().map(Option::is_some).collect::<Vec<bool>>();
         Arc::new(StructArray::new(
             balance_fields(),
             columns,
-            Some(nulls.into()),
+            Some(valid.into()),
         ))
     };
     let shares = |of: &dyn Fn(&Figures) -> Option<f64>| -> ArrayRef {
@@ -107,6 +108,7 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
     RecordBatch::try_new(Arc::new(schema), columns).expect("columns are of the schema")
 }
 
+/// The figures of each row; None if the row has an error, or no change affects its group.
 fn planned<'a>(rows: &'a [PlanRow]) -> impl Iterator<Item = Option<&'a Figures>> {
     rows.iter().map(|row| row.1.as_ref().ok()?.1.as_ref())
 }

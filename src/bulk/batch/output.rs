@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The answer's columns. Spark's Arrow reader takes them by position, and only as utf8, list and
-//! int32, all nullable.
+//! The answer's columns. Spark's Arrow reader takes columns by position. They must be nullable, and
+//! of the types utf8, list and int32.
 //!
 //! ```text
 //! group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]
@@ -112,7 +112,7 @@ impl Columns {
     fn answer(&mut self, answer: &Answer) {
         for (m, member) in answer.group.members.iter().enumerate() {
             self.member_id.append_value(member.member_id);
-            // One entry for each run, to keep the order: a topic may have several runs.
+            // One entry for each run, to keep the order, because a topic may have several runs.
             let partitions = answer.assignment.of(m as u32);
             let mut runs = 0;
             for run in partitions.chunk_by(|a, b| a.topic == b.topic) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The columns of groups read from records, by position as Spark takes them.
+//! The columns of groups that were read from records, in the order in which Spark takes them.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use crate::assignors::Assignor;
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
-/// Members are named by member_id or group_instance_id.
+/// A change of a group. A member is given by its member_id or its group_instance_id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     AddMembers(AddMembers),
@@ -36,8 +36,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// Edits the group, one event after another; `then` is called after each, with its cause where
-    /// that is not the change itself.
+    /// Edits the group, one event after another. After each event, `then` is called with the cause,
+    /// or None if the cause is the change itself.
     pub fn play<'a>(
         &self,
         group: &mut Draft<'a>,

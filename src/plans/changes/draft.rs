@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group between two rebalances: what changes work on, and rounds write to. The reference makes a
-//! new `GroupSpec` each time; here numbers stay what they were, and made-up names are owned.
+//! A group between two rebalances. Changes edit it, and rounds write to it. The Python module makes
+//! a new `GroupSpec` each time; here numbers stay the same, and made-up names are owned.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::group::model::{
 #[derive(Clone)]
 pub struct DraftTopic<'a> {
     pub name: Cow<'a, str>,
-    /// 0 where it is not declared.
+    /// 0 if the topic is not declared.
     pub partitions: u32,
     pub declared: bool,
     racks: Option<u32>,
@@ -31,7 +31,7 @@ pub struct DraftMember<'a> {
     pub as_sent: AsSent,
     pub topics: Vec<TopicId>,
     pub owned: Vec<TopicPartition>,
-    /// Which member of the group that the plan began with it is, maybe under another id.
+    /// The member's number in the group at the beginning of the plan, where its id may differ.
     pub origin: Option<u32>,
 }
 
@@ -44,11 +44,11 @@ pub struct Draft<'a> {
     pub rack_names: Vec<Cow<'a, str>>,
     replica_racks: Vec<u32>,
     rack_ids: Vec<RackId>,
-    /// The group's own, as far as it is known.
+    /// The group's own generation, if it is known.
     pub generation_id: Option<i32>,
-    /// Held by a member that was down without a rebalance; event by event.
+    /// Partitions of a member that was down without a rebalance; in the order of events.
     pub waiting: Vec<TopicPartition>,
-    /// Lost the last of its replicas; event by event.
+    /// Partitions that lost their last replica; in the order of events.
     pub leaderless: Vec<TopicPartition>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The group as an assignor is asked about it. Everything is numbered and valid already.
+    /// The group in the form that assignors take. All of it is numbered and valid already.
     pub fn spec(&self) -> GroupSpec<'_> {
         let mut subscriptions = Vec::new();
         let mut owned = Vec::new();
@@ -143,8 +143,8 @@ impl<'a> Draft<'a> {
         found.map(|t| t as TopicId)
     }
 
-    /// The racks that replicas of new partitions of a topic go round, and in how many each is; empty
-    /// where no rack is known.
+    /// The racks over which replicas of a topic's new partitions are spread (empty if no rack is
+    /// known), and the number of racks for each partition.
     fn new_racks(&self, topic: TopicId) -> (Vec<RackId>, usize) {
         let distinct = |p: usize| {
             let (from, to) = (self.replica_racks[p], self.replica_racks[p + 1]);
@@ -168,11 +168,11 @@ impl<'a> Draft<'a> {
         (every, in_racks)
     }
 
-    /// Where racks of replicas are known, new partitions are where Kafka could place them, as in
-    /// `plans/changes/topics.py`; where none are, none are said.
+    /// Adds partitions to a topic. If the racks of its replicas are known, the new partitions are
+    /// where Kafka could place them, as in `plans/changes/topics.py`; otherwise they have no racks.
     pub fn grow(&mut self, topic: TopicId, partitions: u32, ids: &mut MadeUp) {
         let (mut every, in_racks) = self.new_racks(topic);
-        // A rack that only members are in may have brokers, too, or not.
+        // A rack in which there are only members may have brokers, too, or not.
         let mut perhaps = every.clone();
         perhaps.extend(self.members.iter().filter_map(|member| member.rack));
         perhaps.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
@@ -198,8 +198,8 @@ impl<'a> Draft<'a> {
         topic.partitions = partitions;
     }
 
-    /// Declared topics are numbered in the group's order. A name that was only subscribed to, or
-    /// deleted, therefore has a new number from here on.
+    /// Adds a topic. Declared topics are numbered in the group's order. So a name that was only
+    /// subscribed to, or whose topic was deleted, has a new number from here on.
     pub fn create(&mut self, name: &str, partitions: u32) -> TopicId {
         let created = DraftTopic {
             name: Cow::Owned(name.to_owned()),
@@ -223,7 +223,7 @@ impl<'a> Draft<'a> {
         new
     }
 
-    /// The number that each topic's name has now: a topic that was created again had another one.
+    /// By topic: the number that its name has now. It differs if the topic was created again.
     pub fn numbers_now(&self) -> Vec<TopicId> {
         let topics = (0..).zip(&self.topics);
         let now: FxHashMap<&str, TopicId> = topics.map(|(t, topic)| (&*topic.name, t)).collect();
@@ -237,7 +237,7 @@ impl<'a> Draft<'a> {
         gone.racks = None;
     }
 
-    /// Partitions that a member holds while it is down; those that do not exist do not count.
+    /// Adds to `waiting` the partitions that a member holds while it is down, if they exist.
     pub fn wait_for(&mut self, held: Vec<TopicPartition>) {
         let exists = |tp: &TopicPartition| tp.partition < self.topics[tp.topic as usize].partitions;
         self.waiting.extend(held.into_iter().filter(exists));
@@ -248,7 +248,7 @@ impl<'a> Draft<'a> {
         topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
     }
 
-    /// Replicas in a rack are gone; `leaderless` gets what had no others, and is read.
+    /// Removes a rack's replicas. A partition that is read and loses its last one is leaderless.
     pub fn lose_replicas(&mut self, rack: RackId) {
         let mut is_read = vec![false; self.topics.len()];
         for &topic in self.members.iter().flat_map(|member| &member.topics) {
@@ -279,7 +279,7 @@ impl<'a> Draft<'a> {
         self.rack_ids = rack_ids;
     }
 
-    /// The known racks of each partition's replicas; nothing where a topic's are unknown.
+    /// The racks of each partition's replicas; nothing if the topic's racks are unknown.
     fn replicas(&self, topic: &DraftTopic) -> impl Iterator<Item = &[RackId]> {
         let places = topic.racks.map_or(0..0, |start| {
             start as usize..(start + topic.partitions) as usize
@@ -290,7 +290,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// None for "no rack", which an empty name is (KIP-881).
+    /// The number of a rack; None for an empty name, which means "no rack" (KIP-881).
     pub fn rack(&mut self, name: &str) -> Option<RackId> {
         if name.is_empty() {
             return None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/edits.py`: what changes of every kind need, and what follows one.
+//! Mirror of `plans/changes/edits.py`: what all kinds of changes need, and what follows a change.
 
 use super::draft::Draft;
 use crate::error::GroupError;
@@ -9,12 +9,12 @@ use crate::group::model::{MAX_PARTITIONS, quoted};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follows {
     Rebalance,
-    /// One in which the members have given up everything, and forgotten what they owned.
+    /// A rebalance for which the members have given up and forgotten all that they owned.
     StartingOver,
     Nothing,
 }
 
-/// By member_id, else by group_instance_id.
+/// Finds a member by member_id, else by group_instance_id.
 pub fn find_member(group: &Draft, name: &str) -> Result<usize, GroupError> {
     let members = &group.members;
     let by_id = members.iter().position(|member| member.member_id == name);
@@ -36,7 +36,7 @@ pub fn find_topic(group: &Draft, name: &str) -> Result<u32, GroupError> {
     found.ok_or_else(|| GroupError::not_affected(format!("there is no topic {}", quoted(name))))
 }
 
-/// A group that was let in above the usual limit may stay as it is.
+/// Limits the number of partitions. A group above the usual limit may stay as large as it is.
 pub fn guard(group: &Draft, more: u64) -> Result<(), GroupError> {
     let limit = MAX_PARTITIONS.max(group.total());
     let total = group.total() + more;

@@ -10,7 +10,7 @@ use crate::group::model::RackId;
 
 const UUID_LENGTH: usize = 36;
 
-/// How a newcomer came by its name.
+/// How a new member got its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     Given,
@@ -36,7 +36,7 @@ impl Basis {
     }
 }
 
-/// A member under an id that is made up; `name` is all of it before the UUID.
+/// A member with a made-up id; `name` is the part of the id before the dash and the UUID.
 pub struct Newcomer {
     pub member_id: String,
     pub name: String,
@@ -44,8 +44,8 @@ pub struct Newcomer {
     pub is_static: bool,
 }
 
-/// Which draw of how many; draw 0 is the plan's own. `instead_of` has the member ids and names of
-/// draw 0's newcomers.
+/// The number of this draw, and of all draws; draw 0 is the plan itself. `instead_of` has the
+/// member ids and names of draw 0's newcomers.
 #[derive(Default)]
 pub struct Draw {
     pub number: u32,
@@ -53,14 +53,14 @@ pub struct Draw {
     pub instead_of: Vec<(String, String)>,
 }
 
-/// Makes ids up, never one twice.
+/// Makes up ids, each only once.
 pub struct MadeUp<'a> {
     group_id: &'a str,
     count: u32,
     draw: Draw,
     pub made: Vec<Newcomer>,
     pub places_guessed: bool,
-    /// From the member and instance ids of draw 0 to those of this draw.
+    /// The member and instance ids of draw 0, each with the id in this draw.
     pub aliases: FxHashMap<String, String>,
     pub client_aliases: FxHashMap<String, String>,
 }
@@ -88,7 +88,7 @@ impl<'a> MadeUp<'a> {
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
     }
 
-    /// `name`, a dash and a UUID; none of `taken`.
+    /// Makes up a member id that is not in `taken`: `name`, a dash and a UUID.
     pub fn newcomer(
         &mut self,
         name: &str,
@@ -124,7 +124,7 @@ impl<'a> MadeUp<'a> {
         member_id
     }
 
-    /// The racks in the order in which new replicas go round them: a guess, so drawn.
+    /// The racks in the order in which new replicas get them. It is a guess, so draws vary it.
     pub fn placement(
         &mut self,
         racks: Vec<RackId>,
@@ -144,7 +144,7 @@ impl<'a> MadeUp<'a> {
         drawn
     }
 
-    /// In a draw, a name elsewhere among `names` (in order) in place of a guessed one.
+    /// In a draw, replaces a guessed name by one at another place among `names`, which are sorted.
     pub fn place(
         &self,
         name: String,
@@ -161,7 +161,7 @@ impl<'a> MadeUp<'a> {
             share = (share + random) % 1.0;
         }
         let place = (share * (names.len() + 1) as f64) as usize;
-        // A dot sorts after the dash that follows a name in a member id, and before digits.
+        // In a member id, a dash follows the name. A dot sorts after a dash and before digits.
         let mut drawn = match place {
             0 => "!".to_owned(),
             _ => format!("{}.", names[place - 1]),
@@ -173,7 +173,7 @@ impl<'a> MadeUp<'a> {
     }
 }
 
-/// What stands before the UUID: the client id, or the member id without its UUID.
+/// The part of an id before the UUID: the client id, or the member id without its UUID.
 pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str {
     let client_id = client_id.filter(|id| !id.is_empty());
     let prefix = client_id.unwrap_or_else(|| without_uuid(member_id));
@@ -200,7 +200,7 @@ fn without_uuid(member_id: &str) -> &str {
     }
 }
 
-/// Names of newcomers, one after another.
+/// Makes names for newcomers, one after another.
 pub struct Names {
     first: Option<String>,
     rest: Rest,
@@ -239,7 +239,7 @@ impl Names {
     }
 }
 
-/// Client ids of members like the one called `model`; `names` are those of all members.
+/// Client ids for newcomers like the member called `model`; `names` has those of all members.
 pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Names, Basis) {
     let taken = || names.iter().cloned().collect();
     if let Some(given) = given {
@@ -263,7 +263,7 @@ pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Name
     (Names { first: None, rest }, basis)
 }
 
-/// Instance ids, never one twice; `taken` are those of all static members.
+/// Instance ids for newcomers, each only once; `taken` has those of all static members.
 pub fn instance_names(
     model: &str,
     taken: FxHashSet<String>,
@@ -276,7 +276,7 @@ pub fn instance_names(
     (names, given.map_or(Basis::Counted, |_| Basis::Given))
 }
 
-/// The free names that follow in a name's own count: payments-3, payments-4; else name-2.
+/// Counts on from the number in a name, to free names: payments-3, payments-4; without one: name-2.
 fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
     let width = digits(name);
     let (stem, number) = name.split_at(name.len() - width);
@@ -289,7 +289,7 @@ fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
     }
 }
 
-/// How many digits, of at most nine, a name ends with.
+/// The number of digits at the end of a name, at most nine.
 fn digits(name: &str) -> usize {
     let last = name.bytes().rev().take(9);
     last.take_while(u8::is_ascii_digit).count()

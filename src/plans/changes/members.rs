@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/members.py`: some join, some leave, a rack is lost, some restart.
+//! Mirror of `plans/changes/members.py`: members join, leave or restart, or a rack is lost.
 
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ impl AddMembers {
         Ok(Follows::Rebalance)
     }
 
-    /// The new members, as `model` but for their names.
+    /// The new members, which differ from `model` only in their names.
     fn named<'a>(
         &self,
         model: &DraftMember<'a>,
@@ -97,10 +97,10 @@ impl AddMembers {
         };
         places.sort_unstable();
         places.dedup();
-        // Where no client ids are known, the names are only those of member ids.
+        // If no client ids are known, `names` are the beginnings of member ids, not client ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
-        // A made-up id never comes twice, so that the new ones need not be looked at.
+        // A made-up id never comes twice, so the ids of new members need no check.
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
@@ -145,7 +145,7 @@ pub fn remove(
     Ok(Follows::Rebalance)
 }
 
-/// A lost rack takes its brokers along, and with them replicas.
+/// A rack is lost: its members, its brokers, and with the brokers the replicas on them.
 pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     let rack = group.rack_names.iter().position(|rack| rack == name);
     let rack = rack.map(|rack| rack as RackId);
@@ -166,7 +166,7 @@ pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     remove(group, |_, member| is_in(member))?;
     group.wait_for(waiting);
     group.lose_replicas(rack);
-    // Without a member that is gone, only a leader that has a rack sees a difference.
+    // If no member is gone, only a leader that has a rack notices a difference.
     if gone || group.members.iter().any(|member| member.rack.is_some()) {
         return Ok(Follows::Rebalance);
     }
@@ -194,7 +194,7 @@ pub fn bounce<'a>(
         };
         if is_static.unwrap_or(instance.is_some()) {
             group.wait_for(group.members[m].owned.clone());
-            // Back in time: a new member id in its old place (KIP-345).
+            // The member is back in time: it has a new member id in its old place (KIP-345).
             if let Some(instance) = instance {
                 let taken = group.member_ids();
                 let member_id = ids.newcomer(&instance, Basis::Known, &taken, true);
@@ -207,7 +207,7 @@ pub fn bounce<'a>(
         let mut taken_id = None;
         let mut back = group.members.remove(m);
         let mut cause = format!("{name} leaves and comes back");
-        // With nobody there in between, nobody is there to rebalance.
+        // If nobody else is in the group, nobody rebalances while the member is away.
         if group.members.is_empty() {
             taken_id = Some(back.member_id.clone());
         } else {

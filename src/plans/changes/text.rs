@@ -22,7 +22,7 @@ const VERBS: [&str; 11] = [
 ];
 
 impl Change {
-    /// Reads one change; `GroupError` at `change` for what is not one.
+    /// Reads one change from a text; returns an error at `change` if the text is not a change.
     pub fn from_text(text: &str) -> Result<Self, GroupError> {
         let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
         let end = trimmed.find(['=', ' ']).unwrap_or(trimmed.len());
@@ -43,7 +43,7 @@ impl Change {
             }
             "remove-topics" => Self::RemoveTopics(topics(value)?),
             "resubscribe" => {
-                // A topic's name has no colon, a member's may.
+                // A topic's name has no colon, but a member's name may have one.
                 let (member, names) = match value.rsplit_once(':') {
                     Some((member, names)) => (Some(member.to_owned()), names),
                     None => (None, value),
@@ -74,7 +74,7 @@ fn add_members(value: &str) -> Result<Change, GroupError> {
     let mut options: [(&str, Option<String>); 3] =
         [("rack", None), ("client-id", None), ("instance-id", None)];
     let mut number = None;
-    // Which option the text before the next one is the value of; before the first it is the count.
+    // The option whose value comes next; None before the first option, where the count is.
     let mut open: Option<usize> = None;
     loop {
         let found = (0..options.len()).filter_map(|o| {

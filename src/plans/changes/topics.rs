@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/topics.py`: changes of topics, and of who subscribes to them.
+//! Mirror of `plans/changes/topics.py`: changes of topics, and of subscriptions.
 
 use rustc_hash::FxHashSet;
 

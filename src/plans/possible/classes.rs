@@ -9,23 +9,24 @@ pub const NOBODY: MemberId = MemberId::MAX;
 pub const NO_CLASS: u32 = u32::MAX;
 
 pub struct Classes {
-    /// Topics of each topic class, by name.
+    /// Topics of each topic class, sorted by name.
     pub topics: Vec<Vec<TopicId>>,
     pub supply: Vec<i64>,
     /// Members of each subscription class, in join order.
     pub members: Vec<Vec<MemberId>>,
     /// Subscription classes of each topic class, ascending.
     pub subscribers: Vec<Vec<u32>>,
-    /// NO_CLASS for a topic that nobody subscribes to, or that has no partitions.
+    /// NO_CLASS if a topic has no subscriber or no partitions.
     pub class_of_topic: Vec<u32>,
     pub class_of_member: Vec<u32>,
-    /// `owner[base[topic] + partition]`, NOBODY where there is none.
+    /// `owner[base[topic] + partition]` is the owner of a partition; NOBODY if there is none.
     pub owner: Vec<MemberId>,
     pub base: Vec<u32>,
 }
 
 impl Classes {
-    /// Topic classes by the first topic of each in the order of names, members by join order.
+    /// Builds the classes. Topic classes are ordered by their first topic's name, subscription
+    /// classes by their first member's place in join order.
     pub fn of(group: &GroupSpec) -> Self {
         let members = group.members.len() as MemberId;
         let topics_of: Vec<Vec<TopicId>> = (0..members).map(|m| existing(group, m)).collect();
@@ -92,7 +93,7 @@ impl Classes {
     }
 }
 
-/// Topics with partitions that a member subscribes to, sorted, each once.
+/// The topics of a member's subscription that have partitions, sorted, each once.
 fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
     let subscription = group.subscription(member).iter().copied();
     let mut topics: Vec<TopicId> = subscription
@@ -103,7 +104,7 @@ fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
     topics
 }
 
-/// KIP-341's rule: the newest generation is believed; where two claim at once, nobody is.
+/// By KIP-341, the newest generation is believed; of two equally new claims, neither is.
 fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<MemberId>) {
     let mut base = Vec::with_capacity(group.topics.len());
     let mut total = 0;
@@ -111,7 +112,7 @@ fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<Membe
         base.push(total);
         total += topic.partitions;
     }
-    // Who claimed a partition last, in which generation, and whether that is contested.
+    // By partition: the member of the newest claim, its generation, and whether it is contested.
     let mut claims: Vec<(MemberId, i32, bool)> = vec![(NOBODY, 0, false); total as usize];
     for (m, member) in group.members.iter().enumerate() {
         let generation = member.generation_id.unwrap_or(-1);
@@ -120,7 +121,7 @@ fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<Membe
                 continue;
             }
             let claim = &mut claims[(base[tp.topic as usize] + tp.partition) as usize];
-            // The same member claims a partition twice: it is one claim.
+            // If the same member claims a partition twice, this is one claim.
             if claim.0 != NOBODY && (claim.1 > generation || claim.0 == m as MemberId) {
                 continue;
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/flow.py`: Dinic, and primal-dual for the cheapest among the largest flows.
-//! Arcs are listed by tail in one array once all are added (`start`, `by_tail`).
+//! Mirror of `plans/possible/flow.py`: Dinic's algorithm for the largest flow, and the primal-dual
+//! one for the cheapest largest flow. Once all arcs are added, one array lists them by tail.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub const UNLIMITED: i64 = 1 << 62;
 const UNREACHED: i64 = i64::MAX;
 
-/// Nodes are numbers; arc `2i` is the i-th that was added, `2i + 1` its way back.
+/// Nodes are numbers. Arc `2i` is the i-th arc that was added, and arc `2i + 1` is its reverse.
 pub struct Flow {
     tail: Vec<u32>,
     head: Vec<u32>,
@@ -33,7 +33,7 @@ impl Flow {
         }
     }
 
-    /// Adds an arc; its number is what `sent` asks for. Costs are not negative.
+    /// Adds an arc, whose cost is not negative. Returns its number, which `sent` takes.
     pub fn add(&mut self, tail: u32, head: u32, capacity: i64, cost: i64) -> usize {
         let arc = self.head.len();
         self.tail.extend([tail, head]);
@@ -47,7 +47,7 @@ impl Flow {
         self.room[arc + 1]
     }
 
-    /// Sends as much as possible along tight arcs: all arcs, while potentials are 0.
+    /// Sends as much as possible along tight arcs. If costs and potentials are 0, all are tight.
     pub fn largest(&mut self, source: u32, sink: u32) -> i64 {
         self.list_by_tail();
         let mut total = 0;
@@ -67,7 +67,7 @@ impl Flow {
         }
     }
 
-    /// Sends as much as possible, as cheaply as possible; the cost.
+    /// Sends as much as possible, as cheaply as possible; returns the cost.
     pub fn cheapest(&mut self, source: u32, sink: u32) -> i64 {
         self.list_by_tail();
         let mut total = 0;
@@ -85,7 +85,7 @@ impl Flow {
         }
     }
 
-    /// Whether more could be sent to each node.
+    /// By node: whether more could be sent to it.
     pub fn reachable(&self, source: u32) -> Vec<bool> {
         let level = self.levels(source);
         level.into_iter().map(|level| level != UNREACHED).collect()
@@ -124,7 +124,7 @@ impl Flow {
         self.room[arc] > 0 && self.reduced(arc) == 0
     }
 
-    /// Arcs from the source to each node, along tight arcs with room.
+    /// By node: its distance from the source in arcs, along tight arcs with room.
     fn levels(&self, source: u32) -> Vec<i64> {
         let mut level = vec![UNREACHED; self.potential.len()];
         level[source as usize] = 0;
@@ -141,7 +141,7 @@ impl Flow {
         level
     }
 
-    /// One path, a level at a time; `unused[n]` skips arcs of n that lead nowhere any more.
+    /// Sends along one path, level by level. `unused[n]` skips arcs of n that are dead ends.
     fn augment(&mut self, source: u32, sink: u32, level: &[i64], unused: &mut [u32]) -> i64 {
         let mut path: Vec<usize> = Vec::new();
         let mut node = source;
@@ -175,7 +175,7 @@ impl Flow {
         sent
     }
 
-    /// Dijkstra on reduced costs, which are never negative along arcs with room.
+    /// Dijkstra's algorithm on reduced costs, which are never negative along arcs with room.
     fn distances(&self, source: u32) -> Vec<i64> {
         let mut distance = vec![UNREACHED; self.potential.len()];
         let mut heap = BinaryHeap::from([(Reverse(0), source)]);

@@ -13,7 +13,7 @@ pub struct ClassLevel {
     pub members: Vec<u32>,
 }
 
-/// From the highest load to the lowest.
+/// Finds the levels, from the highest load to the lowest.
 pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
     let mut topics: Vec<u32> = (0..classes.topics.len() as u32).collect();
     let mut members: Vec<u32> = (0..classes.members.len() as u32).collect();
@@ -63,7 +63,7 @@ fn mean_up(classes: &Classes, topics: &[u32], members: &[u32]) -> i64 {
     (supply + members - 1) / members
 }
 
-/// What does not fit, and the topics and members that it is stuck with.
+/// How many partitions do not fit, and the topic and member classes that they cannot leave.
 struct Cut {
     left: i64,
     topics: Vec<u32>,

@@ -10,15 +10,15 @@ use crate::group::model::MemberId;
 
 pub struct LevelMoves {
     pub moves: i64,
-    /// Topic class, member, how many stay.
+    /// Topic class, member, number of partitions that stay.
     pub keep: Vec<(u32, MemberId, i64)>,
-    /// Member, topic class, how many it gets.
+    /// Member, topic class, number of partitions that the member gets.
     pub more: Vec<(MemberId, u32, i64)>,
     pub topic_prices: Vec<(u32, i64)>,
     pub member_prices: Vec<(MemberId, i64)>,
 }
 
-/// Held partitions by topic class and member, sorted by both.
+/// The number of held partitions by topic class and member, sorted by both.
 pub struct Holdings(Vec<(u32, MemberId, i64)>);
 
 impl Holdings {
@@ -106,7 +106,7 @@ pub fn least_moves(classes: &Classes, held: &Holdings, level: &ClassLevel) -> Le
     }
 }
 
-/// Which topic classes each member gets more of: what flows into a hub, in order, flows out.
+/// Which topic classes each member gets more of. What flows into a hub flows out in order.
 fn through_hubs(
     classes: &Classes,
     level: &ClassLevel,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/optimum.py`: what would have been possible for a group.
+//! Mirror of `plans/possible/optimum.py`: the best result that is possible for a group.
 
 use super::classes::{Classes, NOBODY};
 use super::levels::{ClassLevel, levels};
@@ -48,7 +48,7 @@ impl Possible {
         loads
     }
 
-    /// An assignment with that balance and so many moves.
+    /// An assignment with the best balance and the least moves.
     pub fn assignment(&self, group: &GroupSpec) -> Assignment {
         // 4.
         let classes = &self.classes;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Steps 6 and 7 of the general algorithm: partitions move until a pass moves nothing.
+//! Steps 6 and 7 of the general algorithm: partitions move until a pass over them moves none.
 //!
 //! Shortcuts that cannot change the answer:
-//! - Kafka tests before every partition whether the group is balanced, and stops if it is. Only a
-//!   move changes the result, and to stop before a partition that would stay has no effect: so the
-//!   test runs only before a move (or an exception). Where a partition is owned twice, the test
-//!   itself may throw: there it runs where Kafka runs it.
-//! - Before a move the result is mostly known already (`is_balanced.rs`).
-//! - The smallest subscriber decides whether any has at least two less than the owner, unless a
-//!   subscriber is fixed: Kafka's class throws when it meets a fixed one first.
-//! - A run of partitions stays if its owners have at most one more than the smallest member of all
-//!   (`is_settled`).
-//! - Only the subscribers of the present topic are kept sorted by size (`Smallest`).
+//! - Before every partition, Kafka tests whether the group is balanced, and stops if it is. If the
+//!   partition stays anyway, it does not matter whether Kafka stops, so here the test runs only
+//!   before a move (or an exception). If partitions may be owned twice, the test may throw. Then it
+//!   runs before every partition, as in Kafka.
+//! - Before a move, the result of the test is mostly known already (`is_balanced.rs`).
+//! - Whether a subscriber has at least two partitions less than the owner is seen from the smallest
+//!   one, unless a subscriber is fixed: Kafka's class throws if it meets a fixed one first.
+//! - No partition of a run moves if its owners have at most one partition more than the smallest
+//!   member of the group (`is_settled`).
+//! - Only the subscribers of one topic at a time are kept sorted by size (`Smallest`).
 
 use super::owners::Owners;
 use super::smallest::Smallest;
@@ -23,17 +23,18 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The first pass whose state is saved; groups that settle need fewer passes.
+/// The number of the first pass whose state is saved; groups that settle need fewer passes.
 const FIRST_SAVED_PASS: usize = 8;
 
-/// The state that later passes depend on; the order within a member's list is not part of it.
+/// The state on which later passes depend. The order of a member's partitions is not part of it.
 #[derive(PartialEq)]
 struct State {
     owners: Vec<MemberId>,
     movements: movements::State,
 }
 
-/// `gainer` could take a partition of `topic` from `holder`, who has at least two more.
+/// Proof of imbalance: `gainer` could take `partition` (of `topic`), because its owner has at least
+/// two partitions more than `gainer`.
 #[derive(Clone, Copy)]
 pub struct Witness {
     pub(super) gainer: MemberId,
@@ -41,22 +42,22 @@ pub struct Witness {
     pub(super) partition: PartitionId,
 }
 
-/// Steps 6 and 7, and the state between passes.
+/// Steps 6 and 7 and their state between passes.
 pub struct Balance<'c, 'g, 'a> {
     pub(super) build: Build<'c, 'g, 'a>,
     movements: Movements,
     pub(super) spread: Spread,
-    /// The tree over the subscribers of `of_topic`; `place` has each member's place there.
+    /// A tree of the subscribers of `of_topic`; `place` has each member's place in the tree.
     smallest: Smallest,
     of_topic: Option<TopicId>,
     place: Vec<u32>,
-    /// The witness of the last test that found the group unbalanced.
+    /// The witness from the last test that found the group unbalanced.
     pub(super) witness: Option<Witness>,
-    /// Whether the group is known to be unbalanced as it is now.
+    /// Whether it is known that the group, as it is now, is unbalanced.
     pub(super) unbalanced: bool,
-    /// A checksum of all owners: equal owners have equal sums, others almost never.
+    /// A checksum of all owners. Equal owners have equal sums; different owners almost never do.
     sum: u64,
-    /// Members that take part, in the order of Kafka's map; empty unless `build.ghosts`.
+    /// Members that are not fixed, in the order of Kafka's map; empty unless `build.ghosts`.
     pub(super) order: Vec<MemberId>,
 }
 
@@ -78,7 +79,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
     }
 
-    /// Runs both steps; returns the answer, and the members in the order of its map.
+    /// Runs both steps. Returns the answer, and the members in the order of the answer's map.
     pub fn balance(
         mut self,
         unassigned: Vec<Run>,
@@ -114,7 +115,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         let mut saved: Option<(u64, State)> = None;
         while self.pass(runs)? {
             moved_any = true;
-            // A pass depends only on the state: a state that comes back comes back for ever.
+            // A pass depends only on the state: if a state comes back, it comes back for ever.
             passes += 1;
             let known = saved.as_ref().filter(|(sum, _)| *sum == self.sum);
             if known.is_some_and(|(_, state)| *state == self.state()) {
@@ -165,7 +166,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(moved)
     }
 
-    /// Whether no partition of a run moves or makes Kafka's class throw.
+    /// Whether Kafka's class neither moves a partition of this run nor throws at one.
     fn is_settled(&self, run: &Run) -> bool {
         let build = &self.build;
         let has_other_reasons = build.ghosts
@@ -181,7 +182,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
             })
     }
 
-    /// The member that a partition moves to; None if it stays.
+    /// The member to which a partition moves; None if the partition stays.
     fn better_owner(&mut self, id: PartitionId) -> Result<Option<MemberId>, GroupError> {
         let owner = self.build.current.owner(id);
         let size = self.size(owner)?;
@@ -193,7 +194,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
         let topic = self.build.claims.topic(id);
         let smallest = self.smallest(topic);
-        // Without a fixed subscriber, the smallest one decides for all.
+        // If no subscriber is fixed, it is enough to look at the smallest one.
         let above = if self.build.meets_fixed[topic as usize] {
             self.is_above_other(id, owner, size)?
         } else {
@@ -202,9 +203,9 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(smallest.filter(|_| above).map(|(_, member)| member))
     }
 
-    /// Whether a subscriber has at least two partitions less than the owner. If the owner is near
-    /// the partition, subscribers near it come first; the order decides only whether Kafka's class
-    /// finds a smaller subscriber before it meets a fixed one and throws.
+    /// Whether any subscriber has at least two partitions less than the owner. If the owner is near
+    /// the partition, subscribers near it come first. The order matters only for exceptions:
+    /// Kafka's class throws if it meets a fixed subscriber before a smaller one.
     fn is_above_other(
         &self,
         id: PartitionId,
@@ -213,7 +214,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
     ) -> Result<bool, GroupError> {
         let build = &self.build;
         let topic = build.claims.topic(id);
-        // In hash order, as Kafka meets them.
+        // In the order of the leader's HashMap, as in Kafka.
         let members = build.claims.members.iter();
         let subscribers = members.filter(|&&m| build.subscribes(m, topic));
         let subscribers: Vec<MemberId> = subscribers.copied().collect();
@@ -232,7 +233,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(false)
     }
 
-    /// The smallest subscriber that takes part, ties by id; returns its size and itself.
+    /// Returns the size and the number of the smallest subscriber that is not fixed; ties by id.
     fn smallest(&mut self, topic: TopicId) -> Option<(usize, MemberId)> {
         let build = &self.build;
         let members = build.subscribers.distinct(topic);
@@ -299,7 +300,7 @@ fn score(lists: &Lists, fixed: &[bool]) -> i32 {
         .map(|m| lists.len_of(m as MemberId) as i64)
         .collect();
     sizes.sort_unstable();
-    // In ascending order, the i-th of n is the larger one in i pairs, the smaller in n - 1 - i.
+    // In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.
     let n = sizes.len() as i64;
     let terms = sizes
         .iter()
@@ -308,7 +309,7 @@ fn score(lists: &Lists, fixed: &[bool]) -> i32 {
     terms.fold(0i64, i64::wrapping_add) as i32
 }
 
-/// The share of one partition and its owner in the checksum of all owners.
+/// What one partition and its owner contribute to the checksum of all owners.
 fn mixed(id: PartitionId, owner: MemberId) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault};
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The partitions that each member holds, in the order in which it got them.
 //!
-//! No list of a member is stored while partitions move. Its list follows from the log: the
-//! partitions that it was given and still holds, from first to last.
+//! Members' lists are not stored while partitions move. A member's list follows from the log: the
+//! partitions that the member got and still holds, in the order of the log.
 
 use crate::assignors::classic::claims::NOBODY;
 use crate::group::lists::Lists;
@@ -11,12 +11,12 @@ use crate::group::model::{MemberId, PartitionId};
 /// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The longest log of `held` partitions; a longer one has its gaps closed.
+/// The longest allowed log for `held` partitions; the gaps of a longer log are closed.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
 
-/// The log, and look-ups into it.
+/// The log, and indexes into it.
 pub struct Holdings {
     /// By partition: the member that got it last.
     owner: Vec<MemberId>,
@@ -26,12 +26,12 @@ pub struct Holdings {
     log: Vec<PartitionId>,
     /// By partition: its last place in the log.
     place: Vec<u32>,
-    /// By entry of the log: its member. Needed only where a partition may be held twice.
+    /// By entry of the log: the member that got it. Needed only if a partition may be held twice.
     holder: Option<Vec<MemberId>>,
 }
 
 impl Holdings {
-    /// Nobody holds anything; `twice` if a partition may be held twice.
+    /// Holdings of members that hold nothing; `twice` tells that a partition may be held twice.
     pub fn new(members: usize, partitions: usize, twice: bool) -> Self {
         Self {
             owner: vec![NOBODY; partitions],
@@ -74,7 +74,7 @@ impl Holdings {
         self.held += 1;
     }
 
-    /// Takes a partition away from a member: the first entry, if it has several.
+    /// Takes a partition away from a member; if it holds the partition twice, the first entry goes.
     pub fn take(&mut self, member: MemberId, id: PartitionId) {
         let place = match &self.holder {
             None => Some(self.place[id as usize] as usize),
@@ -107,7 +107,7 @@ impl Holdings {
         lists
     }
 
-    /// As `lists`, but frees memory first.
+    /// Returns the same as `lists`, but frees memory first.
     pub fn into_lists(mut self) -> Lists {
         self.place = Vec::new();
         self.lists()

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether a group is balanced. Kafka's class tests this before every partition, over all members,
-//! their topics and the partitions of these topics.
+//! Tests whether a group is balanced, as Kafka does before every partition, over all members, their
+//! topics and the partitions of these. A *witness* proves that a group is not balanced: it is a
+//! member and a partition that it could take from an owner with at least two partitions more.
 //!
 //! Shortcuts that cannot change the answer:
-//! - A pending move to a smaller subscriber proves the group unbalanced, unless that subscriber has
-//!   all that it can have already (`shows_imbalance`).
-//! - A witness found before proves it as long as its member could take its partition
+//! - If the next move is to a smaller subscriber, it proves the group unbalanced, unless that
+//!   subscriber already has all partitions that it can have (`shows_imbalance`).
+//! - An earlier witness is still a proof if its member could still take the partition
 //!   (`still_holds`).
-//! - Else the largest owner of each topic is enough: a member can gain if an owner in its topics
-//!   has two more, and then the largest owner has (`find_witness`). The order of members decides
-//!   only which witness is found.
-//! - Only where a partition is owned twice, the test depends on the order of owners, and may throw:
-//!   there it runs as in Kafka (`can_anybody_gain`).
+//! - Otherwise it is enough to look at the largest owner of each topic: if any owner has two
+//!   partitions more than a member, the largest owner has, too (`find_witness`). The order of
+//!   members decides only which witness is found.
+//! - If a partition may be owned twice, the test depends on the order of owners and may throw. Only
+//!   then does it run as in Kafka (`can_anybody_gain`).
 
 use super::balance::{Balance, Witness};
 use crate::assignors::classic::claims::NOBODY;
@@ -19,7 +20,7 @@ use crate::error::GroupError;
 use crate::group::model::{MemberId, PartitionId};
 
 impl Balance<'_, '_, '_> {
-    /// Whether the pending move of a partition already proves the group unbalanced.
+    /// Whether the move of partition `id` to `better` already proves that the group is unbalanced.
     pub(super) fn shows_imbalance(
         &self,
         id: PartitionId,
@@ -37,7 +38,7 @@ impl Balance<'_, '_, '_> {
                 .is_ok_and(|better| better.as_ref().is_some_and(shows))
     }
 
-    /// Whether no member could take a partition of its topics from one that has two more.
+    /// Whether the group is balanced: no member could take a partition from a larger owner.
     pub(super) fn is_balanced(&mut self) -> Result<bool, GroupError> {
         if self.unbalanced {
             return Ok(false);
@@ -55,7 +56,7 @@ impl Balance<'_, '_, '_> {
         Ok(!self.unbalanced)
     }
 
-    /// Whether the stored witness is still valid; a new search would then find one, too.
+    /// Whether a known witness is still valid. If so, a new search would find one, too.
     fn still_holds(&self, known: Witness) -> bool {
         let build = &self.build;
         let size = build.current.size(known.gainer);
@@ -66,7 +67,7 @@ impl Balance<'_, '_, '_> {
             && build.claims.topic(known.partition) == known.topic
     }
 
-    /// Searches a witness by the largest holder of each topic.
+    /// Searches for a witness among the largest holders of all topics.
     fn find_witness(&self) -> Option<Witness> {
         let build = &self.build;
         let largest = self.largest_holders();
@@ -90,7 +91,7 @@ impl Balance<'_, '_, '_> {
         None
     }
 
-    /// By topic: the size of its largest holder, and a partition that this member holds.
+    /// By topic: how many partitions its largest holder has, and one of them in this topic.
     fn largest_holders(&self) -> Vec<(usize, PartitionId)> {
         let build = &self.build;
         let mut largest = vec![(0, 0); build.claims.group.topics.len()];
@@ -108,11 +109,11 @@ impl Balance<'_, '_, '_> {
         largest
     }
 
-    /// Kafka's own test, where a partition may be owned twice: whether any member can gain.
+    /// Whether any member can gain: Kafka's own test, for a partition that may be owned twice.
     fn can_anybody_gain(&self) -> Result<bool, GroupError> {
         let build = &self.build;
         let lists = build.current.lists();
-        // Where a partition is owned twice, the last owner counts.
+        // If a partition is owned twice, its last owner counts.
         let mut holder = vec![NOBODY; build.claims.numbered()];
         for &m in &self.order {
             for &id in lists.of(m) {

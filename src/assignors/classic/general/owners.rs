@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `Owners` in `general.py`: the member order of Kafka's map `currentAssignment`.
 //!
-//! Shortcut that cannot change the answer: the order matters only where two members hold one
-//! partition, so that the table is made only there.
+//! The answer cannot change: the table is left out only if no two members can hold one partition.
 
 use crate::assignors::classic::claims::Claims;
 use crate::group::model::{GroupSpec, MemberId};
 use crate::java::hash_table::{DEFAULT_SLOTS, HashTable};
 use crate::java::order::{compare_names, string_hash};
 
-/// The map's table without the fixed members.
+/// The hash table of the map, without the fixed members.
 pub struct Owners<'g, 'a> {
     group: &'g GroupSpec<'a>,
     table: HashTable,
@@ -18,7 +17,7 @@ pub struct Owners<'g, 'a> {
 }
 
 impl<'g, 'a> Owners<'g, 'a> {
-    /// The map after step 5, which visits members in the order of a map made for so many members.
+    /// The map after step 5, which visits members in the order of a map created for that many.
     pub fn without_fixed(claims: &Claims<'g, 'a>, is_fixed: &[bool]) -> Self {
         let group = claims.group;
         let walked = claims.members.iter().copied();
@@ -36,19 +35,19 @@ impl<'g, 'a> Owners<'g, 'a> {
         }
     }
 
-    /// The order of the members that take part.
+    /// The members that are not fixed, in order.
     pub fn order(&self) -> Vec<MemberId> {
         self.table.keys()
     }
 
-    /// Clears the map, which keeps its slots, and refills it from a copy made before.
+    /// Clears the map, which keeps its number of slots, and refills it from a copy made before.
     pub fn copy_back(&mut self) {
         let copy = table(self.group, self.order().into_iter(), DEFAULT_SLOTS);
         let slots = self.table.slots();
         self.table = table(self.group, copy.keys().into_iter(), slots);
     }
 
-    /// The order of all members, after the fixed ones are put back.
+    /// All members in order, after the fixed members are put back.
     pub fn with_fixed(mut self) -> Vec<MemberId> {
         let fixed = table(self.group, self.fixed.iter().copied(), DEFAULT_SLOTS);
         put_all(&mut self.table, self.group, fixed.keys().into_iter());

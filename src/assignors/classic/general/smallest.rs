@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The member with the fewest partitions, the first of equals. A tournament tree: each node holds
-//! the smaller of its two children, so that a change updates one path to the root.
+//! Finds the member with the fewest partitions; of equal members, the first. In this tournament
+//! tree, each node holds the smaller of its two children, so a change updates one path to the root.
 
-/// Size and place of a member in one number, which sorts by both; `NONE` takes no part.
+/// Size and place of a member in one number, which sorts by size, then place; `NONE` takes no part.
 type Key = u64;
 const NONE: Key = Key::MAX;
 
-/// The tree over some members, each with a place.
+/// A tree of members; each member has a place in it.
 #[derive(Default)]
 pub struct Smallest {
     /// The root is at 1, the children of n at 2n and 2n + 1, the members in the second half.
@@ -14,7 +14,7 @@ pub struct Smallest {
 }
 
 impl Smallest {
-    /// Sets the members' sizes, None for those that take no part.
+    /// Sets the members' sizes; None is for members that take no part.
     pub fn fill(&mut self, sizes: impl ExactSizeIterator<Item = Option<u32>>) {
         let leaves = sizes.len().next_power_of_two();
         self.tree.clear();
@@ -28,7 +28,7 @@ impl Smallest {
         }
     }
 
-    /// Size and place of the winner; None if nobody takes part.
+    /// Size and place of the smallest member; None if no member takes part.
     pub fn first(&self) -> Option<(u32, usize)> {
         let &first = self.tree.get(1).filter(|&&first| first != NONE)?;
         Some(((first >> 32) as u32, first as u32 as usize))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The least and the most partitions of a member, kept up to date while partitions move.
+//! The smallest and the largest number of partitions of any member, updated at every move.
 
-/// By number of partitions: how many members have it. Only members that take part count.
+/// `members[n]` is the number of members with n partitions; members that are fixed do not count.
 pub struct Spread {
     members: Vec<u32>,
     pub least: usize,
@@ -32,7 +32,7 @@ impl Spread {
         self.members[before] -= 1;
         self.members[after] += 1;
         if self.members[before] == 0 {
-            // A member that was alone at an end stays at this end.
+            // If only this member had the least (or most), it still has the least (or most).
             self.least = if self.least == before {
                 after
             } else {

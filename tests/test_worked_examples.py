@@ -186,8 +186,8 @@ def test_c3_and_c4_move_nothing_that_a_survivor_held(engine: Engine) -> None:
     for name in ("C3 a member leaves, sticky deals what it had", "C4 a member crashes"):
         assignor, group, _ = EXAMPLES[name]
         delta = kr.assign(group, assignor, engine=engine) - kr.Assignment.owned(group)
-        assert delta.revoked.partitions == []
-        assert delta.transferring.partitions == []
+        assert delta.revoked.partitions == ()
+        assert delta.transferring.partitions == ()
 
 
 def test_d_cooperative_stops_only_what_moves(engine: Engine) -> None:

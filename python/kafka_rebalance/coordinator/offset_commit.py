@@ -53,7 +53,7 @@ def offset_commit(state: CoordinatorState, event: Received, request: OffsetCommi
 
 
 def txn_offset_commit(state: CoordinatorState, event: Received, request: TxnOffsetCommit) -> None:
-    """Stages offsets of a transaction; the member's session is not renewed."""
+    """Stages the offsets of a transaction; does not renew the member's session."""
     group = state.groups.get(request.group_id)
     error = _check(event, group, request, _TXN_ABSENT_IS_NOT_FOUND)
     if error is not ErrorCode.NONE:

@@ -125,7 +125,7 @@ class Herder:
         return self.config.version if self.assignment is None else self.assignment.version
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
-        """The worker's report, encoded in every protocol version up to its own."""
+        """Returns the worker's report, encoded in every protocol version up to its own."""
         self.joined_with = self.newest
         report = self._report()
         metadata = ConnectMetadata(url=self.url, config_offset=self.newest.offset)

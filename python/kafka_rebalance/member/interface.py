@@ -49,7 +49,7 @@ class Poll:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The application calls close()."""
+    """The application closes the member."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ class OffsetDelete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroups:
-    """An administrator deletes empty groups."""
+    """A request of an administrator to delete empty groups."""
 
     group_ids: tuple[str, ...]
 

@@ -19,7 +19,8 @@ pub const NO_GENERATION: i32 = -1;
 /// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
 
-/// The settled claims of a group, the numbers of its partitions, and orders of members and topics.
+/// The settled claims of a group, with the numbers of its partitions and the orders of its members
+/// and topics.
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     interrupt: &'g Interrupt,

@@ -31,11 +31,7 @@ def idle(answer: RoundAnswer) -> list[Idle]:
         left = left - revoked
         if memory.scheduled_rebalance_ms > 0:
             # Lost work: it is still assigned in the leader's memory, but no worker runs or gets it.
-            dealt = Work.of(
-                [c for work in answer.result.assigned.values() for c in work.connectors],
-                [t for work in answer.result.assigned.values() for t in work.tasks],
-            )
-            lost = _within(left, memory.assigned) - dealt
+            lost = _within(left, memory.assigned) - running(answer.result.assigned)
             why = "lost with its worker, and kept for it in case it returns"
             found.append(Idle(lost, why, memory.scheduled_rebalance_ms))
             left = left - lost

@@ -37,6 +37,6 @@ def leaders_note(libraries: Iterable[str | None]) -> str | None:
         return None
     which = ", ".join(f"{library} {count}" for library, count in sorted(found.items(), key=str))
     return (
-        f"{counted(found.total(), 'group')} ({which}) were last led by another library's assignor, "
-        "whose answers differ from Kafka's. --group G prints details."
+        f"{counted(found.total(), 'group')} ({which}) last had a leader with another library's "
+        "assignor, whose answers differ from Kafka's. --group G prints details."
     )

@@ -270,11 +270,14 @@ def test_nothing_changed_nothing_moves(group: kr.GroupSpec, assignor: str, engin
     assert _sets(again) == _sets(first)
 
 
-@given(data=st.data(), group=groups(equal=True))
+@given(data=st.data(), group=groups(equal=True, racks=False))
 def test_sticky_moves_only_what_the_balance_needs(
     data: st.DataObject, group: kr.GroupSpec, engine: Engine
 ) -> None:
-    """Members of equal subscriptions leave and join: a survivor keeps all but its surplus."""
+    """Members of equal subscriptions leave and join: a survivor keeps all but its surplus.
+
+    Without racks, because Kafka takes from a survivor each partition with no replica in its rack.
+    """
     before = kr.assign(group, "sticky", engine=engine)
     owning = own(group, before, 1)
     kept = tuple(member for member in owning.members if data.draw(st.booleans()))

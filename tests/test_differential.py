@@ -7,10 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.oracle import OracleError
 from tools import differential
 from tools.check_vectors import agrees
 
@@ -108,6 +109,16 @@ def test_three_engines_one_answer_to_connects_scripts(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert ran.stdout.startswith("300 scripts: oracle = reference = rust, 0 differences")
+
+
+@pytest.mark.parametrize(
+    "field", [{"subscription_version": 1}, {"user_data": "00"}, {"user_data_generation_id": 2}]
+)
+def test_the_oracle_refuses_what_only_bytes_say(oracle: Oracle, field: dict[str, Any]) -> None:
+    """It would write the bytes of a newest client, and judge another group."""
+    member = {"member_id": "a", "topics": ["t"], "generation_id": 3} | field
+    with pytest.raises(OracleError, match="need the bytes in subscription"):
+        oracle.ask({"assignor": "sticky", "topics": [], "members": [member]})
 
 
 def test_the_comparison_sees_differences(oracle: Oracle) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,11 +19,12 @@ from kafka_rebalance.clients import aiokafka as ours_aiokafka
 from kafka_rebalance.clients import kafka_python as ours_kafka
 from kafka_rebalance.clients import leader
 from kafka_rebalance.clients.legal import LegalAnswer, legal
-from tests.support.live_members import JavaMembers, await_stable
-from tests.support.plug_in_members import PlugInMembers, asked, generations
+from tests.support.live_members import JavaMembers, await_coordinators, await_stable
+from tests.support.plug_in_members import PlugInMembers, asked, generations, question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from kafka_rebalance import Member
     from kafka_rebalance.wire.group_records import GroupMetadataValue
@@ -41,6 +43,8 @@ TOPICS = tuple(
 )
 ALL = {TopicPartition(t, p) for t, replicas in REPLICAS.items() for p in range(len(replicas))}
 WAIT_S = 60.0
+TRIES = 3
+"""A consumer of kafka-python 3.0.12 at times loses its place in its group and never joins again."""
 
 
 def _java(group_id: str, n: int, assignor: str, **fields: Any) -> dict[str, Any]:
@@ -87,6 +91,17 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     missing = missing_tools()
     if missing:
         pytest.skip(missing)
+    log = tmp_path_factory.mktemp("clients") / "java-members.log"
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(TimeoutError), _playing(log) as result:
+            yield result
+            return
+    with _playing(log) as result:
+        yield result
+
+
+@contextlib.contextmanager
+def _playing(log: Path) -> Iterator[Played]:
     questions: list[Asked] = []
 
     def recording(
@@ -95,7 +110,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         questions.append(Asked(group_id, topics, members))
         return legal(group_id, topics, members, assignor)
 
-    log = tmp_path_factory.mktemp("clients") / "java-members.log"
     with pytest.MonkeyPatch.context() as patch, Broker(brokers=len(RACKS)) as broker:
         patch.setattr(leader, "legal", recording)
         server = broker.bootstrap_server
@@ -115,6 +129,7 @@ def _create_topics(server: str) -> None:
 
 
 def _play(server: str, ours: PlugInMembers, java: JavaMembers, questions: list[Asked]) -> Played:
+    await_coordinators(server, [*FORMS, "racks-kp", "racks-ai", "resub"])
     # The first of a group leads it to its end.
     for group_id, (client, _, strategy) in FORMS.items():
         for n in range(3):
@@ -181,14 +196,14 @@ def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: O
         }
         read = {m.member_id: wire.decode_assignment(m.assignment) for m in value.members}
         given = {member_id: list(map(list, one.partitions)) for member_id, one in read.items()}
-        answers = [oracle.ask(asked(topics, value).to_dict())["assignment"] for topics in known]
-        assert given in [_by_topic(answer) for answer in answers], (group_id, value, known)
+        answers = [_by_topic(oracle.ask(question(topics, value))["assignment"]) for topics in known]
+        assert given in answers, (group_id, [question(topics, value) for topics in known])
         assert {(one.version, one.user_data) for one in read.values()} == {(3, None)}
         last[group_id] = value, given
     for group_id, (value, given) in last.items():
         seen = {topic for member in asked((), value).members for topic in member.topics}
-        group = asked(tuple(topic for topic in TOPICS if topic.name in seen), value)
-        assert given == _by_topic(oracle.ask(group.to_dict())["assignment"]), (group_id, value)
+        whole = question(tuple(topic for topic in TOPICS if topic.name in seen), value)
+        assert given == _by_topic(oracle.ask(whole)["assignment"]), (group_id, whole)
     assert last.keys() >= {*FORMS, "racks-kp", "racks-ai", "resub"}
     assert len(played.stored) >= 2 * len(last)
 

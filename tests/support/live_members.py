@@ -173,6 +173,28 @@ class PythonMembers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
+def await_coordinators(bootstrap_server: str, group_ids: Sequence[str]) -> None:
+    """Waits until the brokers of a new cluster can serve each of these groups.
+
+    Consumers that join earlier are sent from broker to broker, and kafka-python's may then lose
+    their place in the group.
+    """
+    from kafka import KafkaAdminClient
+    from kafka.errors import CoordinatorNotAvailableError
+
+    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    with KafkaAdminClient(bootstrap_servers=bootstrap_server) as admin:
+        while True:
+            try:
+                admin.describe_groups(list(group_ids))
+            except CoordinatorNotAvailableError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.3)
+            else:
+                return
+
+
 def await_stable(bootstrap_server: str, sizes: Mapping[str, int]) -> None:
     """Waits until every group has that many members and keeps still."""
     from kafka import KafkaAdminClient

@@ -179,3 +179,23 @@ def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
         for one in value.members
     )
     return GroupSpec("", topics, members, value.protocol)
+
+
+def question(topics: tuple[Topic, ...], value: GroupMetadataValue) -> dict[str, Any]:
+    """The question to the oracle about that generation: each member is the bytes that it sent.
+
+    Fields are not enough: a member that missed an assignment sends one generation in its
+    subscription, and an older one in its user data.
+    """
+    return {
+        "assignor": value.protocol,
+        "topics": asked(topics, value).to_dict()["topics"],
+        "members": [
+            {
+                "member_id": one.member_id,
+                "group_instance_id": one.group_instance_id,
+                "subscription": one.subscription.hex(),
+            }
+            for one in value.members
+        ],
+    }

@@ -29,6 +29,7 @@ import org.apache.kafka.common.TopicPartition;
 /** A contract line to the group's assignment, on the way a live group's leader takes. */
 final class Cases {
     private static final int NO_GENERATION = -1;
+    private static final int NEWEST = 3;
 
     private Cases() {}
 
@@ -148,8 +149,9 @@ final class Cases {
         return read;
     }
 
-    /** What a client of the newest version sends. */
+    /** What a client of the newest version sends: its two generations are one, in subscription and user data. */
     private static Subscription newest(String assignor, JsonNode member) {
+        refuseWhatOnlyBytesSay(member);
         List<String> topics = Fields.texts(member, "topics");
         List<TopicPartition> owned = owned(member);
         int generation = Fields.integer(member, "generation_id", NO_GENERATION);
@@ -162,6 +164,16 @@ final class Cases {
                     topics, cooperativeUserData(topics, generation), owned, generation, rack);
             default -> new Subscription(topics, null, List.of(), NO_GENERATION, rack);
         };
+    }
+
+    private static void refuseWhatOnlyBytesSay(JsonNode member) {
+        int generation = Fields.integer(member, "generation_id", NO_GENERATION);
+        if (Fields.integer(member, "subscription_version", NEWEST) != NEWEST
+                || Fields.value(member, "user_data") != null
+                || Fields.integer(member, "user_data_generation_id", generation) != generation) {
+            throw new BadInput("member_id " + Fields.text(member, "member_id")
+                    + ": subscription_version, user_data and user_data_generation_id need the bytes in subscription");
+        }
     }
 
     /** What a member's own StickyAssignor sends; null before its first assignment. */

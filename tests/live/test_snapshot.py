@@ -16,7 +16,8 @@ from tests.support.broker import Broker, java, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
-from kafka_rebalance.live import ClusterError, snapshot
+from kafka_rebalance import TopicPartition
+from kafka_rebalance.live import ClusterError, group_lags, snapshot
 from tests.support.live_members import JavaMembers, PythonMembers, await_stable, join_by_hand
 
 if TYPE_CHECKING:
@@ -320,3 +321,34 @@ def test_plan_and_compare_read_the_cluster_themselves(cluster: Cluster) -> None:
     (compared,) = command("compare", *where)
     assert compared["assignor"] == "cooperative-sticky"
     assert {one["assignor"] for one in compared["candidates"]} == set(ASSIGNORS)
+
+
+def test_lags_are_those_of_kafkas_command(cluster: Cluster) -> None:
+    """`java-range` is described with its members, after records and commits of `emptied`."""
+    from kafka import KafkaAdminClient, KafkaProducer
+    from kafka import TopicPartition as Partition
+    from kafka.structs import OffsetAndMetadata
+
+    with KafkaProducer(bootstrap_servers=cluster.server) as producer:
+        for partition, records in enumerate((5, 3, 0)):
+            for _ in range(records):
+                producer.send("t", b"record", partition=partition)
+        producer.flush()
+    with KafkaAdminClient(bootstrap_servers=cluster.server) as admin:
+        commits = {Partition("t", p): OffsetAndMetadata(n, "", -1) for p, n in ((0, 2), (1, 3))}
+        admin.alter_group_offsets("emptied", commits)
+    partitions = [TopicPartition("t", p) for p in range(6)]
+    lags = group_lags(cluster.server, {"emptied": partitions, "java-range": [], "unread": []})
+    assert lags["emptied"] == {TopicPartition("t", 0): 3, TopicPartition("t", 1): 0}
+    assert lags["java-range"] == lags["unread"] == {}
+    theirs = [line.split() for line in _command(cluster.server, ("emptied",), "--offsets")]
+    found = {(fields[1], int(fields[2])): int(fields[5]) for fields in theirs}
+    assert {tuple(tp): lag for tp, lag in lags["emptied"].items()} == found
+    ran = subprocess.run(
+        [sys.executable, "-m", "kafka_rebalance", "describe", "--group", "java-range",
+         "--bootstrap-server", cluster.server],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert re.search(r"^alone: java-range-", ran.stdout, re.MULTILINE) is None
+    assert "Lag: " in ran.stdout
+    assert f"kafka-rebalance compare --bootstrap-server {cluster.server}" in ran.stdout

@@ -17,6 +17,7 @@ from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 from .exit_codes import FAILED, INTERRUPTED, USAGE
 
 COMMANDS = {
+    "describe": "show who owns what in a group, and what is wrong with it",
     "assign": "compute which member owns which partitions",
     "plan": "play changes: moves, pauses and balance, round by round",
     "compare": "play changes with every assignor, and recommend one",

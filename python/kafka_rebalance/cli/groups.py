@@ -37,6 +37,13 @@ class BadGroup(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for the input, for changes and for the output."""
+    add_input(parser)
+    add_changes(parser, VERBS)
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for the input and the output."""
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="contract lines; - for standard input"
     )
@@ -44,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bootstrap-server", metavar="H:P", help="read the groups of a live cluster, not FILE"
     )
     parser.add_argument("--group", metavar="G", help="only this group, in detail")
-    add_changes(parser, VERBS)
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     parser.add_argument(
         "--engine",
@@ -104,6 +110,14 @@ def read_groups(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
             yield one
     if args.group is not None and not found:
         raise GroupError("--group", f"there is no group {args.group}")
+
+
+def report_bad(group: BadGroup, *, as_json: bool) -> None:
+    """Reports the error of a group at once: as a line of the output, or on standard error."""
+    if as_json:
+        print(contract.dumps(group.to_dict()), flush=True)
+    else:
+        print(f"{group.group_id}: {group.error}", file=sys.stderr)
 
 
 def _file(file: str) -> Iterator[GroupSpec | BadGroup]:
@@ -204,10 +218,7 @@ def answers(
         found = _answer(group, args, work, alone=len(first) < 2)
         if isinstance(found, BadGroup):
             tally.bad += 1
-            if args.json:
-                print(contract.dumps(found.to_dict()), flush=True)
-            else:
-                print(f"{found.group_id}: {found.error}", file=sys.stderr)
+            report_bad(found, as_json=args.json)
             if found.never_ends is not None and not args.json:
                 from kafka_rebalance.report.plans.never_ends import endless_lines
 

@@ -4,6 +4,7 @@
 No Kafka client is imported before `snapshot` runs.
 """
 
+from .committed_offsets import group_lags
 from .consumer_groups import ClusterError, snapshot
 
-__all__ = ["ClusterError", "snapshot"]
+__all__ = ["ClusterError", "group_lags", "snapshot"]

@@ -98,7 +98,7 @@ def snapshot(
     """
     if isinstance(group_ids, str):
         raise TypeError("group_ids: a sequence of names, not one string")
-    kafka = _kafka()
+    kafka = kafka_module()
     errors = importlib.import_module("kafka.errors")
     servers = [server.strip() for server in bootstrap_server.split(",")]
     settings = {"bootstrap_servers": servers, **(configs or {})}
@@ -113,7 +113,8 @@ def snapshot(
             raise ClusterError(f"{bootstrap_server}: {error}") from error
 
 
-def _kafka() -> Any:
+def kafka_module() -> Any:
+    """Returns kafka-python; raises MissingExtra if it is absent or older than version 3."""
     try:
         kafka = importlib.import_module("kafka")
     except ImportError as error:

@@ -4,6 +4,7 @@
 from .affected import as_far_as_affected
 from .clients import Recipe
 from .comparison import Candidate, Comparison, compare
+from .description import Description, Finding, describe
 from .explanation import explain, partition_from_text
 from .figures import Figures
 from .migrations import Migration, migration
@@ -17,8 +18,10 @@ __all__ = [
     "Bounce",
     "Candidate",
     "Comparison",
+    "Description",
     "Endless",
     "Figures",
+    "Finding",
     "Migration",
     "RebalancePlan",
     "Recipe",
@@ -28,6 +31,7 @@ __all__ = [
     "WayOut",
     "as_far_as_affected",
     "compare",
+    "describe",
     "endless",
     "enough_draws",
     "explain",

@@ -76,11 +76,12 @@ CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
 
 def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
     """Returns the libraries that the members' client ids show; none if no client id shows one."""
-    found = {_client_of(member, group.group_id) for member in group.members}
+    found = {client_of(member, group.group_id) for member in group.members}
     return tuple(client for client in CLIENTS if client in found)
 
 
-def _client_of(member: Member, group_id: str) -> ClientLibrary | None:
+def client_of(member: Member, group_id: str) -> ClientLibrary | None:
+    """Returns the library that a member's client id shows, or None."""
     client_id = member.client_id or ""
     if re.match(r"kafka-python-[0-9]", client_id):
         return KAFKA_PYTHON

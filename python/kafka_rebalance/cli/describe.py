@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance describe`: a group as it is, and what is wrong with it."""
+
+import argparse
+import shlex
+from collections.abc import Mapping, Sequence
+
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans import describe
+
+from .exit_codes import of_errors
+from .groups import BadGroup, add_input, read_groups, report_bad
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows who owns what, on which host and with which client; how even the assignment is and "
+        "could be; the lag, if read from a live cluster; what is wrong; and which command shows "
+        "more. Changes nothing on the cluster and joins no group."
+    )
+    parser.epilog = (
+        "Examples: kafka-rebalance describe --bootstrap-server localhost:9092 --group payments; "
+        "kafka-rebalance describe groups.jsonl"
+    )
+    add_input(parser)
+    parser.add_argument("--all", action="store_true", help="show every member and partition")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    found = list(read_groups(args))
+    groups = [one for one in found if not isinstance(one, BadGroup)]
+    lags = _lags(args, groups)
+    for one in found:
+        if isinstance(one, BadGroup):
+            report_bad(one, as_json=args.json)
+    described = (
+        describe(group, lags=lags.get(group.group_id), engine=args.engine) for group in groups
+    )
+    if args.json:
+        for description in described:
+            print(contract.dumps(description.to_dict()), flush=True)
+    elif groups:
+        from kafka_rebalance.report.plans.description import print_description, print_descriptions
+
+        if len(groups) == 1:
+            print_description(next(described), _given(args, groups[0]), everything=args.all)
+        else:
+            print_descriptions(list(described))
+            print("--group G shows one group in detail.")
+    return of_errors(len(found) - len(groups))
+
+
+def _lags(
+    args: argparse.Namespace, groups: Sequence[GroupSpec]
+) -> Mapping[str, Mapping[TopicPartition, int]]:
+    """Returns the lags by group id; none for groups from a file."""
+    if args.bootstrap_server is None:
+        return {}
+    from kafka_rebalance.live import group_lags
+
+    owned = {
+        group.group_id: [tp for member in group.members for tp in member.owned_partitions]
+        for group in groups
+    }
+    return group_lags(args.bootstrap_server, owned)
+
+
+def _given(args: argparse.Namespace, group: GroupSpec) -> str:
+    """Returns the input and the group as a shell takes them."""
+    source = ["--bootstrap-server", args.bootstrap_server] if args.file is None else [args.file]
+    return shlex.join([*source, "--group", group.group_id])

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads how far the committed offsets of groups are behind the ends of its partitions.
+
+Lag      end of the partition (its last stable offset, which is as far as a consumer that reads only
+         committed records gets) minus the committed offset. A partition without a committed offset
+         has no lag: nobody knows where its consumer would begin.
+Errors   ClusterError if the cluster cannot be read.
+Source   Kafka's OffsetFetch and ListOffsets messages.
+"""
+
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka_rebalance.group.model import TopicPartition
+
+from .consumer_groups import ClusterError, kafka_module
+
+
+def group_lags(
+    bootstrap_server: str,
+    partitions: Mapping[str, Iterable[TopicPartition]],
+    *,
+    configs: Mapping[str, Any] | None = None,
+) -> dict[str, dict[TopicPartition, int]]:
+    """Returns, for each group id in `partitions`, the lag in records of each of these partitions.
+
+    A partition without a committed offset is left out. `configs` are settings of kafka-python's
+    KafkaAdminClient.
+    """
+    kafka = kafka_module()
+    errors = importlib.import_module("kafka.errors")
+    offsets = importlib.import_module("kafka.protocol.consumer.offsets")
+    asked = {
+        group_id: [kafka.TopicPartition(*tp) for tp in dict.fromkeys(tps)]
+        for group_id, tps in partitions.items()
+    }
+    asked = {group_id: tps for group_id, tps in asked.items() if tps}
+    servers = [server.strip() for server in bootstrap_server.split(",")]
+    try:
+        with kafka.KafkaAdminClient(**{"bootstrap_servers": servers, **(configs or {})}) as admin:
+            found = admin.list_group_offsets(asked) if asked else {}
+            committed = {
+                group_id: {tp: one.offset for tp, one in of_group.items() if one.offset >= 0}
+                for group_id, of_group in found.items()
+            }
+            known = {tp for of_group in committed.values() for tp in of_group}
+            latest = dict.fromkeys(known, offsets.OffsetSpec.LATEST)
+            level = offsets.IsolationLevel.READ_COMMITTED
+            ends = admin.list_partition_offsets(latest, level) if known else {}
+    except (errors.KafkaError, OSError, ValueError) as error:
+        raise ClusterError(f"{bootstrap_server}: the groups' lags: {error}") from error
+    # A committed offset beyond the end is that of an earlier topic with this name.
+    return {
+        group_id: {
+            TopicPartition(*tp): max(0, ends[tp].offset - offset)
+            for tp, offset in committed.get(group_id, {}).items()
+        }
+        for group_id in partitions
+    }

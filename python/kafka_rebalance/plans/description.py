@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describes a group as it is: who owns what, how even that is, and what is wrong with it.
+
+Every finding is computed from the group alone, and names the command that shows more. A finding is
+not always a fault: a member may be idle on purpose.
+
+    unread      a member subscribes to the partition, but no member owns it
+    doubled     several members own the partition
+    stale       a member owns a partition of a topic that it does not subscribe to, or that is gone
+    idle        members own nothing
+    uneven      a more even assignment is possible
+    far         members read partitions of which no replica is in the member's rack
+    alone       one member is the only one that subscribes to a topic
+    mixed       members send different versions of the subscription, so their clients differ
+    moves       the next rebalance moves partitions, although nothing changes
+    hangs       the leader's next rebalance, or one after a simple change, never ends
+    foreign     Kafka's assignors do not assign this group, or another library's assignor did
+
+Errors   those of GroupSpec; findings about the next rebalance are left out for a group whose
+         assignor is unknown.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from kafka_rebalance.assignors.registry import FOREIGN, Engine, assignor_names
+from kafka_rebalance.errors import NeverEnds
+from kafka_rebalance.group.model import Member, TopicPartition
+from kafka_rebalance.group.ownership import Assignment, Balance
+from kafka_rebalance.group.spec import GroupSpec
+
+from .clients import client_of
+from .figures import rack_share
+from .never_ends import Endless, endless
+from .possible import best_possible
+from .rebalance_plan import plan
+
+FindingKind = Literal[
+    "unread", "doubled", "stale", "idle", "uneven", "far", "alone", "mixed", "moves", "hangs",
+    "foreign",
+]  # fmt: skip
+FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a person who runs the group may want to change.
+
+    `member_ids` and `partitions` are those concerned; `ask` is the command that shows more, without
+    the input and the group, or None.
+    """
+
+    kind: FindingKind
+    text: str
+    member_ids: tuple[str, ...] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+    ask: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "text": self.text,
+            "member_ids": list(self.member_ids),
+            "partitions": [str(tp) for tp in self.partitions],
+            "ask": self.ask,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A group as it is.
+
+    `assignment` what the members own now; `balance` and `possible` count partitions a member.
+    `lags`       records not yet consumed, for each partition with a committed offset; None if
+                 nobody read the offsets (as for a group from a file).
+    """
+
+    group: GroupSpec
+    assignment: Assignment
+    balance: Balance
+    possible: Balance
+    rack_share: float | None
+    lags: Mapping[TopicPartition, int] | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def lag(self) -> int | None:
+        """Returns the sum of all lags; None if nobody read the offsets."""
+        return None if self.lags is None else sum(self.lags.values())
+
+    def lag_of(self, member_id: str) -> int | None:
+        """Returns the lag of a member's partitions; None if nobody read the offsets."""
+        if self.lags is None:
+            return None
+        return sum(self.lags.get(tp, 0) for tp in self.assignment[member_id])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "group_id": self.group.group_id,
+            "assignor": self.group.assignor,
+            "generation_id": self.group.generation_id,
+            "members": [self._member(member) for member in self.group.members],
+            "balance": self.balance.to_dict(),
+            "balance_possible": self.possible.to_dict(),
+            "rack_share": self.rack_share,
+            "lag": self.lag,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def _member(self, member: Member) -> dict[str, Any]:
+        client = client_of(member, self.group.group_id)
+        return {
+            "member_id": member.member_id,
+            "group_instance_id": member.group_instance_id,
+            "client_id": member.client_id,
+            "client_host": member.client_host,
+            "client_library": None if client is None else client.name,
+            "rack_id": member.rack_id,
+            "topics": list(member.topics),
+            "owned_partitions": [str(tp) for tp in self.assignment[member.member_id]],
+            "lag": self.lag_of(member.member_id),
+        }
+
+
+def describe(
+    group: GroupSpec,
+    *,
+    lags: Mapping[TopicPartition, int] | None = None,
+    engine: Engine = "rust",
+) -> Description:
+    """Returns the group's present assignment, its balance, and what is wrong with it."""
+    assignment = Assignment.owned(group)
+    balance = assignment.balance
+    possible = best_possible(group, engine=engine).balance
+    findings = [
+        *_faults(group, assignment),
+        *_loads(group, assignment, balance, possible),
+        *_subscriptions(group),
+        *_next_rebalance(group, engine),
+    ]
+    findings.sort(key=lambda finding: FINDING_KINDS.index(finding.kind))
+    share = rack_share(group, assignment)
+    return Description(group, assignment, balance, possible, share, lags, tuple(findings))
+
+
+def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
+    """Yields what no sound assignment has; nobody owns anything before the first assignment."""
+    counts = group.partition_counts()
+    owners: dict[TopicPartition, list[str]] = {}
+    stale: dict[str, list[TopicPartition]] = {}
+    for member in group.members:
+        for tp in assignment[member.member_id]:
+            owners.setdefault(tp, []).append(member.member_id)
+            if tp.topic not in member.topics or tp.partition >= counts.get(tp.topic, 0):
+                stale.setdefault(member.member_id, []).append(tp)
+    subscribed = {topic for member in group.members for topic in member.topics}
+    unread = tuple(
+        TopicPartition(topic, p)
+        for topic, count in counts.items()
+        if topic in subscribed
+        for p in range(count)
+        if TopicPartition(topic, p) not in owners
+    )
+    if unread and owners:
+        text = "no member owns them: the group has not rebalanced since they appeared, or lost them"
+        yield Finding("unread", text, partitions=unread, ask="plan")
+    doubled = tuple(tp for tp, ids in owners.items() if len(ids) > 1)
+    if doubled:
+        ids = tuple(dict.fromkeys(one for tp in doubled for one in owners[tp]))
+        yield Finding("doubled", "several members own them", ids, doubled, "plan")
+    for member_id, partitions in stale.items():
+        text = "the member does not subscribe to them, or they do not exist"
+        yield Finding("stale", text, (member_id,), tuple(partitions), "plan")
+
+
+def _loads(
+    group: GroupSpec, assignment: Assignment, balance: Balance, possible: Balance
+) -> Iterator[Finding]:
+    held = {member_id: len(owned) for member_id, owned in assignment.items()}
+    idle = tuple(member_id for member_id, count in held.items() if not count)
+    if idle and len(idle) < len(held):
+        fewest = possible.min == 0
+        text = (
+            "there are fewer partitions than members for their topics"
+            if fewest
+            else "another assignment gives every member a partition"
+        )
+        yield Finding("idle", text, idle, ask="compare")
+    if any(held.values()) and balance.stddev > possible.stddev:
+        text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
+        text += f" to {possible.max}" if possible.max > possible.min else " each"
+        yield Finding("uneven", text, ask="compare")
+    far = _far(group, assignment)
+    if far:
+        ids = tuple(dict.fromkeys(member_id for member_id, _ in far))
+        text = "no replica of them is in the rack of the member that reads them"
+        yield Finding("far", text, ids, tuple(tp for _, tp in far), "compare")
+
+
+def _far(group: GroupSpec, assignment: Assignment) -> list[tuple[str, TopicPartition]]:
+    """Returns what is read from another rack, where the racks of reader and replicas are known."""
+    racks = {topic.name: topic.racks or () for topic in group.topics}
+    found = []
+    for member in group.members:
+        for tp in assignment[member.member_id] if member.rack is not None else ():
+            replicas = racks.get(tp.topic, ())[tp.partition : tp.partition + 1]
+            known = {rack for one in replicas for rack in one if rack is not None}
+            if known and member.rack not in known:
+                found.append((member.member_id, tp))
+    return found
+
+
+def _subscriptions(group: GroupSpec) -> Iterator[Finding]:
+    if len(group.members) < 2:
+        return
+    subscribers = Counter(topic for member in group.members for topic in set(member.topics))
+    for member in group.members:
+        only = [topic for topic in dict.fromkeys(member.topics) if subscribers[topic] == 1]
+        if only:
+            text = f"no other member would read {', '.join(only)} if this one left"
+            yield Finding("alone", text, (member.member_id,))
+    versions = sorted({member.version for member in group.members})
+    if len(versions) > 1:
+        old = tuple(m.member_id for m in group.members if m.version < versions[-1])
+        text = f"subscription versions {', '.join(map(str, versions))}: their clients differ"
+        yield Finding("mixed", text, old)
+
+
+def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
+    if group.assignor in FOREIGN:
+        yield Finding("foreign", f"{group.assignor} is {FOREIGN[group.assignor]}")
+        return
+    if group.leader_library not in (None, "java"):
+        text = f"the last leader used {group.leader_library}'s assignor, which may answer otherwise"
+        yield Finding("foreign", text)
+    if group.assignor not in assignor_names():
+        return
+    found = endless(group, group.assignor, engine=engine)
+    if found is not None and found.hangs:
+        yield Finding("hangs", _hangs(found), ask="plan")
+    if found is None or not found.now:
+        yield from _moves(group, engine)
+
+
+def _hangs(found: Endless) -> str:
+    if found.now:
+        return "the next rebalance never ends: its leader computes for ever"
+    return f"the rebalance never ends after: {'; '.join(found.following[:3])}"
+
+
+def _moves(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
+    try:
+        planned = plan(group, group.assignor, (), engine=engine)
+    except NeverEnds:  # a later round of it
+        yield Finding("hangs", "the next rebalance never ends", ask="plan")
+        return
+    figures = planned.figures()
+    if figures.moves and not figures.owns_nothing:
+        moved: Sequence[TopicPartition] = [
+            tp for one in planned.rounds for gained in one.gained.values() for tp in gained
+        ]
+        text = "the next rebalance moves them, whatever its cause"
+        yield Finding("moves", text, partitions=tuple(dict.fromkeys(moved)), ask="plan")

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group as it is, as a table of its members and a list of findings, of at most 100 columns."""
+
+from collections.abc import Sequence
+
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.plans.clients import client_of
+from kafka_rebalance.plans.description import Description, Finding
+from kafka_rebalance.report.text.names import (
+    counted,
+    cut,
+    partitions_text,
+    share_text,
+    short_names,
+)
+from kafka_rebalance.report.text.tables import print_table
+
+from .plan import print_wrapped, spread_text
+
+_MOST_ROWS = 20
+_MOST_CHARACTERS = 34
+_MOST_NAMED = 60
+
+
+def print_description(one: Description, given: str, *, everything: bool) -> None:
+    """Prints a group; `given` is how the command names the input and the group, to paste."""
+    group = one.group
+    total = sum(map(len, one.assignment.values()))
+    generation = "" if group.generation_id is None else f", generation {group.generation_id}"
+    print(
+        f"{group.group_id}, {group.assignor or 'no assignor'}{generation}: "
+        f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
+    )
+    names = short_names(member.member_id for member in group.members)
+    shown = group.members if everything else group.members[:_MOST_ROWS]
+    _print_members(one, shown, names, everything=everything)
+    if len(shown) < len(group.members):
+        print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
+    print_wrapped(f"Partitions a member: {spread_text(one.balance)}{_even(one)}.")
+    if one.rack_share is not None:
+        print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
+    if one.lags is not None:
+        print_wrapped(_lag(one, names))
+    print()
+    if not one.findings:
+        print("Nothing to report.")
+    for finding in one.findings:
+        print_wrapped(finding_text(finding, names), "", "  ")
+    asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
+    if asks:
+        print("\nThis shows more:")
+    for ask in asks:
+        print(f"  kafka-rebalance {ask} {given}")
+
+
+def print_descriptions(rows: Sequence[Description]) -> None:
+    """Prints one line a group."""
+    live = any(one.lags is not None for one in rows)
+    columns = ["group", "assignor", "members", "partitions a member", "possible", "lag", "findings"]
+    cells = [
+        [
+            cut(one.group.group_id, 30),
+            one.group.assignor or "-",
+            str(len(one.group.members)),
+            spread_text(one.balance),
+            spread_text(one.possible),
+            *([f"{one.lag:,}" if one.lag is not None else "-"] if live else []),
+            ", ".join(dict.fromkeys(finding.kind for finding in one.findings)) or "-",
+        ]
+        for one in rows
+    ]
+    shown = [column for column in columns if live or column != "lag"]
+    print_table(shown, cells, left=(1, len(shown) - 1), whole=True)
+
+
+def finding_text(finding: Finding, names: dict[str, str]) -> str:
+    """Returns `idle: c3, c4: there are fewer partitions than members for their topics`."""
+    who = ", ".join(names.get(one, one) for one in finding.member_ids[:3])
+    if len(finding.member_ids) > 3:
+        who += f" and {len(finding.member_ids) - 3} more"
+    which = partitions_text(finding.partitions, _MOST_NAMED)
+    parts = [finding.kind, *filter(None, (who, which)), finding.text]
+    return ": ".join(parts)
+
+
+def _print_members(
+    one: Description, members: Sequence[Member], names: dict[str, str], *, everything: bool
+) -> None:
+    """Prints the columns that are not the same for every member, or empty."""
+    most = None if everything else _MOST_CHARACTERS
+    rows = [
+        (
+            cut(names[member.member_id], 36),
+            member.group_instance_id or "",
+            (member.client_host or "").removeprefix("/"),
+            client.name if (client := client_of(member, one.group.group_id)) else "",
+            member.rack_id or "",
+            str(len(one.assignment[member.member_id])),
+            partitions_text(one.assignment[member.member_id], most),
+            "" if (lag := one.lag_of(member.member_id)) is None else f"{lag:,}",
+        )
+        for member in members
+    ]
+    columns = ["member", "instance", "host", "client", "rack", "owned", "partitions", "lag"]
+    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    print_table(
+        [columns[i] for i in filled],
+        [[row[i] for i in filled] for row in rows],
+        left=[place for place, i in enumerate(filled) if columns[i] not in ("owned", "lag")],
+    )
+
+
+def _even(one: Description) -> str:
+    if one.balance.stddev <= one.possible.stddev:
+        return ", as even as possible"
+    return f" (possible: {spread_text(one.possible)})"
+
+
+def _lag(one: Description, names: dict[str, str]) -> str:
+    assert one.lags is not None
+    owned = [tp for partitions in one.assignment.values() for tp in partitions]
+    silent = sum(tp not in one.lags for tp in owned)
+    text = f"Lag: {counted(one.lag or 0, 'record')} in {counted(len(one.lags), 'partition')}"
+    if one.lags and max(one.lags.values()):
+        worst = max(one.lags, key=lambda tp: one.lags[tp] if one.lags else 0)
+        reader = next((m for m, held in one.assignment.items() if worst in held), None)
+        whose = f", read by {names[reader]}" if reader else ""
+        text += (
+            f", {min(one.lags.values()):,} to {one.lags[worst]:,} a partition; most: {worst}{whose}"
+        )
+    if silent:
+        text += f"; {counted(silent, 'partition')} without a committed offset"
+    return f"{text}."

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`describe`: every kind of finding, from the smallest group that has it, and the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import Member, Topic, TopicPartition
+from kafka_rebalance.plans import describe
+from kafka_rebalance.plans.description import FINDING_KINDS
+
+SAMPLE = Path(kr.__file__).parent / "data" / "captured_groups.jsonl"
+NEVER_ENDS = Path(__file__).parent / "vectors" / "never_ends_smallest.jsonl"
+
+
+def _tps(*texts: str) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(text[0], int(text[1:])) for text in texts)
+
+
+def _member(name: str, topics: str, *owned: str, version: int | None = None) -> Member:
+    return Member(
+        name,
+        tuple(topics),
+        owned_partitions=_tps(*owned),
+        generation_id=1,
+        subscription_version=version,
+    )
+
+
+def _group(counts: dict[str, int], *members: Member, assignor: str = "sticky") -> kr.GroupSpec:
+    topics = tuple(Topic(name, count) for name, count in counts.items())
+    return kr.GroupSpec("g", topics, members, assignor)
+
+
+def _racked(reader: str) -> kr.GroupSpec:
+    member = Member("x", ("a",), owned_partitions=_tps("a0"), generation_id=1, rack_id=reader)
+    return kr.GroupSpec("g", (Topic("a", 1, (("r1", None),)),), (member,), "range")
+
+
+# What each group has, and nothing else.
+CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
+    (_group({"a": 2}, _member("x", "a", "a0"), _member("y", "a", "a1")), {}),
+    (_group({"a": 2}, _member("x", "a"), _member("y", "a")), {}),
+    (_group({"a": 2}, _member("x", "a", "a0")), {"unread": ("a1",), "moves": ("a1",)}),
+    (
+        _group({"a": 1}, _member("x", "a", "a0"), _member("y", "a", "a0")),
+        {"doubled": ("a0",)},
+    ),
+    (_group({"a": 1}, _member("x", "a", "a0", "a1", "b0")), {"stale": ("a1", "b0")}),
+    (_group({"a": 1}, _member("x", "a", "a0"), _member("y", "a")), {"idle": ()}),
+    (
+        _group({"a": 4}, _member("x", "a", "a0", "a1", "a2"), _member("y", "a", "a3")),
+        {"uneven": (), "moves": ("a2",)},
+    ),
+    (
+        _group({"a": 1, "b": 1}, _member("x", "a", "a0"), _member("y", "b", "b0")),
+        {"alone": ()},
+    ),
+    (
+        _group({"a": 2}, _member("x", "a", "a0", version=1), _member("y", "a", "a1")),
+        {"mixed": ()},
+    ),
+    (_racked("r1"), {}),
+    (_racked("r2"), {"far": ("a0",)}),
+    (_group({"a": 1}, _member("x", "a", "a0"), assignor="stream"), {"foreign": ()}),
+]
+
+
+@pytest.mark.parametrize(("group", "expected"), CASES)
+def test_findings(group: kr.GroupSpec, expected: dict[str, tuple[str, ...]]) -> None:
+    found = {one.kind: one.partitions for one in describe(group).findings}
+    assert found == {kind: _tps(*names) for kind, names in expected.items()}
+
+
+def test_a_group_that_hangs() -> None:
+    group = kr.GroupSpec.from_dict(json.loads(NEVER_ENDS.read_text().splitlines()[0]))
+    (hangs,) = [one for one in describe(group).findings if one.kind == "hangs"]
+    assert "never ends" in hangs.text
+
+
+def test_every_kind_has_a_case() -> None:
+    assert {kind for _, expected in CASES for kind in expected} | {"hangs"} == set(FINDING_KINDS)
+
+
+def test_lags_are_added_up_by_member() -> None:
+    group = _group({"a": 3}, _member("x", "a", "a0", "a1"), _member("y", "a", "a2"))
+    lags = dict(zip(_tps("a0", "a2"), (5, 7), strict=True))
+    one = describe(group, lags=lags)
+    assert (one.lag, one.lag_of("x"), one.lag_of("y")) == (12, 5, 7)
+    assert (describe(group).lag, describe(group).lag_of("x")) == (None, None)
+    assert [member["lag"] for member in one.to_dict()["members"]] == [5, 7]
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kafka_rebalance", "describe", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_shows_one_group_and_what_to_ask_next() -> None:
+    ran = _run(str(SAMPLE), "--group", "telemetry")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("telemetry, range, generation ")
+    assert "possible: 2-3" in ran.stdout
+    asked = [line.split() for line in ran.stdout.splitlines() if line.startswith("  kafka-reb")]
+    assert asked
+    for _, *words in asked:
+        again = [sys.executable, "-m", "kafka_rebalance", *words]
+        assert subprocess.run(again, capture_output=True, check=False).returncode == 0
+
+
+def test_the_command_shows_all_groups() -> None:
+    ran = _run(str(SAMPLE))
+    assert ran.returncode == 3  # one group is rebalancing
+    assert "checkout: state: PreparingRebalance" in ran.stderr
+    assert sum(" sticky " in line for line in ran.stdout.splitlines()) >= 2
+
+
+def test_the_command_as_json() -> None:
+    (line,) = _run(str(SAMPLE), "--group", "telemetry", "--json").stdout.splitlines()
+    group = next(one for one in map(json.loads, SAMPLE.open()) if one["group_id"] == "telemetry")
+    assert json.loads(line) == describe(kr.GroupSpec.from_dict(group)).to_dict()

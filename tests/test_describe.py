@@ -53,6 +53,10 @@ CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
         {"doubled": ("a0",)},
     ),
     (_group({"a": 1}, _member("x", "a", "a0", "a1", "b0")), {"stale": ("a1", "b0")}),
+    (
+        _group({"a": 1, "b": 0}, _member("x", "abc", "a0"), _member("y", "")),
+        {"idle": (), "missing": ()},
+    ),
     (_group({"a": 1}, _member("x", "a", "a0"), _member("y", "a")), {"idle": ()}),
     (
         _group({"a": 4}, _member("x", "a", "a0", "a1", "a2"), _member("y", "a", "a3")),

@@ -10,6 +10,7 @@ not always a fault: a member may be idle on purpose.
     idle        members own nothing
     uneven      a more even assignment is possible
     far         members read partitions of which no replica is in the member's rack
+    missing     members subscribe to a topic that does not exist
     alone       one member is the only one that subscribes to a topic
     mixed       members send different versions of the subscription, so their clients differ
     moves       the next rebalance moves partitions, although nothing changes
@@ -38,7 +39,7 @@ from .possible import best_possible
 from .rebalance_plan import plan
 
 FindingKind = Literal[
-    "unread", "doubled", "stale", "idle", "uneven", "far", "alone", "mixed", "moves", "hangs",
+    "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone", "mixed", "moves", "hangs",
     "foreign",
 ]  # fmt: skip
 FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
@@ -213,11 +214,19 @@ def _far(group: GroupSpec, assignment: Assignment) -> list[tuple[str, TopicParti
 
 
 def _subscriptions(group: GroupSpec) -> Iterator[Finding]:
+    counts = group.partition_counts()
+    subscribers = Counter(topic for member in group.members for topic in set(member.topics))
+    for topic in sorted(subscribers.keys() - counts.keys()):
+        ids = tuple(member.member_id for member in group.members if topic in member.topics)
+        yield Finding("missing", f"there is no topic {topic}, or no right to describe it", ids)
     if len(group.members) < 2:
         return
-    subscribers = Counter(topic for member in group.members for topic in set(member.topics))
     for member in group.members:
-        only = [topic for topic in dict.fromkeys(member.topics) if subscribers[topic] == 1]
+        only = [
+            topic
+            for topic in dict.fromkeys(member.topics)
+            if subscribers[topic] == 1 and counts.get(topic)
+        ]
         if only:
             text = f"no other member would read {', '.join(only)} if this one left"
             yield Finding("alone", text, (member.member_id,))

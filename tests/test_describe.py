@@ -54,7 +54,7 @@ CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
     ),
     (_group({"a": 1}, _member("x", "a", "a0", "a1", "b0")), {"stale": ("a1", "b0")}),
     (
-        _group({"a": 1, "b": 0}, _member("x", "abc", "a0"), _member("y", "")),
+        _group({"a": 1, "b": 0}, _member("x", "abc", "a0"), _member("y", "a")),
         {"idle": (), "missing": ()},
     ),
     (_group({"a": 1}, _member("x", "a", "a0"), _member("y", "a")), {"idle": ()}),

@@ -39,8 +39,8 @@ from .possible import best_possible
 from .rebalance_plan import plan
 
 FindingKind = Literal[
-    "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone", "mixed", "moves", "hangs",
-    "foreign",
+    "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone", "mixed", "moves",
+    "hangs", "foreign",
 ]  # fmt: skip
 FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 

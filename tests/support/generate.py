@@ -279,8 +279,11 @@ class _Story:
         return claims
 
     def _generation(self) -> int | None:
+        """Mostly the group's generation; else an older one, none, -1 or a newer one."""
         g = self.generation
-        return pick(self.rng, {g: 12, max(g - 1, 0): 4, max(g - 2, 0): 2, None: 2, -1: 1, g + 1: 1})
+        # Two lists, not the dict of `pick`: for a young group, several choices are generation 0.
+        claimed = [g, max(g - 1, 0), max(g - 2, 0), None, -1, g + 1]
+        return self.rng.choices(claimed, [12, 4, 2, 2, 1, 1])[0]
 
     # How a case writes its fields.
 

@@ -51,7 +51,7 @@ class Peer:
         """Returns `ms` (the median) and `best_ms`, or `skipped` with the reason."""
         if case.assignor not in self.knows:
             return {"skipped": "it has no such assignor"}
-        # sticky and cooperative-sticky run one algorithm: a case too large for one is for both.
+        # sticky and cooperative-sticky run one algorithm: too slow for one means too slow for both.
         family = case.assignor.removeprefix("cooperative-")
         kind = (family, case.subscriptions, case.kind, case.racks, case.title)
         stuck = self._stuck.get(kind, 10**9)
@@ -106,7 +106,7 @@ class Peer:
         return self._process
 
     def _crash(self, process: subprocess.Popen[bytes], written: bytes) -> _Crashed:
-        """The error to raise, with the last line that the peer wrote."""
+        """Returns the error to raise; its text has the last line that the peer wrote."""
         self.stop(ends_within_s=10)
         self._errors.seek(0)
         lines = (written + self._errors.read()).decode(errors="replace").split("\n")
@@ -114,7 +114,7 @@ class Peer:
         return _Crashed(f"crashed, exit code {process.returncode}: {last}")
 
     def stop(self, *, ends_within_s: float = 0) -> None:
-        """Kills the peer, if it does not end by itself in the time given."""
+        """Kills the peer if it does not end by itself within the given time."""
         process, self._process = self._process, None
         if process is None:
             return

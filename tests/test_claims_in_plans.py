@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What members claim in a plan's rounds (review findings T1, L1, L4)."""
+"""In a plan's rounds, each member claims the partitions that its client library claims."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ A, B = (kr.TopicPartition("a", 0), kr.TopicPartition("a", 1)), kr.TopicPartition
 
 
 def _t1() -> kr.GroupSpec:
-    """Topics a and b with two partitions each; m1 has the first of both, m2 the second."""
+    """Topics a and b with two partitions each; m1 owns the first of each topic, m2 the second."""
     members = tuple(
         kr.Member(
             f"m{p + 1}",
@@ -52,13 +52,13 @@ def test_t1_a_topic_that_a_member_left_is_handed_out_at_once(engine: Engine) -> 
     plan = kr.plan(_t1(), None, ["resubscribe=m1:a"], engine=engine)
     assert B in plan.rounds[0].gained["m2"]
     assert all(B not in withheld for withheld in plan.rounds[0].withheld.values())
-    # m1 gave it up before it joined, so that nobody read it during the round.
+    # m1 gave partition B up before it joined, so that B is unavailable in this round.
     assert plan.rounds[0].unavailable == (B,)
     assert _figures(_t1(), "resubscribe=m1:a")["unavailable"] == len(plan.unavailable)
 
 
 def test_l1_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None:
-    """C1 leaves topic a for b alone: with the claims that Java sends, one answer is final."""
+    """C1 leaves topic a. Java's C1 no longer claims it, so the group settles in one round."""
     members = (
         kr.Member("C1", ("a", "b"), owned_partitions=(A[0], B), generation_id=1),
         kr.Member("C2", ("a",), owned_partitions=(A[1],), generation_id=1),
@@ -72,7 +72,7 @@ def test_l1_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None
 
 
 def test_l4_a_client_that_never_sends_a_generation(engine: Engine) -> None:
-    """Two members of aiokafka's sticky and one of Java; the newcomer is like the former."""
+    """Two members run aiokafka's sticky assignor, one runs Java; the new member runs aiokafka."""
     members = tuple(
         kr.Member(
             f"m{p}",

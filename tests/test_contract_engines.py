@@ -41,7 +41,7 @@ JSONISH = st.recursive(
 
 
 def _places(value: Any, at: Path = ()) -> list[Path]:
-    """Every path of a value but the top."""
+    """The path of every value inside `value`."""
     inner: list[tuple[str | int, Any]] = []
     if isinstance(value, dict):
         inner = list(value.items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad values in a line: both engines report the same words, with the path of the field."""
+"""Bad values in a line: both engines report one text, with the path of the field."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_numbers_that_are_not_64_bit_integers(path: Path, text: str) -> None:
         assert error_of_both(line) == f"{written_path(path)}: {problem}"
 
 
-# What the values mean -----------------------------------------------------------------------------
+# Values that make no valid group ------------------------------------------------------------------
 
 MEANING: dict[str, tuple[Path, Any, str]] = {
     "more racks than partitions": (
@@ -235,7 +235,7 @@ def test_names_are_quoted_alike(name: str) -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ((*OWNED, 0, "partitions"), [0, 2, 3, 99]),  # the topic has only three
+        ((*OWNED, 0, "partitions"), [0, 2, 3, 99]),  # the topic has only 3 partitions
         ((*OWNED, 0, "topic"), "gone"),
         ((*OWNED, 0, "partitions"), [0, 0]),
         ((*MEMBER, "topics"), ["u"]),  # owns a topic that it no longer subscribes to

@@ -46,7 +46,7 @@ from tests.support.contract_lines import (
     ],
 )
 def test_no_json(line: bytes) -> None:
-    """The words after "not JSON:" are each parser's own."""
+    """The words after "not JSON:" come from each engine's parser and differ."""
     for answer in (rust_answer(line), reference_answer(line)):
         assert error_text(answer).startswith("line 1: not JSON: ")
         assert json.loads(answer.line)["group_id"] is None

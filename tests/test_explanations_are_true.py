@@ -79,7 +79,7 @@ def test_every_fact_is_true_of_the_run(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
 def test_every_fact_is_true_of_the_vectors(assignor: str) -> None:
-    """Those that balancing moves partitions in, for every reason that a move may have."""
+    """The vectors in which balancing moves partitions contain every reason for a move."""
     with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as vectors:
         cases = [json.loads(line)["case"] for line in vectors]
     seen: Counter[Any] = Counter()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.parity --ours CMD [--part quick] [--only NAME ...] [--verbose]`.
 
-Needs Java and the broker's jars. With `--record`, the broker's side is kept for test_recorded.py.
+Plays scenarios on a real broker and on a driver, and prints the differences. Needs Java and the
+broker's jars. `--record` stores the broker's answers for test_recorded.py.
 """
 
 from __future__ import annotations

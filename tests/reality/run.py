@@ -31,7 +31,7 @@ ATTEMPTS = 3
 
 
 def comparisons(assignors: Sequence[str]) -> list[Comparison]:
-    """Takes about a minute, if nothing is disturbed. Errors: BrokerError, RealityError."""
+    """Takes about a minute on an idle machine. Errors: BrokerError, RealityError."""
     scenarios = [scenario(assignor) for assignor in assignors]
     ours = [simulated.play(one) for one in scenarios]
     with (

@@ -54,8 +54,8 @@ def rack_pass(log: Log, tp: TopicPartition, fact: facts.RackPass) -> None:
             if tp.topic in log.members[member_id].topics and log.near_or_no_rack(member_id, tp):
                 has = [p for p in taken[member_id] if p.topic == tp.topic]
                 share = log.counts[tp.topic] // len(log.subscribers(tp.topic))
-                assert len(has) >= share  # no room: it has taken its share
-                assert all(p < tp for p in has)  # and took what comes first
+                assert len(has) >= share  # the member had its share already,
+                assert all(p < tp for p in has)  # of earlier partitions
 
 
 def no_rack_pass(log: Log, tp: TopicPartition, fact: facts.NoRackPass) -> None:
@@ -196,7 +196,7 @@ def given(log: Log, tp: TopicPartition, fact: sticky_facts.Given) -> None:
     assert fact.was_short == (sizes[fact.member_id] < least)
     if fact.near:
         assert log.members[fact.member_id].rack in log.replicas(tp)
-        if not fact.was_short:  # nobody near has too few
+        if not fact.was_short:  # no member near a replica has less than its share
             near = [m for m in sizes if log.members[m].rack in log.replicas(tp)]
             assert all(sizes[m] >= least for m in near)
 
@@ -263,7 +263,7 @@ def moved(log: Log, tp: TopicPartition, fact: sticky_facts.Moved) -> None:
         assert fact.instead in [asked for asked, *_ in found]
         assert destination in [
             source for _, went, source, _, _ in log.moved if went == tp
-        ]  # it came from there
+        ]  # `tp` moved away from there later
     elif fact.why == "previous":
         assert log.build.previous[tp][0] == destination
         assert fact.source_holds > fact.destination_holds + 1
@@ -280,7 +280,7 @@ def balanced(log: Log, tp: TopicPartition, fact: sticky_facts.Balanced) -> None:
         assert moves
         assert log.build.current == log.after["before"]
     elif moves:
-        # The one before it comes back by itself, or somebody else holds it as well.
+        # All moves were undone, or another member still holds the partition.
         assert log.build.current == log.after["before"] or log.holders(log.build.current, tp)
 
 

@@ -15,7 +15,7 @@ Sizes = dict[str, int]
 
 
 class Log:
-    """What the reference did with one group, step by step.
+    """The steps of the reference for one group.
 
     `after`    the state after each named step; in most cases the partitions of each member
     `given`    (partition, the member that gained it, sizes), in order

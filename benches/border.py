@@ -105,7 +105,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, help="the `python` directory of another tree")
     parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--leave-out", default="", help='cases of this name, as "bounce all"')
+    parser.add_argument(
+        "--leave-out",
+        default="",
+        help='leave out cases with this text in their name, e.g. "bounce all"',
+    )
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.once:

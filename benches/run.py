@@ -152,8 +152,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_const", const="quick", dest="which")
     parser.add_argument("--full", action="store_const", const="full", dest="which")
-    parser.add_argument("--members", type=int, help="only cells with so many")
-    parser.add_argument("--seconds", type=float, default=0.3, help="a case and peer")
+    parser.add_argument("--members", type=int, help="only cells with this number of members")
+    parser.add_argument(
+        "--seconds", type=float, default=0.3, help="seconds of measurement for each case and peer"
+    )
     parser.add_argument("--timeout", type=float, default=75.0)
     args = parser.parse_args()
     which = args.which or "usual"

@@ -41,7 +41,7 @@ LEFT = (
     Member("m2", ("a", "b"), generation_id=1),
 )
 NOTHING = (Member("m0", ()), Member("m1", ("b",)))
-"""A pattern that matches nothing yet is an empty subscription."""
+"""m0 subscribes to a pattern that matches no topic yet: an empty subscription."""
 ONE_EACH = (Topic("a", 1), Topic("b", 1))
 THROWS = (
     Member("m0", (), owned_partitions=(TP("a", 0),)),

@@ -111,7 +111,9 @@ def main() -> int:
     """Parses the command line, compares, prints a report; returns the exit code."""
     parser = judge.options(__doc__, "cases", 20_000, "differences.jsonl")
     parser.add_argument("--assignors", type=_assignors, default=ASSIGNORS, metavar="NAME,NAME")
-    parser.add_argument("--by-bytes", action="store_true", help="members as bytes of any version")
+    parser.add_argument(
+        "--by-bytes", action="store_true", help="encode members as bytes of any version"
+    )
     chosen = parser.parse_args()
     if chosen.by_bytes:
         chosen.noun = "mixed-version cases by bytes"

@@ -56,9 +56,11 @@ def options(doc: str | None, noun: str, cases: int, out: str) -> argparse.Argume
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument(f"--{noun}", dest="cases", type=int, default=cases)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2, help="processes, each with its oracle")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="number of processes; each starts an oracle"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / out)
-    parser.add_argument("--show", type=int, default=20, help="differences to print")
+    parser.add_argument("--show", type=int, default=20, help="number of differences to print")
     parser.set_defaults(noun=noun)
     return parser
 

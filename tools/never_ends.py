@@ -41,10 +41,10 @@ _B = TypeVar("_B", bound=GeneralBuild)
 
 SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
 MOST_WORK = 5_000_000
-"""Partitions of all groups of a row of the table."""
+"""The total of partitions in all groups of one row of the table."""
 
 PATIENCE_S = 2
-"""How long Kafka's class is waited for, with the start of its JVM; it takes such groups 1 ms."""
+"""The wait for Kafka's class, with the start of its JVM; a group that ends takes 1 ms."""
 
 
 def hanging(groups: Iterable[Group]) -> list[Group]:
@@ -411,7 +411,9 @@ def mended(seed: int, groups: int) -> int:
 
 def main() -> int:
     """Parses the command line and runs the chosen command."""
-    parser = argparse.ArgumentParser(description="What docs/never-ends.md tells, printed anew.")
+    parser = argparse.ArgumentParser(
+        description="Prints the figures and traces of docs/never-ends.md."
+    )
     parser.add_argument("what", choices=("trace", "smallest", "shares", "judge", "mended"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=200)

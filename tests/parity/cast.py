@@ -39,7 +39,7 @@ _ANSWER = {
 }
 _DESCRIBED = ("state", "proto", "ptype", "members")
 _NO_SUCH_GROUP = ("NONE", "GROUP_ID_NOT_FOUND", None)
-"""Errors of DescribeGroups, by version, that leave the state to tell it: `Dead`."""
+"""Errors of DescribeGroups to ignore: for a missing group they depend on the version."""
 
 _EVENT = {
     "join": ("err", "gen", "ptype", "proto", "leader", "member", "skip", "members"),

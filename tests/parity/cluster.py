@@ -23,7 +23,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 
 SOME_NAMES = 64
-"""Groups of so many names are in every partition of the offsets topic; transactions likewise."""
+"""So many group names (or transactional ids) cover every partition of their topic."""
 
 READY_TIMEOUT_S = 30.0
 STEP_S = 0.02

@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from .scenarios import Accepted, Scenario
 
 PATIENCE_S = 2.0
-"""How long a broker's answer may come later than the driver's, which takes no time."""
+"""How long to wait for a broker's answer that the driver has given at once."""
 
 LOOK_AGAIN_S = 0.01
 SETTLE_S = 0.025
-"""What a join or sync that shows nothing gets until it counts as held back: a broker handles it in
-a few ms, and the next request takes another connection."""
+"""A join or sync without an answer after this time counts as held back.
+
+A broker handles a request in a few ms; the next request then uses another connection.
+"""
 
 QUIET_S = 0.06
-"""How long nothing has to happen when it is not known what to wait for, and at the end."""
+"""The wait for late events, at the end and where no other run shows which events to expect."""
 
 END = Step(0, "after the last step", "advance", "-", {})
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .scenarios import Scenario
 
 AT_ONCE = 8
-"""Scenarios that a broker plays at the same time; most of it is waiting."""
+"""The number of scenarios that a broker plays in parallel; most of their time is waits."""
 
 ATTEMPTS = 4
 LATEST_MS = 200.0
-"""A run that was ever later than this is played again: waits keep 250 ms from deadlines."""
+"""A run with a later step is played again, because waits end only 250 ms from deadlines."""
 
 
 @dataclass(frozen=True)

@@ -81,10 +81,10 @@ OPERATIONS = {
     "unload": "",
     "reload": "",
 }
-"""Every operation and its fields."""
+"""Operation -> the names of its fields."""
 
 WHO = {"join", "sync", "hb", "commit", "txncommit"}
-"""Operations of one member; its letter, or `-` for nobody, is their first word."""
+"""Operations of one member; their first word is the member's letter, or `-` for no member."""
 
 POSITIONAL = {"leave": "members", "advance": "ms", "sweep": "ms"}
 NUMBERS = {"st", "rt", "v", "gen", "p", "off", "le", "retention", "pid", "ms"}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 
 MOST_CONNECTIONS = 24
-"""Of one scenario."""
+"""The largest number of connections of one scenario."""
 
 
 def bytes_of(text: str) -> bytes:

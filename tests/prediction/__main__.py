@@ -30,16 +30,22 @@ def main() -> int:
         prog="python -m tests.prediction",
         description="Plans changes of real groups, makes them, and compares.",
     )
-    parser.add_argument("--changes", type=int, default=200, help="how many (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (%(default)s)")
+    parser.add_argument("--changes", type=int, default=200, help="number of changes (%(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the random draws (%(default)s)"
+    )
     parser.add_argument(
         "--leaders", default=",".join(LIBRARIES), help="separated by commas (%(default)s)"
     )
     parser.add_argument(
-        "--minutes", type=float, default=40, help="no new change after these (%(default)s)"
+        "--minutes", type=float, default=40, help="start no change after this time (%(default)s)"
     )
-    parser.add_argument("--brokers", type=int, choices=(1, 2, 3), default=3, help="(%(default)s)")
-    parser.add_argument("--again", type=Path, metavar="FILE", help="judge an earlier run's file")
+    parser.add_argument(
+        "--brokers", type=int, choices=(1, 2, 3), default=3, help="nodes (%(default)s)"
+    )
+    parser.add_argument(
+        "--again", type=Path, metavar="FILE", help="judge the file of an earlier run again"
+    )
     arguments = parser.parse_args()
     leaders = arguments.leaders.split(",")
     unknown = set(leaders) - set(LIBRARIES)

@@ -28,7 +28,7 @@ CLOSE_TIMEOUT_S = 10.0
 WRITING_S = 0.5
 FRAMES = 6
 MOST_POLL_MS = 15_000
-"""A client that hangs is put out of its group after this long."""
+"""The maximum poll interval: after this time, a client that hangs leaves its group."""
 
 # Metadata are at most a second old, so that a leader soon sees new partitions.
 JAVA_CONFIGS = {

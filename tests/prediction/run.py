@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_CHANGES_A_GROUP = 6
 FAILED_GROUPS = 10
-"""So many groups that do not come to be, and the run gives up: something else is wrong."""
+"""After so many groups that do not start, the run gives up."""
 
 
 class _Budget:

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from .scenario import Phase
 
 LOOK_MS = 100
-"""retry.backoff.ms: the heartbeat thread sleeps so long between two looks at its clock."""
+"""retry.backoff.ms: the heartbeat thread checks its clock at this interval."""
 
 LATEST_MS = 300
-"""A run in which anything was later than this, and which does not agree, says little."""
+"""If the sides differ and a timer was later than this, the machine was too busy."""
 
 REQUESTS = 4
-"""Of a member, in one generation."""
+"""The requests of a member in one generation."""
 
 
 @dataclass(frozen=True)

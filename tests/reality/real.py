@@ -35,7 +35,7 @@ CLOSE_TIMEOUT_S = 15.0
 SLEEP_MS = 10
 
 OVERTAKEN = "SyncGroup failed: The group began another rebalance"
-"""What a consumer logs when its SyncGroup is answered by REBALANCE_IN_PROGRESS."""
+"""A consumer's log text after a SyncGroup response REBALANCE_IN_PROGRESS."""
 
 CLASSES = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",

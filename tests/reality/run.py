@@ -27,7 +27,7 @@ BROKER = {"group.initial.rebalance.delay.ms": str(INITIAL_DELAY_MS)}
 
 
 ATTEMPTS = 3
-"""A run that was disturbed and does not agree is played again."""
+"""The number of attempts: a run that differs on a busy machine is played again."""
 
 
 def comparisons(assignors: Sequence[str]) -> list[Comparison]:

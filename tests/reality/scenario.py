@@ -16,10 +16,11 @@ ASSIGNORS = ("range", "cooperative-sticky")
 POLL_MS = 100
 HEARTBEAT_MS = 1_000
 SESSION_MS = 6_500
-"""It ends between two heartbeats of the others; else ms would decide which of them tells them."""
+"""The session ends between two heartbeats of the others: else a few ms could decide which
+member first learns of the rebalance."""
 
 INITIAL_DELAY_MS = 3_000
-"""Kafka's default: c1 has to come within it, also where the machine is slow."""
+"""Kafka's default; c1 must join within this time, also on a slow machine."""
 
 TOPICS = {"orders": 12, "payments": 3}
 STATIC = "c2"

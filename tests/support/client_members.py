@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 GROUP = "g"
 RACKS: tuple[str | None, ...] = ("a", "b", "c", None)
-"""Of brokers 0 to 3."""
+"""The racks of brokers 0 to 3."""
 
 
 @dataclass(frozen=True)

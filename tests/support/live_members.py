@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STABLE_TIMEOUT_S = 60.0
 SAME_LOOKS = 3
-"""Equal looks in a row that are needed: a cooperative group is also stable between two rounds."""
+"""So many equal looks mean stable: a cooperative group is also stable between two rounds."""
 
 
 class JavaMembers:

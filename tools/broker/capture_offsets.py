@@ -40,7 +40,7 @@ DATA = ROOT / "tests" / "data"
 
 TIME_LIMIT_S = 120
 PARTITIONS = 4
-"""Of the offsets topic, as tests/broker.py has it."""
+"""The partitions of the offsets topic; tests/support/broker.py sets their number."""
 
 QUIET_ATTEMPTS = 200
 FETCH_BYTES = 4 * 1024 * 1024

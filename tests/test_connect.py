@@ -39,7 +39,7 @@ def workers(*ids: str) -> list[dict[str, Any]]:
     return [{"id": id_} for id_ in ids]
 
 
-def test_f1_eager_deals_everything_round_robin(engine: Engine) -> None:
+def test_eager_deals_everything_round_robin(engine: Engine) -> None:
     """Worked example F1: connectors go round the workers; tasks continue where connectors end."""
     config = {"ct1": 2, "ct2": 1}
     rounds = [
@@ -58,7 +58,7 @@ def test_f1_eager_deals_everything_round_robin(engine: Engine) -> None:
     }
 
 
-def test_f2_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
+def test_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
     """Worked example F2: round one only revokes, and round two assigns the revoked work."""
     config = {"ct1": 2, "ct2": 1}
     start = [
@@ -88,7 +88,7 @@ def test_f2_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("returns", [True, False])
-def test_f3_lost_tasks_wait_for_their_worker(engine: Engine, returns: bool) -> None:
+def test_lost_tasks_wait_for_their_worker(engine: Engine, returns: bool) -> None:
     """Worked example F3: they wait scheduled.rebalance.max.delay.ms; then others gain them."""
     config = {"ct": 4}
     back = workers("w1", "w2") if returns else workers("w1")

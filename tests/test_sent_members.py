@@ -69,7 +69,7 @@ def _cooperative(version: int, owned: tuple[TopicPartition, ...], generation: in
     )
 
 
-def test_t2_a_generation_in_user_data_alone(engine: Engine) -> None:
+def test_a_generation_in_user_data_alone(engine: Engine) -> None:
     """Version 1 has no generation field: the generations 7 of a and 3 of b are in user data."""
     for assignor, sent in (("sticky", _sticky), ("cooperative-sticky", _cooperative)):
         group = _group(
@@ -79,7 +79,7 @@ def test_t2_a_generation_in_user_data_alone(engine: Engine) -> None:
         assert answer.to_dict() == {"a": [["t", 2], ["t", 3]], "b": [["t", 0], ["t", 1]]}
 
 
-def test_t2_versions_mixed(engine: Engine) -> None:
+def test_versions_mixed(engine: Engine) -> None:
     group = _group(
         "cooperative-sticky",
         ("m0", _cooperative(3, _owned(0, 2), 4)),
@@ -91,7 +91,7 @@ def test_t2_versions_mixed(engine: Engine) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
-def test_t2_the_contract_says_what_was_sent(version: int, assignor: str) -> None:
+def test_the_contract_says_what_was_sent(version: int, assignor: str) -> None:
     sent = _sticky if assignor == "sticky" else _cooperative
     group = _group(assignor, ("a", sent(version, _owned(3, 0), 7)))
     assert kr.GroupSpec.from_json(group.to_json()) == group
@@ -133,7 +133,7 @@ def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
         assert message.replace('"', '\\"') in answer.line.decode()
 
 
-def test_t2_a_leading_member_reads_it_so_too() -> None:
+def test_a_leading_member_reads_it_so_too() -> None:
     """The simulated leader decodes members of mixed versions in the same way."""
     joined = [
         JoinedMember("m0", None, wire.encode_subscription(_cooperative(3, _owned(0, 2), 4))),
@@ -223,7 +223,7 @@ def _described(
     )
 
 
-def test_l4_a_snapshot_keeps_what_each_member_sends() -> None:
+def test_a_snapshot_keeps_what_each_member_sends() -> None:
     """A Java member, and one with aiokafka's own sticky assignor, which sends no generation."""
     given = AssignmentData(_owned(0), version=3)
     members = [
@@ -246,7 +246,7 @@ def test_l4_a_snapshot_keeps_what_each_member_sends() -> None:
     assert [m.user_data for m in played.final.members] == [None, "partitions", "none", "partitions"]
 
 
-def test_l8_the_assignments_tell_whose_assignor_led() -> None:
+def test_the_assignments_tell_whose_assignor_led() -> None:
     none, empty = AssignmentData(_owned(0), None), AssignmentData(_owned(0), b"", version=0)
     echoed = AssignmentData(_owned(0), b"\0\0\0\0", version=0)
     assert leader_library([none, None]) == "java"
@@ -259,7 +259,7 @@ def test_l8_the_assignments_tell_whose_assignor_led() -> None:
 
 
 @pytest.mark.parametrize("command", ["plan", "compare"])
-def test_l8_plans_say_whose_answer_they_are(
+def test_plans_say_whose_answer_they_are(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If librdkafka led the group, the output states that the figures are those of Kafka."""

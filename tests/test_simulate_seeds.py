@@ -75,7 +75,7 @@ def test_one_run_is_shown_for_one_seed(
     assert "--seeds: not with --trace or --output" in capsys.readouterr().err
 
 
-def test_17_variants_of_static_members_are_dynamic_where_their_name_says_so(
+def test_variants_of_static_members_are_dynamic_where_their_name_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The variants `eager` and `cooperative` remove the instance ids, so the rows differ."""
@@ -88,7 +88,7 @@ def test_17_variants_of_static_members_are_dynamic_where_their_name_says_so(
     assert rebalances == {"eager": 8, "cooperative": 8, "static": 0}
 
 
-def test_17_a_member_that_comes_back_with_other_settings_is_static_too() -> None:
+def test_a_member_that_comes_back_with_other_settings_is_static_too() -> None:
     text = """
     until = "2m"
     [topics]
@@ -110,7 +110,7 @@ def test_17_a_member_that_comes_back_with_other_settings_is_static_too() -> None
     assert len(simulate(scenario.with_dynamic_members()).rebalances) == 3
 
 
-def test_17_a_cost_has_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cost_has_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["simulate", "scale-out", "--costs", "50/20"])
     assert "'50/20' is not two durations, like 50ms/20ms" in capsys.readouterr().err

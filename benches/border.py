@@ -8,9 +8,9 @@ Each repetition runs in a process of its own. With two trees the processes take 
 load of the machine is similar for both. The output is the median and the maximum of all
 repetitions in ms, and how many times longer the other tree takes.
 
-      plan      200 members, 2,000 partitions, cooperative-sticky, from a balanced assignment: the
-                plan with its figures (`figures`), or with every round written out (`to_dict`)
-      connect   5 workers, 90 connectors of 10 tasks: the leader's round after a worker has left
+    plan      200 members, 2,000 partitions, cooperative-sticky, from a balanced assignment: the
+              plan with its figures (`figures`), or with every round written out (`to_dict`)
+    connect   5 workers, 90 connectors of 10 tasks: the leader's round after a worker has left
 """
 
 import argparse

@@ -4,15 +4,15 @@
 A case is a group that its parameters determine: M members, P partitions a member, T topics of
 M * P / T partitions each, and:
 
-  same        every member subscribes to all topics
-  buckets     five sets of members, each subscribed to topics of its own
-  three       each member subscribes to 3 random topics
-  tenth       each member subscribes to a random tenth of the topics
-  full        no member owns a partition
-  joins       every member owns its partitions of an earlier assignment; one member has just joined
-  racks       every partition has replicas in all three racks, as in Kafka's benchmark; the
-              assignors then ignore racks
-  two racks   every partition has replicas in two of three racks
+    same        every member subscribes to all topics
+    buckets     five sets of members, each subscribed to topics of its own
+    three       each member subscribes to 3 random topics
+    tenth       each member subscribes to a random tenth of the topics
+    full        no member owns a partition
+    joins       every member owns its partitions of an earlier assignment; one has just joined
+    racks       every partition has replicas in all three racks, as in Kafka's benchmark; the
+                assignors then ignore racks
+    two racks   every partition has replicas in two of three racks
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def reported() -> Iterator[Case]:
     """Cases that users have reported as slow."""
     for kind in ("full", "joins"):
         for assignor in ASSIGNORS:
-            # aiokafka issue 1176: every 12 of 84 members subscribe to another topic.
+            # aiokafka issue 1176: seven topics, each with 12 of the 84 members as subscribers.
             yield Case(assignor, 84, 10, 7, "sevenths", kind, title="84 members, 7 topics")
             yield Case(assignor, 450, 7, 45, "same", kind, title="450 members, 3,150 partitions")
             yield Case(assignor, 20, 10, 10, "three", kind, title="20 members, 200 partitions")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a run of the benchmark as Markdown, and as a file of JSON lines that can be read back.
 
-      python -m benches.table        writes results/grid.md anew from results/grid.jsonl
+    python -m benches.table        writes results/grid.md anew from results/grid.jsonl
 
 In the file of JSON lines, the first line has the machine, the wheel and the plug-ins. Every other
 line is a case, with the fields that the tables and the picture need.

@@ -89,7 +89,7 @@ def test_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
 
 @pytest.mark.parametrize("returns", [True, False])
 def test_lost_tasks_wait_for_their_worker(engine: Engine, returns: bool) -> None:
-    """Worked example F3: they wait scheduled.rebalance.max.delay.ms; then others gain them."""
+    """Worked example F3: tasks wait scheduled.rebalance.max.delay.ms; then others gain them."""
     config = {"ct": 4}
     back = workers("w1", "w2") if returns else workers("w1")
     rounds = [

@@ -3,9 +3,9 @@
 
     python -m tools.fleet_memory --groups 100000
 
-Each group has 5 topics with 100 partitions, 19 members that own them, and one new member. Memory
-is the largest resident set of the driver's JVM, and of all Python workers together, read from /proc
-ten times a second.
+Each group has 5 topics with 100 partitions in all, 19 members that own them, and one new member.
+Memory is the largest resident set of the driver's JVM, and of all Python workers together, read
+from /proc ten times a second.
 """
 
 import argparse

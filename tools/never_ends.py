@@ -2,10 +2,10 @@
 """Prints the figures and traces of docs/never-ends.md anew.
 
     python -m tools.never_ends trace                    # the smallest case, move by move
-      python -m tools.never_ends smallest --seconds 60    # looks for a smaller case
-      python -m tools.never_ends shares --groups 2000     # how often groups hang, by shape and size
-      python -m tools.never_ends judge --groups 200       # compares with Kafka's class
-        python -m tools.never_ends mended --groups 200      # plays groups with the corrected rule
+    python -m tools.never_ends smallest --seconds 60    # looks for a smaller case
+    python -m tools.never_ends shares --groups 2000     # how often groups hang, by shape and size
+    python -m tools.never_ends judge --groups 200       # compares with Kafka's class
+    python -m tools.never_ends mended --groups 200      # plays groups with the corrected rule
 
 All commands except `trace` draw groups from `--seed`. `judge` needs the oracle (`make oracle`).
 """

@@ -2,7 +2,7 @@
 """Reads the scenarios from steps/*.txt: each line is a command of the coordinator's driver.
 
     == leader-leaves slow
-      # A comment states the reason.
+    # A comment states the reason.
     join A v=3
     advance 1000
     sync A asg=A:a,B:b
@@ -19,9 +19,9 @@ A `differs` line accepts one difference of its step: exactly these two values in
 stated reason. Any other difference is an error.
 
 A word after the name states a need of the scenario. `--part quick` leaves out scenarios with one.
-  slow    more time
-  sweeps  a broker that removes expired offsets every second: `sweep 700` waits 700 ms and then for
-          the next removal; a driver runs `advance` and `cleanup`
+    slow    more time
+    sweeps  a broker that removes expired offsets every second: `sweep 700` waits 700 ms and then
+            for the next removal; a driver runs `advance` and `cleanup`
     moves   two brokers: `unload` moves the offsets topic to the other broker; after `reload`,
             requests go to that broker
 

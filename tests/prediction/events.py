@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws changes for a group, each as a text for `plan` and as actions on live members.
 
-      join            add-members=1,like=M    a member like M starts, in M's rack or another rack
+    join            add-members=1,like=M    a member like M starts, in M's rack or another rack
     leave           remove-member=M         M closes: LeaveGroup
-      kill            remove-member=M         M is killed and sends nothing: its session times out
+    kill            remove-member=M         M is killed and sends nothing: its session times out
     partitions      partitions T=N          the topic grows
     resubscription  resubscribe=M:T,…       M subscribes to others of the group's topics
-      static bounce   bounce-members=M        a static member is killed, and returns in time
-            bounce          bounce-members=M        a dynamic member closes; later it starts again
+    static bounce   bounce-members=M        a static member is killed, and returns in time
+    bounce          bounce-members=M        a dynamic member closes; later it starts again
 
 M is the id of a member, T the name of a topic.
 """

@@ -47,8 +47,8 @@ class Played:
 
     answer_ms   the longest time between a request and its response
     lags        (at_ms, late_ms): the delay of an event that only waits for a timer
-            overtaken   members whose SyncGroup came after another member had joined again: they
-                        join again too, and never receive an assignment of this generation
+    overtaken   members whose SyncGroup came after another member had joined again: they
+                join again too, and never receive an assignment of this generation
     """
 
     events: tuple[Event, ...]

@@ -232,7 +232,7 @@ class _Jvm:
         return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
 
     def was_overtaken(self) -> bool:
-        """True if its log shows that another member joined first; no callback reports this."""
+        """True if the consumer's log shows that another member had joined again before it."""
         return OVERTAKEN in self._log.read_text(errors="replace")
 
     def events(self, started_ms: int) -> list[Event]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a real Apache Kafka in a temporary directory, on 127.0.0.1, from the jars of tools/broker.
 
-      with Broker() as broker:                    # one node, which is controller and broker
+    with Broker() as broker:                    # one node, which is controller and broker
         use(broker.bootstrap_server)
     with Broker(brokers=3) as broker:           # three brokers, in racks a, b and c
         use(broker.bootstrap_server)
@@ -95,7 +95,7 @@ class Broker:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
-        java("kafka.Kafka")  # fails before anything is created
+        java("kafka.Kafka")  # raises if Java is missing, before a directory is made
         self.directory = Path(tempfile.mkdtemp(prefix="kafka-rebalance-broker-"))
         try:
             self._start()

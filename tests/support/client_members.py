@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of the Python clients without a broker: the clients' own coordinator code is called.
 
-      member.join()                     returns the subscription bytes of its JoinGroup
-      member.lead(generation, joined)   returns the assignments of its SyncGroup as the leader
-        member.take(generation, bytes)    receives its assignment; sets `rejoins` and `held`
+    member.join()                     returns the subscription bytes of its JoinGroup
+    member.lead(generation, joined)   returns the assignments of its SyncGroup as the leader
+    member.take(generation, bytes)    receives its assignment; sets `rejoins` and `held`
 
 Only the sending of requests is left out. `Java` is a member that answers with Kafka's own classes.
 A `Group` has members of any kind.

@@ -2,10 +2,9 @@
 """Generates random runs of a coordinator, as commands of the driver.
 
 One run is played on two coordinators, so ids are symbols: `@7` is the member id from the answer to
-the JoinGroup of command 7. Each draw depends on our coordinator's answers: in most cases it is the
-next request of a real client, often a stale or wrong one. A run has a theme, so that rare events
-meet: any members; static members of one group with no time to rejoin; or the offsets and
-transactions of one group.
+the JoinGroup of command 7. Each draw depends on our coordinator's answers: it is the next request
+of a real client, or a stale or wrong one. A run has a theme, so that rare events meet: any members;
+static members of one group with no time to rejoin; or the offsets and transactions of one group.
 """
 
 from __future__ import annotations

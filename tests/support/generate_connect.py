@@ -9,7 +9,7 @@ and events change the cluster (`EVENTS`). A round itself can fail (`_Story.misha
 
 Order    each script has one random source, and no loop runs over a set.
 Valid    by `Script.from_dict`: time does not run back, a round lists a worker once, and workers
-       run only what was in some config.
+         run only what was in some config.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates groups whose members are bytes, in every version of subscription and user data.
 
-      by_bytes(case, rng)   returns the case with each member's subscription in hexadecimal
-      group_of(case)        returns the group that `wire.sent_member` makes of these bytes
+    by_bytes(case, rng)   returns the case with each member's subscription in hexadecimal
+    group_of(case)        returns the group that `wire.sent_member` makes of these bytes
 
 A member sends the bytes of a real client (`CLIENTS`) or contradicts itself: two generations in
 field and user data, an order that no encoder writes, user data cut short. This module writes the

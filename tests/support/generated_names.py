@@ -12,7 +12,7 @@ from typing import TypeVar
 Names = Iterator[str]
 T = TypeVar("T")
 
-# Java sorts by UTF-16 unit: U+1F600 and U+10000 (surrogate pairs) before U+E000, not after U+FFFF.
+# Java sorts by UTF-16 unit, so that U+1F600 and U+10000 (surrogate pairs) come before U+E000.
 UNICODE = ["é", "ß", "主", "题", "\ue000", "\uf8ff", "\uff5e", "\ufffd", "\U0001f600", "\U00010000"]
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two commands for a newcomer: `make demo` and `make test`. `make help` lists the others.
+# A newcomer needs two commands: `make demo` and `make test`. `make help` lists all targets.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
         differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
         bench-bulk bench-coordinator bench-simulator franz \
-        browser reality prediction pictures clean need-python need-cargo need-java need-maven
+        browser reality prediction pages pictures clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,18 +13,18 @@ BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
 JAVA_OF = $(shell find tools/$(1) -name '*.java') tools/pom.xml tools/$(1)/pom.xml
 
-help: ## this list
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
 
 demo: $(VENV)/built need-java ## build, install into .venv, run the main job on a captured sample
 	$(BIN)/kafka-rebalance demo
 
 WORKERS ?= 2
-test: $(VENV)/built need-java ## all tests; those against Kafka's own classes need Maven as well
+test: $(VENV)/built need-java ## all tests; the tests against Kafka's own classes also need Maven
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle coordinator-oracle \
 	  broker-jars connect-jars || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
-	       "Get it with 'apt-get install maven' or your system's like." >&2
+	       "Install it, for example with 'apt-get install maven'." >&2
 	@$(MAKE) --no-print-directory browser
 	cargo test --quiet
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
@@ -43,7 +43,7 @@ lint-types: $(VENV)/built ## mypy --strict over the package, tests, tools and be
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest kafka_rebalance._core
 
-format: $(VENV)/built ## rewrite the code as the formatters want it
+format: $(VENV)/built ## let the formatters rewrite the code
 	cargo fmt
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -53,7 +53,7 @@ tools/oracle/target/oracle.jar: $(call JAVA_OF,oracle) | need-maven
 	mvn -q -B -f tools/oracle/pom.xml package
 	@touch $@
 
-connect-oracle: tools/connect-oracle/target/connect-oracle.jar ## Connect's real assignors, likewise
+connect-oracle: tools/connect-oracle/target/connect-oracle.jar ## Connect's real assignors as a JSON-lines filter
 tools/connect-oracle/target/connect-oracle.jar: $(call JAVA_OF,connect-oracle) | need-maven
 	mvn -q -B -f tools/connect-oracle/pom.xml package
 	@touch $@
@@ -77,20 +77,20 @@ broker: broker-jars $(VENV)/built ## start a real single-node broker by hand; Ct
 	$(BIN)/python -m tests.support.broker
 
 FUZZ_SECONDS ?= 600
-fuzz: need-cargo ## fuzz the decoders, coverage-guided, FUZZ_SECONDS in all
+fuzz: need-cargo ## fuzz the decoders, guided by coverage, for FUZZ_SECONDS in all
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run.sh
 
-bench: oracle franz $(VENV)/built ## our core and borders against the peers, on Kafka's own grid (about 40 min)
+bench: oracle franz $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (40 min)
 	$(BIN)/python -m benches.run
 
-bench-quick: oracle franz $(VENV)/built ## ten cells of it
+bench-quick: oracle franz $(VENV)/built ## ten cells of the grid of `make bench`
 	$(BIN)/python -m benches.run --quick
 
-bench-bulk: $(VENV)/built ## groups a second in bulk, assigned and planned; one assignment, both engines
+bench-bulk: $(VENV)/built ## groups a second, assigned and planned in bulk; one assignment with each engine
 	$(BIN)/python -m pytest -q -s benches --benchmark-columns=median,ops
 
-bench-coordinator: $(VENV)/built ## requests a second of the group coordinator, bytes a member
+bench-coordinator: $(VENV)/built ## the group coordinator: requests a second, bytes a member
 	$(BIN)/python -m pytest -q -s benches/test_coordinator.py --benchmark-columns=median,ops
 
 bench-simulator: $(VENV)/built ## the simulator: events a second, hours of groups a second (half an hour)
@@ -108,25 +108,25 @@ ASSIGNORS ?= range,roundrobin,sticky,cooperative-sticky
 differential: oracle $(VENV)/built ## oracle = reference = Rust on CASES generated groups
 	$(BIN)/python -m tools.differential --cases $(CASES) --assignors $(ASSIGNORS) --seed $(SEED)
 
-differential-bytes: oracle $(VENV)/built ## the same for members as bytes, of every version and library
+differential-bytes: oracle $(VENV)/built ## `make differential` for members as bytes, of every version and library
 	$(BIN)/python -m tools.differential --cases $(CASES) --seed $(SEED) --by-bytes
 
 PLANS ?= 500
-differential-plans: oracle $(VENV)/built ## PLANS plans, each round played by Java's classes
+differential-plans: oracle $(VENV)/built ## PLANS plans, each round also answered by Java's classes
 	$(BIN)/python -m tools.differential_plans --plans $(PLANS) --seed $(SEED)
 
 SCRIPTS ?= 20000
-differential-connect: connect-oracle $(VENV)/built ## the same for SCRIPTS generated Connect scripts
+differential-connect: connect-oracle $(VENV)/built ## oracle = reference = Rust on SCRIPTS generated Connect scripts
 	$(BIN)/python -m tools.differential_connect --scripts $(SCRIPTS) --seed $(SEED)
 
 SEQUENCES ?= 20000
-parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's on SEQUENCES random runs in virtual time
+parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's, on SEQUENCES random runs in virtual time
 	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED)
 
 bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
 	$(BIN)/python -m tools.bench_connect
 
-browser: ## a headless Chromium for the tests of pages, where it can be installed
+browser: ## install a headless Chromium for the tests of pages, if the system can
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
 	    && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
@@ -135,17 +135,22 @@ browser: ## a headless Chromium for the tests of pages, where it can be installe
 sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups anew
 	$(BIN)/python -m tools.broker.capture
 
-reality: broker-jars $(VENV)/built ## the simulator beside real Java consumers on a real broker (about a minute)
+reality: broker-jars $(VENV)/built ## compare the simulator with real Java consumers on a real broker (about a minute)
 	$(BIN)/python -m tests.reality
 
 CHANGES ?= 200
-prediction: broker-jars $(VENV)/built ## CHANGES planned and then made on groups of real members (about 20 minutes)
+prediction: broker-jars $(VENV)/built ## plan CHANGES changes, then make them in groups of real members (about 20 minutes)
 	$(BIN)/python -m tests.prediction --changes $(CHANGES) --seed $(SEED)
+
+pages: $(VENV)/built ## write the generated parts of the pages anew: tables, rooms, API
+	$(BIN)/python -m tools.tables
+	$(BIN)/python -m tools.rooms
+	$(BIN)/python -m tools.api_page
 
 pictures: $(VENV)/built ## draw the pictures of docs/simulator.md anew
 	$(BIN)/python -m tools.pictures
 
-parity: broker-jars $(VENV)/built ## our group coordinator and a real broker, answer for answer
+parity: broker-jars $(VENV)/built ## compare our group coordinator with a real broker, answer for answer
 	$(BIN)/python -m tests.parity
 
 clean: ## remove everything that was built
@@ -153,7 +158,7 @@ clean: ## remove everything that was built
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find python -name '*.so' -delete
 
-# The environment: installed when pyproject.toml changes, built when Rust changes.
+# The virtual environment is installed anew when pyproject.toml changes; the core is built anew when Rust changes.
 $(VENV)/installed: pyproject.toml | need-python
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip

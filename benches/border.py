@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the border between Python and Rust costs: plans of one group, and rounds of Connect.
+"""Measures calls that cross between Python and Rust: plans of one group, and rounds of Connect.
 
     python -m benches.border                     this tree
     python -m benches.border --against OLD       and another tree's `python` directory, in turn
 
-Each measurement is a process of its own; with two trees the processes take turns, so that both see
-the machine in the same state. Printed are the median and the worst of all repetitions in ms, and
-how many times longer the other tree takes.
+Each repetition runs in a process of its own. With two trees the processes take turns, so that the
+load of the machine is similar for both. The output is the median and the maximum of all
+repetitions in ms, and how many times longer the other tree takes.
 
-    plan      200 members, 2,000 partitions, cooperative-sticky, what is held is balanced: the plan
-              with its figures (`figures`), or with every round written out (`to_dict`)
-    connect   5 workers, 90 connectors of 10 tasks: one round of the leader after one has left
+    plan      200 members, 2,000 partitions, cooperative-sticky, from a balanced assignment: the
+              plan with its figures (`figures`), or with every round written out (`to_dict`)
+    connect   5 workers, 90 connectors of 10 tasks: the leader's round after a worker has left
 """
 
 import argparse
@@ -54,7 +54,7 @@ def plans() -> dict[str, Callable[[], object]]:
         return lambda: kr.plan(group, ASSIGNOR, changes).to_dict()
 
     cases = {f"plan {name}: figures": figures(changes) for name, changes in CHANGES.items()}
-    # Written out, all 400 rebalances of "bounce all" are a report of 80 MB: nobody reads it.
+    # "bounce all" has 400 rebalances. Written out, they are 80 MB, which nobody reads.
     written = {name: changes for name, changes in CHANGES.items() if name != "bounce all"}
     return cases | {f"plan {name}: to_dict": everything(one) for name, one in written.items()}
 
@@ -75,7 +75,7 @@ def rounds() -> dict[str, Callable[[], object]]:
 
 
 def measured(leave_out: str) -> dict[str, float]:
-    """One repetition of each case in ms of CPU time: the best of three, or one that takes long."""
+    """Case -> ms of CPU time: the best of three calls, or one call if it takes a second or more."""
     times = {}
     for name, run in (plans() | rounds()).items():
         if leave_out and leave_out in name:
@@ -105,7 +105,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, help="the `python` directory of another tree")
     parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--leave-out", default="", help='cases of this name, as "bounce all"')
+    parser.add_argument(
+        "--leave-out",
+        default="",
+        help='leave out cases with this text in their name, e.g. "bounce all"',
+    )
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.once:

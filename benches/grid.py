@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark grid: the parameters and inputs of Kafka's own client-side assignor benchmark.
 
-A case is a group, entirely determined by its parameters: M members, P partitions a member, T topics
-of M * P / T partitions each. `same`: everybody subscribes to all topics; `buckets`: five disjoint
-sets of members and topics; `three` and `tenth`: each member subscribes to 3 random topics, or to a
-random tenth of all. `full`: nothing is owned; `joins`: everybody owns what the same assignor gave
-them, and one member has just joined. `racks`: every partition is on all three racks, as in Kafka's
-benchmark (which makes its racks inactive); `two racks`: on two of the three.
+A case is a group that its parameters determine: M members, P partitions a member, T topics of
+M * P / T partitions each, and:
+
+    same        every member subscribes to all topics
+    buckets     five sets of members, each subscribed to topics of its own
+    three       each member subscribes to 3 random topics
+    tenth       each member subscribes to a random tenth of the topics
+    full        no member owns a partition
+    joins       every member owns its partitions of an earlier assignment; one has just joined
+    racks       every partition has replicas in all three racks, as in Kafka's benchmark; the
+                assignors then ignore racks
+    two racks   every partition has replicas in two of three racks
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 @dataclass(frozen=True)
 class Case:
-    """One cell for one assignor."""
+    """One cell of the grid: a group and the assignor to measure."""
 
     assignor: str
     members: int
@@ -45,13 +51,13 @@ class Case:
         return f"{size}, {self.subscriptions}, {self.kind}{racks}, {self.assignor}"
 
     def group(self) -> kr.GroupSpec:
-        """The group that is timed."""
+        """The group to assign."""
         present = self.members - (self.kind == "joins")
         group = _group(self, present)
         if self.kind == "full":
             return group
         before = kr.assign(group, self.assignor)
-        # Sticky's history has a generation, cooperative-sticky's has none in Kafka's benchmark.
+        # As in Kafka's benchmark: only members of sticky send a generation.
         generation = 1 if self.assignor == "sticky" else None
         members = tuple(
             replace(m, owned_partitions=before[m.member_id], generation_id=generation)
@@ -108,7 +114,7 @@ def _subscriptions(case: Case, names: list[str], present: int) -> Iterator[tuple
 
 
 def grid() -> Iterator[Case]:
-    """Every cell of Kafka's parameters that has a partition, for every assignor."""
+    """Every combination of Kafka's parameters with at least one partition, for every assignor."""
     for racks in ("none", "racks", "two racks"):
         for members in (100, 500, 1000, 5000, 10_000):
             for per_member in (5, 10, 50):
@@ -125,7 +131,7 @@ def grid() -> Iterator[Case]:
 
 
 def overlapping() -> Iterator[Case]:
-    """Beside the grid: subscriptions that overlap, the hard kind."""
+    """Cases outside Kafka's grid: overlapping subscriptions, which are the most work to balance."""
     for members, per_member, topics in ((100, 10, 100), (1000, 10, 100), (1000, 50, 1000)):
         for subscriptions in ("three", "tenth"):
             for kind in ("full", "joins"):
@@ -134,10 +140,10 @@ def overlapping() -> Iterator[Case]:
 
 
 def reported() -> Iterator[Case]:
-    """Cases from people's reports."""
+    """Cases that users have reported as slow."""
     for kind in ("full", "joins"):
         for assignor in ASSIGNORS:
-            # aiokafka issue 1176: every 12 of 84 members subscribe to another topic.
+            # aiokafka issue 1176: seven topics, each with 12 of the 84 members as subscribers.
             yield Case(assignor, 84, 10, 7, "sevenths", kind, title="84 members, 7 topics")
             yield Case(assignor, 450, 7, 45, "same", kind, title="450 members, 3,150 partitions")
             yield Case(assignor, 20, 10, 10, "three", kind, title="20 members, 200 partitions")

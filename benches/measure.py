@@ -1,30 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks every peer the same cases, in one run, and keeps what it says.
+"""Asks every peer to answer the same cases in one run, and records the times.
 
-A peer is a filter: contract lines in, `{"ms": [...]}` out. One that does not answer in time is
-stopped, and is not asked larger cases of the same kind any more: that is told, not hidden.
+A peer is a program that reads contract lines and answers each with `{"ms": [...]}`. A peer that
+does not answer in time is killed, and larger cases of that kind are skipped with this reason. A
+peer that ends without an answer has crashed: its exit code and its last line are recorded.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 from benches.grid import Case
 
 Answer = dict[str, Any]
 
 
+class _Crashed(Exception):
+    """A peer ended without an answer."""
+
+
 @dataclass
 class Peer:
-    """`knows` says which assignors it has; `most_partitions` is where it would take minutes."""
+    """A peer as a running program. `knows` names the assignors that the peer has.
+
+    Cases of more than `most_partitions` are skipped, because the peer needs minutes for each.
+    """
 
     name: str
     command: Sequence[str]
@@ -32,13 +42,16 @@ class Peer:
     timeout: float
     most_partitions: int = 10**9
     _process: subprocess.Popen[bytes] | None = None
+    # A file, not a pipe: a peer that writes many warnings must not wait for a reader.
+    _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+    # Kind of case -> the least number of partitions that the peer did not answer in time.
     _stuck: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def ask(self, case: Case, line: bytes) -> Answer:
-        """`ms` (the median), `best_ms`, or `skipped` with the reason."""
+        """Returns `ms` (the median) and `best_ms`, or `skipped` with the reason."""
         if case.assignor not in self.knows:
             return {"skipped": "it has no such assignor"}
-        # Both sticky assignors are one algorithm: what one does not finish, the other does not.
+        # sticky and cooperative-sticky run one algorithm: too slow for one means too slow for both.
         family = case.assignor.removeprefix("cooperative-")
         kind = (family, case.subscriptions, case.kind, case.racks, case.title)
         stuck = self._stuck.get(kind, 10**9)
@@ -46,7 +59,10 @@ class Peer:
             return {"skipped": f"no answer in {self.timeout:g} s on {stuck} partitions already"}
         if case.partitions > self.most_partitions:
             return {"skipped": f"minutes beyond {self.most_partitions} partitions"}
-        answer = self._ask(line)
+        try:
+            answer = self._ask(line)
+        except _Crashed as crash:
+            return {"skipped": str(crash)}
         if answer is None:
             self._stuck[kind] = case.partitions
             return {"skipped": f"no answer in {self.timeout:g} s"}
@@ -56,36 +72,64 @@ class Peer:
         return {**answer, **_times(times)}
 
     def _ask(self, line: bytes) -> Answer | None:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(line + b"\n")
-        self._process.stdin.flush()
+        """Returns None if the peer does not answer in time."""
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(line + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            raise self._crash(process, b"") from None
         ends = time.monotonic() + self.timeout
-        said = b""
-        descriptor = self._process.stdout.fileno()
-        while not said.endswith(b"\n"):
+        written = b""
+        descriptor = process.stdout.fileno()
+        while not written.endswith(b"\n"):
             ready, _, _ = select.select([descriptor], [], [], max(0.0, ends - time.monotonic()))
-            piece = os.read(descriptor, 1 << 20) if ready else b""
-            if not piece:
+            if not ready:
                 self.stop()
                 return None
-            said += piece
-        answer: Answer = json.loads(said)
+            piece = os.read(descriptor, 1 << 20)
+            if not piece:  # the peer closed its output
+                raise self._crash(process, written)
+            written += piece
+        answer: Answer = json.loads(written)
         return answer
 
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            self._errors.seek(0)
+            self._errors.truncate()
+            self._process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+            )
+        return self._process
+
+    def _crash(self, process: subprocess.Popen[bytes], written: bytes) -> _Crashed:
+        """Returns the error to raise; its text has the last line that the peer wrote."""
+        self.stop(ends_within_s=10)
+        self._errors.seek(0)
+        lines = (written + self._errors.read()).decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
+        return _Crashed(f"crashed, exit code {process.returncode}: {last}")
+
+    def stop(self, *, ends_within_s: float = 0) -> None:
+        """Kills the peer if it does not end by itself within the given time."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(ends_within_s)
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):  # the peer did not read all of a line
+                pipe.close()
 
 
 def timed(ask: Callable[[], object], seconds: float) -> Answer:
-    """The same for something in this process."""
+    """Calls `ask` in this process, at least 3 times and for about `seconds`; returns the times."""
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < 3 or (time.perf_counter() - start < seconds and len(times) < 10_000):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time against partitions, one line a peer, both axes logarithmic."""
+"""Draws time against partitions: one line for each peer, both axes logarithmic."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: our core, our borders and the peers on the same cases, in one run.
+"""`make bench`: measures our core, our interfaces and the peers on the same cases, in one run.
 
-Prints one table of ratios, and writes results/grid.{md,jsonl,png}. `--quick` takes ten cells,
-`--full` every cell of Kafka's parameters (hours). Ratios are of medians: how many times longer the
-peer takes.
+Prints a table of ratios and writes results/grid.{md,jsonl,png}. A ratio is the peer's median time
+divided by the core's. `--quick` measures ten cells, `--full` every cell of Kafka's grid (hours).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
 STICKY = ("sticky", "cooperative-sticky")
 PYTHON_BORDER_PARTITIONS = 100_000
-# Ten thousand members that list a thousand topics each are a line of 110 MB.
+# A group of 10,000 members with 1,000 topics each is a line of 110 MB: too much for all interfaces.
 PYTHON_BORDER_BYTES = 50_000_000
 
 
@@ -70,7 +69,7 @@ def peers(seconds: float, timeout: float) -> list[Peer]:
 
 
 def borders(group: kr.GroupSpec, line: bytes, seconds: float) -> dict[str, Any]:
-    """The same answer through each of our borders, one thread."""
+    """Times one assignment through each of our interfaces, in one thread."""
     again = group.edited()
     record = {**json.loads(line), "generation_id": None}
     batch = pa.RecordBatch.from_pylist([record])
@@ -87,7 +86,10 @@ def borders(group: kr.GroupSpec, line: bytes, seconds: float) -> dict[str, Any]:
 
 
 def plug_ins(seconds: float) -> list[dict[str, Any]]:
-    """Our assignors in the Python clients' own types, against the clients' own: 1,000 x 20."""
+    """Times our assignors in the Python clients' types, and the clients' own assignors.
+
+    The group has 1,000 members and 20 partitions for each of them.
+    """
     rows = []
     for client, assignor in (("kafka-python", "cooperative-sticky"), ("aiokafka", "sticky")):
         for kind in ("full", "joins"):
@@ -129,7 +131,7 @@ def machine() -> dict[str, Any]:
 
 
 def wheel() -> dict[str, Any]:
-    """The compiled module's size, and how long the import takes beyond Python's own start."""
+    """The compiled module's size, and how much longer Python takes to start with our import."""
 
     def start(code: str) -> float:
         times = []
@@ -150,8 +152,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_const", const="quick", dest="which")
     parser.add_argument("--full", action="store_const", const="full", dest="which")
-    parser.add_argument("--members", type=int, help="only cells with so many")
-    parser.add_argument("--seconds", type=float, default=0.3, help="a case and peer")
+    parser.add_argument("--members", type=int, help="only cells with this number of members")
+    parser.add_argument(
+        "--seconds", type=float, default=0.3, help="seconds of measurement for each case and peer"
+    )
     parser.add_argument("--timeout", type=float, default=75.0)
     args = parser.parse_args()
     which = args.which or "usual"
@@ -168,7 +172,7 @@ def main() -> None:
             row["borders"] = borders(group, line, args.seconds / 3)
         rows.append(row)
         if which != "quick" and number % 20 == 0:
-            write(rows, [])  # what is measured is kept, whatever comes
+            write(rows, [])  # keeps the results so far, should a later case fail
     for peer in asked:
         peer.stop()
     print("\r\033[Kplug-ins", end="", file=sys.stderr, flush=True)
@@ -183,7 +187,7 @@ def report(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> tuple[d
 
 
 def write(rows: list[dict[str, Any]], plugged: list[dict[str, Any]]) -> str:
-    """The results as they are so far; gives the text."""
+    """Writes the results so far to files and returns the Markdown text."""
     from benches.picture import draw
 
     result, text = report(rows, plugged)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark's CPU time a group: `assign_groups` against an identity `mapInArrow` over the same rows.
+"""Measures CPU time a group on Spark: `assign_groups`, and an identity `mapInArrow` to compare.
 
     python -m benches.spark_cpu --groups 40000
 
-20 members, 100 partitions, cooperative-sticky, owned partitions set. Each job runs in a process of
-its own, one core, batches of 4 MB, twice: the first warms up, the second is measured, as the CPU
-time of the process, the JVM and the Python workers together. Nothing is written.
+Each group has 20 members that own 100 partitions under cooperative-sticky. Each job runs twice in
+a process of its own, on one core, with batches of 4 MB. The first run warms up. The second is
+measured: the CPU time of the process, the JVM and the Python workers together. No rows are written.
 """
 
 import argparse
@@ -27,7 +27,7 @@ GROUPS_A_FILE = 2_000
 
 
 def write(directory: Path, groups: int, *, by_place: bool) -> None:
-    """The same group under many ids; topics by name, or by place in the group's own table."""
+    """Writes one group under many ids; topics are names, or indices in the group's topic list."""
     topics = (kr.Topic("topic-a", 60), kr.Topic("topic-b", 40))
     names = ("topic-a", "topic-b")
     members = [kr.Member(f"consumer-{m}-0b5c2d1e", names) for m in range(20)]
@@ -45,7 +45,7 @@ def write(directory: Path, groups: int, *, by_place: bool) -> None:
 
 
 def jobs() -> dict[str, Callable[[Any], Any]]:
-    """Name -> what is done with the DataFrame."""
+    """Name of a job -> the function that the job applies to the DataFrame."""
     from kafka_rebalance.spark import assign_groups
 
     def identity(frame: Any) -> Any:
@@ -60,7 +60,7 @@ def jobs() -> dict[str, Callable[[Any], Any]]:
 
 
 def measure(name: str, directory: str, groups: int) -> float:
-    """CPU microseconds a group of one job, in this process and its children."""
+    """Returns CPU microseconds a group of one job, in this process and its children."""
     from kafka_rebalance.spark.session import session
 
     spark = session("spark_cpu", master="local[1]")
@@ -74,14 +74,14 @@ def measure(name: str, directory: str, groups: int) -> float:
 
 
 def cpu_seconds() -> float:
-    """Of this process and all below it, those that have ended included."""
+    """CPU time of this process and all its descendants, including ended ones."""
     ticks = os.sysconf("SC_CLK_TCK")
     parents, times = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # the process has ended since the listing
         pid = int(path.parent.name)
         parents[pid] = int(fields[1])
         times[pid] = sum(int(field) for field in fields[11:15]) / ticks

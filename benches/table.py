@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as Markdown: how far it reaches, then every case; and a run as a file of JSON lines.
+"""Writes a run of the benchmark as Markdown, and as a file of JSON lines that can be read back.
 
-    python -m benches.table        draws results/grid.md anew from results/grid.jsonl
+    python -m benches.table        writes results/grid.md anew from results/grid.jsonl
 
-The file's first line has the machine, the wheel and the plug-ins; every other line is a case, with
-the fields that the tables and the picture need.
+In the file of JSON lines, the first line has the machine, the wheel and the plug-ins. Every other
+line is a case, with the fields that the tables and the picture need.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ FIELDS = ("ms", "skipped", "peak_bytes", "result_bytes")
 
 
 def rendered(result: dict[str, Any]) -> str:
-    """All of results/grid.md."""
+    """The text of results/grid.md."""
     return f"{summary(result)}\n\n{table(result['rows'])}\n"
 
 
 def saved(result: dict[str, Any]) -> str:
-    """A result as JSON lines."""
+    """The result as JSON lines."""
     about = {name: value for name, value in result.items() if name != "rows"}
     lines = [about, *map(_short, result["rows"])]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
 
 def read(text: str) -> dict[str, Any]:
-    """The result that `saved` wrote."""
+    """Reads a result that `saved` wrote."""
     about, *rows = map(json.loads, text.splitlines())
     return {**about, "rows": rows}
 
@@ -55,7 +55,7 @@ def _short(row: Row) -> Row:
 
 
 def summary(result: dict[str, Any]) -> str:
-    """Machine and versions, then the ratios that matter."""
+    """The machine and the versions, then a table with one row for each question."""
     about = result["machine"]
     rows = result["rows"]
     versions = ", ".join(about[name] for name in ("system", "rust", "java", "go", "peers"))
@@ -84,7 +84,7 @@ def summary(result: dict[str, Any]) -> str:
 
 
 def _plug_ins(rows: Iterable[Row]) -> list[str]:
-    """Our assignors in a Python client's own types."""
+    """One line for each case with our assignors in a Python client's types."""
     lines = []
     for row in rows:
         ours, theirs = row["ours"].get("ms"), row["theirs"].get("ms")
@@ -146,7 +146,7 @@ def _ratio(row: Row, peer: str) -> float | None:
 
 
 def _growth(rows: Iterable[Row]) -> list[str]:
-    """Cells that Java does not finish, and how the general algorithm grows."""
+    """Reports cells that Java does not finish, growth with members, and peak memory."""
     rows = list(rows)
     beyond = [
         row["peers"]["core"]["ms"]
@@ -190,7 +190,7 @@ BORDERS = ("lazy", "objects", "lines", "arrow")
 
 
 def table(rows: Iterable[Row]) -> str:
-    """A line a case: the core's time, each peer's time and ratio, our borders."""
+    """One row for each case: the core's time, each peer's time and ratio, our interfaces' times."""
     heads = ["case", "partitions", "core", *PEERS, *(f"ours, {border}" for border in BORDERS)]
     lines = [
         f"| {' | '.join(heads)} |",

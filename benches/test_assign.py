@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long one assignment takes: `pytest benches`. Ratios within one run, never figures alone.
+"""Measures one assignment: `pytest benches`. Compare figures of one run only.
 
-A group of 200 members and 2,000 partitions that one member joins, as Python objects.
+One member joins a group of 200 members and 2,000 partitions, given as Python objects.
 """
 
 from typing import Any

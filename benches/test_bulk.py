@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups a second in bulk, on one core: `pytest benches/test_bulk.py`.
+"""Measures groups a second in bulk, on one core: `pytest benches/test_bulk.py`.
 
-20 members, 100 partitions, cooperative-sticky, owned partitions set; a batch of 2,000 groups as
-Arrow columns. Planned: two more members. Ratios within one run, never figures alone.
+A batch has 2,000 groups as Arrow columns. Each group has 20 members that own 100 partitions under
+cooperative-sticky. The plan adds two members. Compare figures of one run only.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinator's cost: requests a second while 1,000 members rebalance, bytes a member.
+"""Measures the coordinator: requests a second while 1,000 members rebalance, and bytes a member.
 
-`make bench-coordinator`. One core, pure Python; figures of one run on one machine.
+`make bench-coordinator`. The coordinator is pure Python on one core. Compare figures of one run.
 """
 
 import gc
@@ -33,7 +33,7 @@ METADATA = encode_subscription(Subscription(("orders", "payments")))
 
 
 class Group:
-    """A group of members that join and sync, again and again."""
+    """A group whose members join and sync in every round."""
 
     def __init__(self) -> None:
         config = CoordinatorConfig(group_initial_rebalance_delay_ms=0)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator's speed: events a second, and hours of groups a second for 10,000 groups of 50.
+"""Measures the simulator: events a second, and hours of groups a second for 10,000 groups of 50.
 
-`make bench-simulator` takes half an hour, with BENCH_GROUPS=500 a minute. One core, pure Python but
-for the assignors; figures of one run on one machine. In a group's hour it starts, one member is
-bounced, one is killed and comes back, and partitions are added. Groups do not touch each other, so
-each is a simulation of its own, with its own seed.
+`make bench-simulator` takes half an hour; with BENCH_GROUPS=500 it takes a minute. Only the
+assignors are Rust. Compare figures of one run only. In its hour, a group starts, one member
+restarts, one is killed and returns, and partitions are added. Groups do not affect each other, so
+each group is a separate simulation with its own seed.
 """
 
 import dataclasses

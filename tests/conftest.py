@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What many tests share: both engines, and Kafka's own classes when they are here."""
+"""Fixtures for all tests: each engine, and Kafka's own classes if their jar is built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kafka_rebalance.assignors.registry import Engine
 
-# A slow machine is no reason to fail: no deadline, and the same examples every time.
+# A slow machine must not fail a test: no deadline. Every run draws the same examples.
 settings.register_profile(
     "tests",
     deadline=None,
@@ -26,9 +26,9 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups afterwards
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers (`pytest -n 2 --dist loadgroup`): one broker at a time, one Spark."""
+    """Keeps all live tests in one worker of `pytest -n 2 --dist loadgroup`, and all Spark tests."""
     for item in items:
         if item.path.parent.name in ("live", "spark"):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
@@ -36,14 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(params=["rust", "reference"])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """The compiled engine, then the readable one."""
+    """Runs the test with the compiled engine, then with the reference."""
     chosen: Engine = request.param
     return chosen
 
 
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:
-    """Kafka's own classes. Skips only when Java or the jar is missing; a broken oracle fails."""
+    """Kafka's own classes. The test is skipped only if Java or the jar is missing."""
     if shutil.which("java") is None:
         pytest.skip("no `java` on the path: the oracle needs Java 17 or newer")
     if not JAR.is_file():

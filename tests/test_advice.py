@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `compare` advises: only what a client has, in its own words, and counted as it happens."""
+"""The advice of `compare` fits the client library: assignors, settings and counted rebalances."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def command(*arguments: object, stdin: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# Whom it advises ----------------------------------------------------------------------------------
+# Which groups get advice --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def command(*arguments: object, stdin: str) -> subprocess.CompletedProcess[str]:
 def test_an_assignor_that_is_not_kafkas_is_refused_by_its_right_name(
     assignor: str, whose: str
 ) -> None:
-    """Finding L7: nobody tells a Kafka Streams application to take another assignor."""
+    """A Kafka Streams application, for example, cannot change its assignor."""
     group = running("range").edited(assignor=assignor)
     for ask in (kr.compare, kr.plan, kr.assign):
         with pytest.raises(GroupError, match=f"assignor: .*{whose.lstrip('.*')}"):
@@ -134,11 +134,11 @@ def test_only_what_the_clients_have_is_recommended() -> None:
     assert none.reason == "aiokafka has none of these assignors that settles"
 
 
-# The very settings --------------------------------------------------------------------------------
+# The printed settings -----------------------------------------------------------------------------
 
 
 def recipes(client: str) -> list[tuple[str, str, str | None, str]]:
-    """(way, setting, the line of Python before it, the two assignors) of every switch there is."""
+    """Every possible switch: (way, setting, the import before it, the two assignors)."""
     (found,) = (one for one in CLIENTS if one.name == client)
     names = kr.assignor_names()
     return [
@@ -152,7 +152,7 @@ def recipes(client: str) -> list[tuple[str, str, str | None, str]]:
 
 
 def test_kafka_pythons_settings_are_taken_by_kafka_python() -> None:
-    """Each is run as it is printed; with its own classes a list of both kinds is refused."""
+    """kafka-python runs each printed setting; it refuses its own classes in a mixed list."""
     kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
     errors = pytest.importorskip("kafka.errors")
 
@@ -191,13 +191,13 @@ def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:
 
 
 def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
-    """librdkafka 2.16, tried by hand, refuses lists of both kinds, and `sticky`."""
+    """librdkafka 2.16 (tried by hand) refuses `sticky`, and lists of eager and cooperative."""
     for way, setting, needs, switch in recipes("librdkafka"):
         names = setting.removeprefix("partition.assignment.strategy=").split(",")
         assert {*names} <= {"range", "roundrobin", "cooperative-sticky"}
         assert needs is None
         assert len(names) == 1 or "cooperative-sticky" not in names
-        # A group that ran `sticky` had other members, too: there is nothing to roll from.
+        # librdkafka has no `sticky`, and no list of both kinds: only range and roundrobin can roll.
         assert (way == "rolling") == (not {"cooperative-sticky", "sticky"} & {*switch.split()})
 
 
@@ -210,7 +210,7 @@ def test_javas_settings_are_kafkas_class_names() -> None:
             assert name.endswith("Assignor")
 
 
-# A switch, counted --------------------------------------------------------------------------------
+# The number of rebalances of a switch -------------------------------------------------------------
 
 
 def counts(bounces: tuple[Bounce, ...]) -> list[int]:
@@ -218,7 +218,7 @@ def counts(bounces: tuple[Bounce, ...]) -> list[int]:
 
 
 def test_a_switch_is_counted_as_real_java_members_made_it(engine: Any) -> None:
-    """Three Java members on a broker, both ways: the second bounce took 8 generations, not 6."""
+    """On a broker, the second bounce of three Java members took 8 generations, not 6."""
     there = two_bounces(running("range"), "range", "cooperative-sticky", engine)
     assert counts(there) == [6, 8]
     assert there[0].takes_over == f"j2-{UUID}2 leaves"
@@ -263,7 +263,7 @@ def test_a_group_of_one_and_one_too_large_to_be_played() -> None:
 def test_a_switch_is_counted_as_consumers_and_coordinator_play_it(
     old: str, new: str, members: int
 ) -> None:
-    """Kafka's consumer and coordinator as state machines, against the count from `assign` alone."""
+    """The count from `assign` equals that of simulated consumers and a coordinator."""
     bounces = two_bounces(running(old, members), old, new, "rust")
     assert counts(bounces) == played(members, (old,), [(new, old), (new,)])
 
@@ -276,7 +276,7 @@ def test_kafkas_default_list_needs_one_bounce() -> None:
 
 
 def played(members: int, first: tuple[str, ...], lists: list[tuple[str, ...]]) -> list[int]:
-    """Rebalances of each bounce in a simulated run."""
+    """The number of rebalances of each bounce in a simulated run."""
 
     def config(names: tuple[str, ...]) -> ConsumerConfig:
         return ConsumerConfig(partition_assignment_strategy=names)
@@ -322,12 +322,12 @@ def captured(group_id: str) -> GroupSpec:
 
 
 def test_seconds_are_those_of_simulate() -> None:
-    """Friction 5: `compare` and `simulate --from` play one scenario."""
+    """`compare` and `simulate --from` play one scenario, so that their seconds are equal."""
     orders, changes = captured("orders"), [change_from_text("add-members=1")]
     for assignor in kr.assignor_names():
         runs = simulate_seeds(scenario_from_group(orders, changes, assignor=assignor), SEEDS)
         assert timed(orders, changes, assignor).unread == runs.spreads()["unavailable_ms"]
-    # A static member that stops is waited for until it is back, 10 s later.
+    # A static member keeps its partitions while it is down, for 10 s.
     static = timed(orders, [change_from_text("bounce-members=*,static")], "range")
     assert static.settled.median is not None
     assert 10_000 < static.settled.median < 11_000
@@ -353,12 +353,12 @@ def test_a_verdict_that_the_clock_does_not_share_is_said() -> None:
     assert "heartbeats every 3 s" in told["times_assumed"]
 
 
-# Groups that a change does not concern ------------------------------------------------------------
+# Groups that a change does not affect -------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shipped groups but the one that cannot be read."""
+    """The shipped groups, without the one that is an error line."""
     file = tmp_path_factory.mktemp("advice") / "groups.jsonl"
     lines = [line for line in captured_lines() if "error" not in json.loads(line)]
     file.write_text("\n".join(lines), encoding="utf-8")
@@ -367,7 +367,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["plan", "compare"])
 def test_what_does_not_concern_a_group_is_no_error(name: str, sample: Path) -> None:
-    """Friction 9."""
+    """Groups that a change does not affect are only counted."""
     run = command(name, sample, "--partitions", "orders=60", stdin="")
     assert (run.returncode, run.stderr) == (0, "")
     assert "Not affected by partitions orders=60: 15 groups." in run.stdout
@@ -390,7 +390,7 @@ def test_a_name_that_no_group_has_is_an_error(sample: Path) -> None:
     assert 'payments: partitions orders=60: there is no topic "orders"' in alone.stderr
 
 
-# What `snapshot` leaves out -----------------------------------------------------------------------
+# Groups that `snapshot` leaves out ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_a_name_that_no_group_has_is_an_error(sample: Path) -> None:
 def test_groups_that_are_left_out_are_called_by_their_right_names(
     group_type: str, protocol_type: str, why: str
 ) -> None:
-    """Finding L11."""
+    """The reason names the group's real type, not only that it is no consumer group."""
     with pytest.raises(GroupError) as raised:
         live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
     assert why in raised.value.problem
@@ -423,7 +423,7 @@ def test_groups_that_are_left_out_are_called_by_their_right_names(
 def test_snapshot_says_whose_a_foreign_assignor_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Finding L7: the line is written, but not without a word."""
+    """The line is written, with a warning that names the owner of the assignor."""
     line = running("range").edited(assignor="stream").to_dict()
     monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot", lambda *_, **__: [line])
     assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0
@@ -432,11 +432,11 @@ def test_snapshot_says_whose_a_foreign_assignor_is(
     assert "g: stream is Kafka Streams' own assignor, which no setting replaces" in said.err
 
 
-# What plans print ---------------------------------------------------------------------------------
+# The output of plans ------------------------------------------------------------------------------
 
 
 def test_a_static_bounce_says_what_waits(sample: Path) -> None:
-    """Friction 3: nobody reads what a static member holds while that member is down."""
+    """A static member's partitions are unavailable while the member is down."""
     change = "bounce-members=*,static"
     run = command("plan", sample, "--group", "orders", "--change", change, stdin="")
     waits = "0 rebalances; nothing moves; 48 partitions wait while their member is down"
@@ -445,7 +445,7 @@ def test_a_static_bounce_says_what_waits(sample: Path) -> None:
 
 
 def test_a_lost_rack_says_when_and_what_has_no_leader() -> None:
-    """Friction 8."""
+    """The output states when the rebalance happens and which partitions have no leader."""
     there = running("range").members
     racked = tuple(
         Member(m.member_id, m.topics, owned_partitions=m.owned_partitions, rack_id=rack)
@@ -465,7 +465,7 @@ def test_an_unknown_generation_is_counted_from_now(sample: Path) -> None:
 
 
 def test_what_was_varied_is_said(sample: Path) -> None:
-    """Finding L6."""
+    """The output states which ids are guesses and how the samples varied them."""
     run = command("plan", sample, "--group", "orders", "--add-members", 1, stdin="")
     assert "The client id orders-10 is a guess, the next number after the others" in run.stdout
     assert "10 draws of client ids and UUIDs: 7 to 25 moves; 41 of 48 partitions end" in run.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Citations of docs/behaviour: each names a page that exists, and a heading on it."""
+"""Every citation of docs/behaviour names a page that exists, and a heading on that page."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "behaviour"
 DIRECTORIES = ("python", "src", "tests", "tools", "docs")
 SUFFIXES = {".java", ".jsonl", ".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".txt"}
-# Outside of the pages themselves: `docs/behaviour/X.md#anchor`, or relative from a page in docs.
+# In other files: `docs/behaviour/X.md#anchor`, or a relative path in a page of docs.
 CITATION = re.compile(r"\bbehaviour/(?P<page>[\w.-]*\w)(?:#(?P<anchor>[\w-]*))?")
-# On the pages: a link to another page, or to a heading of its own.
+# On the pages of docs/behaviour: a link to another page, or to a heading of this page.
 LINK = re.compile(r"\]\((?P<page>[\w-]+\.md)?(?:#(?P<anchor>[\w-]*))?\)")
-# The form before: sections by number. What a comment may have between two words is a gap.
+# Sections by number, a form not to be used. The gap can contain a line break of a comment.
 NUMBERED = re.compile(r"\bsections?(?:\s|#|//[/!]?|\*)+\d+(?:\.\d+)*\b", re.IGNORECASE)
 
 
 class Page(NamedTuple):
-    """What can be cited of a page."""
+    """A page with the anchors that can be cited."""
 
     name: str
     anchors: frozenset[str]
 
 
 def anchors(text: str) -> frozenset[str]:
-    """GitHub's names of a page's headings: a repeated one gets `-1`, `-2`, …"""
+    """The anchors that GitHub makes of headings; a repeated heading gets `-1`, `-2`, …"""
     seen: Counter[str] = Counter()
     found = set()
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -43,13 +43,13 @@ def anchors(text: str) -> frozenset[str]:
 
 
 def read_pages(directory: Path) -> dict[str, Page]:
-    """Page name -> page."""
+    """Name of a page -> the page."""
     paths = sorted(directory.glob("*.md"))
     return {path.name: Page(path.name, anchors(path.read_text("utf-8"))) for path in paths}
 
 
 def problems(text: str, pages: Mapping[str, Page], own: str | None = None) -> Iterator[str]:
-    """`line: what is wrong` for each wrong citation; `own` is the page that the text is, if any."""
+    """Yields `line: problem` for each wrong citation; `own` is the text's page, if any."""
     for pattern in (CITATION,) if own is None else (CITATION, LINK):
         for match in pattern.finditer(text):
             page = pages.get(match["page"] or own or "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The border to the core: groups are numbered once, Ctrl-C ends long calls, forks are harmless."""
+"""Calls into the core: a group is converted once, Ctrl-C ends a long call, forks are harmless."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_threads_may_ask_about_one_group_at_once() -> None:
     assert all(answer == answers[0] for answer in answers)
 
 
-# One call of this lasts much longer than the test waits: a kept partition that does not exist makes
-# Kafka's balance test throw at times, so that it must be asked before every move.
+# This call takes much longer than the test waits. A kept partition that does not exist can make
+# Kafka's balance check throw, so the core must run the slow check before every move.
 LONG = """
 import random, kafka_rebalance as kr
 rng = random.Random(1)
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_long_call() -> None:
         assert running.stdout.readline() == "ready\n"
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
-        # A limit for a call that never ends; how long it takes is not asserted.
+        # Only a call that ignores Ctrl-C reaches this limit.
         said, _ = running.communicate(timeout=120)
     finally:
         running.kill()
@@ -114,7 +114,7 @@ def test_a_fork_between_two_parallel_calls_is_harmless() -> None:
     assert kr.assign_batch(batch, threads=4)["error"].null_count == 64
     child = os.fork()
     if child == 0:
-        signal.alarm(30)  # the watchdog: a child that hangs is killed
+        signal.alarm(30)  # kills a child that hangs
         answered = kr.assign_batch(batch, threads=4)
         os._exit(0 if answered["error"].null_count == 64 else 1)
     _, status = os.waitpid(child, 0)

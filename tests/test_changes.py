@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes: one grammar, what each does to a group, and what does not fit."""
+"""Changes: their grammar, their effect on a group, and errors for changes that do not fit."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_new_members_are_like_the_last_or_as_said() -> None:
         r"app-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f-]{16}", one.member_id
     )
     assert (one.group_instance_id, one.rack_id, one.owned_partitions) == (None, "c", ())
-    assert after("add-members=2") == group  # the same names each time
+    assert after("add-members=2") == group  # the made-up names are equal each time
     assert len({m.member_id for m in apply(kr.AddMembers(2), group).members}) == 7
 
 
@@ -174,11 +174,11 @@ def test_switching() -> None:
     assert after("switch-assignor=sticky").assignor == "sticky"
 
 
-# What newcomers are called ------------------------------------------------------------------------
+# Names of new members -----------------------------------------------------------------------------
 
 
 def called(client_ids: list[str | None], text: str) -> list[str]:
-    """The new members' ids before the UUID, in a group of dynamic members."""
+    """The new members' ids without the UUID, in a group of dynamic members."""
     members = tuple(
         Member(f"{'m' if one is None else one}-{UUID[:-2]}{n:02d}", ("orders",), client_id=one)
         for n, one in enumerate(client_ids)
@@ -192,10 +192,10 @@ def called(client_ids: list[str | None], text: str) -> list[str]:
 
 
 def test_newcomers_are_called_as_the_next_of_their_kind() -> None:
-    """Counted, shared, or as one of several that share a name (finding L6)."""
+    """Client ids can be numbered, shared by all, or numbered within each process."""
     pods = [f"orders-{n}" for n in range(1, 10)]
     assert called([*pods], "add-members=2") == ["orders-10", "orders-11"]
-    # The last to join need not be the last of the count.
+    # The last member to join can have any number.
     assert called([*reversed(pods)], "add-members=1") == ["orders-10"]
     threads: list[str | None] = [f"consumer-orders-{n}" for n in (1, 2, 3)]
     assert called(threads, "add-members=1") == ["consumer-orders-4"]
@@ -224,17 +224,17 @@ def test_newcomers_are_called_as_said() -> None:
 
 
 def test_a_lost_rack_takes_its_replicas_along() -> None:
-    """Friction 8: brokers of the rack are gone, and what was only there has no leader."""
+    """The rack's brokers are gone: partitions with all replicas there have no leader."""
     plan = kr.plan(GROUP, None, ["remove-rack=b"])
     assert plan.final.topics[0].racks == (("a",), (), ("a", None))
     assert plan.leaderless == (TopicPartition("orders", 1),)
-    # It is in the metadata all the same, and so it is assigned.
+    # A partition without a leader is still in the metadata, so it is still assigned.
     assert [m for m, owned in plan.after.items() if ("orders", 1) in owned] == [f"app-{UUID}"]
     gone = GROUP.edited(members=(GROUP.members[0], *(GROUP.members[2:])))
     only_replicas = kr.plan(gone, None, ["remove-rack=b"])
     assert len(only_replicas.final.members) == 2
     assert only_replicas.figures().leaderless == 1
-    # Racks are compared by leaders that have one; "app" has.
+    # A leader with a rack id (here "app") rebalances when replicas change racks.
     assert len(only_replicas.rounds) == 1
     unplaced = gone.edited(members=(gone.members[1],), topics=gone.topics)
     assert kr.plan(unplaced, None, ["remove-rack=b"]).rounds == ()

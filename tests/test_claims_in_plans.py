@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What members claim in a plan's rounds (review findings T1, L1, L4)."""
+"""In a plan's rounds, each member claims the partitions that its client library claims."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 A, B = (kr.TopicPartition("a", 0), kr.TopicPartition("a", 1)), kr.TopicPartition("b", 0)
 
 
-def _t1() -> kr.GroupSpec:
-    """Topics a and b with two partitions each; m1 has the first of both, m2 the second."""
+def _owning_two_topics() -> kr.GroupSpec:
+    """Topics a and b with two partitions each; m1 owns the first of each topic, m2 the second."""
     members = tuple(
         kr.Member(
             f"m{p + 1}",
@@ -40,25 +40,27 @@ def _figures(group: kr.GroupSpec, change: str) -> dict[str, int]:
     return {name: row[name] for name in ("rounds", "unavailable")}
 
 
-def test_t1_a_removed_topic_takes_one_round(engine: Engine) -> None:
-    plan = kr.plan(_t1(), None, ["remove-topics=b"], engine=engine)
+def test_a_removed_topic_takes_one_round(engine: Engine) -> None:
+    plan = kr.plan(_owning_two_topics(), None, ["remove-topics=b"], engine=engine)
     assert len(plan.rounds) == 1
     assert plan.settled
     assert plan.unavailable == {}
-    assert _figures(_t1(), "remove-topics=b") == {"rounds": 1, "unavailable": 0}
+    assert _figures(_owning_two_topics(), "remove-topics=b") == {"rounds": 1, "unavailable": 0}
 
 
-def test_t1_a_topic_that_a_member_left_is_handed_out_at_once(engine: Engine) -> None:
-    plan = kr.plan(_t1(), None, ["resubscribe=m1:a"], engine=engine)
+def test_a_topic_that_a_member_left_is_handed_out_at_once(engine: Engine) -> None:
+    plan = kr.plan(_owning_two_topics(), None, ["resubscribe=m1:a"], engine=engine)
     assert B in plan.rounds[0].gained["m2"]
     assert all(B not in withheld for withheld in plan.rounds[0].withheld.values())
-    # m1 gave it up before it joined, so that nobody read it during the round.
+    # m1 gave partition B up before it joined, so that B is unavailable in this round.
     assert plan.rounds[0].unavailable == (B,)
-    assert _figures(_t1(), "resubscribe=m1:a")["unavailable"] == len(plan.unavailable)
+    assert _figures(_owning_two_topics(), "resubscribe=m1:a")["unavailable"] == len(
+        plan.unavailable
+    )
 
 
-def test_l1_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None:
-    """C1 leaves topic a for b alone: with the claims that Java sends, one answer is final."""
+def test_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None:
+    """C1 leaves topic a. Java's C1 no longer claims it, so the group settles in one round."""
     members = (
         kr.Member("C1", ("a", "b"), owned_partitions=(A[0], B), generation_id=1),
         kr.Member("C2", ("a",), owned_partitions=(A[1],), generation_id=1),
@@ -71,8 +73,8 @@ def test_l1_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None
     assert plan.after.to_dict() == {"C1": [["b", 0]], "C2": [["a", 1], ["a", 0]]}
 
 
-def test_l4_a_client_that_never_sends_a_generation(engine: Engine) -> None:
-    """Two members of aiokafka's sticky and one of Java; the newcomer is like the former."""
+def test_a_client_that_never_sends_a_generation(engine: Engine) -> None:
+    """Two members run aiokafka's sticky assignor, one runs Java; the new member runs aiokafka."""
     members = tuple(
         kr.Member(
             f"m{p}",
@@ -98,5 +100,5 @@ def test_l4_a_client_that_never_sends_a_generation(engine: Engine) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("change", ["remove-topics=b", "resubscribe=m1:a", "add-members=2"])
 def test_java_plays_the_same_rounds(oracle: Oracle, change: str) -> None:
-    plan = kr.plan(_t1(), None, [change])
+    plan = kr.plan(_owning_two_topics(), None, [change])
     assert [java_clients.difference(oracle, step) for step in plan.steps] == [None]

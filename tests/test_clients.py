@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plug-ins as leaders: through the clients' own functions, to Kafka's own answers."""
+"""As leaders in the Python clients, the plug-ins answer as Kafka's own classes do."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RACKS = ("a", "b", "c")
 
 
 def drawn_topics(rng: random.Random) -> list[Topic]:
-    """Some with racks, a broker without one among them."""
+    """Random topics; some have racks, and some brokers have no rack."""
     topics = []
     for name in ("orders", "refunds", "zones"):
         count = rng.randint(1, 7)
@@ -55,7 +55,7 @@ def drawn_topics(rng: random.Random) -> list[Topic]:
 
 
 def drawn_members(rng: random.Random, topics: list[Topic], assignor: str) -> list[Joined]:
-    """What members of many clients send, contradictions included, in every version."""
+    """Random members of all clients in every version, some of which contradict themselves."""
     members = []
     for n in range(rng.randint(2, 5)):
         wanted = rng.sample([*(topic.name for topic in topics), "nowhere"], rng.randint(1, 4))
@@ -84,7 +84,7 @@ def drawn_members(rng: random.Random, topics: list[Topic], assignor: str) -> lis
 @pytest.mark.oracle
 @pytest.mark.parametrize(("client", "plug_in"), PLUG_INS)
 def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle: Oracle) -> None:
-    """Drawn groups of members of every version, with racks and static members."""
+    """Random groups of members of every version, with racks and static members."""
     rng = random.Random(f"{client.__name__} {plug_in.name}")
     told = Counter[str]()
     for _ in range(150):
@@ -108,7 +108,7 @@ def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle
         told["racks"] += lead([Topic(one.name, one.partitions) for one in topics], joined) != answer
         dynamic = [Joined(one.member_id, None, one.metadata) for one in joined]
         told["instances"] += lead(topics, dynamic) != answer
-    # The draw has groups that racks and instance ids decide, where the assignor looks at them.
+    # Racks and instance ids change some answers, if the assignor uses them.
     assert told["equal"] >= 140
     assert (told["racks"] > 5) == (plug_in.name != "roundrobin")
     assert (told["instances"] > 5) == (plug_in.name in ("range", "roundrobin"))
@@ -117,7 +117,7 @@ def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle
 def claiming(
     member_id: str, assignor: str, partitions: list[int], version: int, generation: int
 ) -> Joined:
-    """In version 3 the generation is in the field and in the user data, before in the latter."""
+    """The generation is in the user data; in version 3 also in the subscription's own field."""
     claims = tuple(TopicPartition("t", p) for p in partitions)
     if assignor == "sticky":
         sent = Subscription(("t",), encode_sticky_user_data(claims, generation), version=version)
@@ -133,7 +133,7 @@ def claiming(
     ("client", "plug_in"), [one for one in PLUG_INS if "sticky" in one[1].name]
 )
 def test_members_of_two_versions(client: Any, plug_in: Any) -> None:
-    """Whose generation is where decides: figures of Kafka's own answers."""
+    """The expected partitions are the answers of Kafka's own classes."""
 
     def lead(*joined: Joined) -> dict[str, list[int]]:
         leader = client(joined[0].member_id, [plug_in], ["t"], [Topic("t", 4)])
@@ -165,7 +165,7 @@ def test_members_of_two_versions(client: Any, plug_in: Any) -> None:
     ],
 )
 def test_parity_with_the_clients_base_class(plug_in: Any, base: Any) -> None:
-    """Whatever a client adds to its interface shows here."""
+    """A method that a client adds to its base class makes this test fail."""
     assert issubclass(plug_in, base)
     assert not inspect.isabstract(plug_in)
     for name, method in inspect.getmembers(base, inspect.isroutine):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plug-in's leader always has an answer that no consumer ends on; and it logs what is unsound."""
+"""A plug-in's leader sends only answers that consumers accept, and logs Kafka's unsound answers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ TP = TopicPartition
 NEVER_ENDS = Path(__file__).parent / "vectors" / "never_ends.jsonl"
 STICKY = ("sticky", "cooperative-sticky")
 
-# m1 has left a, but claims a partition of it: as aiokafka's own sticky assignor does, and as a
-# plug-in did that claimed its last assignment.
+# m1 has left topic a but still claims a partition of it, as aiokafka's own sticky assignor does.
 TOPICS = (Topic("a", 2), Topic("b", 1))
 LEFT = (
     Member("m0", ("a", "b"), owned_partitions=(TP("b", 0),)),
@@ -42,7 +41,7 @@ LEFT = (
     Member("m2", ("a", "b"), generation_id=1),
 )
 NOTHING = (Member("m0", ()), Member("m1", ("b",)))
-"""A pattern that matches nothing yet is an empty subscription."""
+"""m0 subscribes to a pattern that matches no topic yet: an empty subscription."""
 ONE_EACH = (Topic("a", 1), Topic("b", 1))
 THROWS = (
     Member("m0", (), owned_partitions=(TP("a", 0),)),
@@ -52,7 +51,7 @@ THROWS = (
 
 
 def same(one: Any, other: Any) -> bool:
-    """Also in order."""
+    """True if both have equal partitions in equal order."""
     return {m: list(tps) for m, tps in one.items()} == {m: list(tps) for m, tps in other.items()}
 
 
@@ -66,14 +65,14 @@ def unsound(members: tuple[Member, ...], assignor: str) -> set[str]:
 def test_no_member_is_given_what_it_does_not_subscribe_to(
     members: tuple[Member, ...], assignor: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert "unsubscribed" in unsound(members, assignor)  # that is Kafka's answer
+    assert "unsubscribed" in unsound(members, assignor)  # Kafka's own answer
     answer = legal("g", TOPICS, members, assignor)
     assert list(answer) == [member.member_id for member in members]
     for member in members:
         assert {tp.topic for tp in answer[member.member_id]} <= set(member.topics)
     assert "unsubscribed" in caplog.text
     assert "this answer is not sent" in caplog.text
-    assert "range assigns" not in caplog.text  # Kafka's own assignor could, asked again
+    assert "range assigns" not in caplog.text  # the second call of Kafka's assignor is legal
 
 
 @pytest.mark.parametrize("assignor", STICKY)
@@ -83,7 +82,7 @@ def test_where_kafkas_class_throws_it_is_asked_again_first(
     with pytest.raises(AssignorThrows):
         kr.assign(GroupSpec("g", ONE_EACH, THROWS), assignor)
     answer = legal("g", ONE_EACH, THROWS, assignor)
-    # m2 holds a-0: in a cooperative group m1 waits for it.
+    # m2 holds a-0: in a cooperative group, m1 has to wait for it.
     free = [TP("a", 0)] if assignor == "sticky" else []
     assert [list(answer[m]) for m in ("m0", "m1", "m2")] == [[], free, [TP("b", 0)]]
     assert "NullPointerException" in caplog.text
@@ -100,7 +99,7 @@ def test_where_kafkas_class_never_ends_range_assigns(caplog: pytest.LogCaptureFi
 def test_in_a_cooperative_group_range_waits_for_what_others_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """While Kafka's class throws, members first give up what range gives others."""
+    """If Kafka's class throws, members first give up partitions that range assigns to others."""
 
     def throws(group: GroupSpec, assignor: str) -> kr.Assignment:
         if assignor != "range":
@@ -141,7 +140,7 @@ def test_what_cannot_even_be_asked_does_not_end_the_leader(
 
 
 def test_anomalies_are_logged_and_kafkas_answer_stands(caplog: pytest.LogCaptureFixture) -> None:
-    """Two members hold a partition that is not there any more, in one generation: a duplicate."""
+    """Two members claim a missing partition in one generation: Kafka assigns it twice."""
     gone = tuple(TP("a", p) for p in range(4))
     members = tuple(
         Member(f"m{n}", ("a",), owned_partitions=gone, generation_id=3) for n in range(2)
@@ -155,7 +154,7 @@ def test_anomalies_are_logged_and_kafkas_answer_stands(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("assignor", [*STICKY, "range", "roundrobin"])
 def test_a_legal_answer_is_kafkas_and_any_answer_is_legal(assignor: str) -> None:
-    """Drawn groups: members that left topics, subscribe to nothing, claim what others claim."""
+    """Random groups, with members that left topics, have no topics, or claim others' partitions."""
     rng = random.Random(14)
     told = {"kafka's": 0, "other": 0}
     for _ in range(2_000):
@@ -195,14 +194,14 @@ def test_a_legal_answer_is_kafkas_and_any_answer_is_legal(assignor: str) -> None
 
 
 def claiming(member_id: str, topics: tuple[str, ...], claim: TopicPartition) -> Joined:
-    """As aiokafka's own sticky assignor: all that it was last given, and no generation."""
+    """A member as aiokafka's sticky assignor sends it: all its partitions and no generation."""
     sent = wire.Subscription(topics, wire.encode_sticky_user_data([claim], -1), version=0)
     return Joined(member_id, None, wire.encode_subscription(sent))
 
 
 @pytest.mark.parametrize("client", [KafkaPython, Aiokafka])
 def test_a_resubscribed_consumer_survives(client: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Three consumers; one leaves a topic for another."""
+    """One of three consumers leaves a topic for another."""
     ours: Any = ours_kafka if client is KafkaPython else ours_aiokafka
     topics = [Topic("a", 2), Topic("b", 1)]
     members = [client(f"m{n}", [ours.Sticky], ["a", "b"], topics) for n in range(3)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the plug-ins send, byte for byte as a Java client would; and what they remember for that."""
+"""The plug-ins send the bytes of a Java client, and remember only the state that this needs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def java_sends(
     generation: int,
     rack_id: str | None = None,
 ) -> bytes:
-    """Kafka's own bytes of a member that was given `given` in `generation`, or nothing yet."""
+    """Kafka's own subscription of a member after `generation`; `given` is None before the first."""
     user_data = None
     if assignor == "sticky" and given is not None:
         asked = {"wire": "encode_sticky", "partitions": pairs(given), "generation_id": generation}
@@ -76,7 +76,7 @@ def java_sends(
 def test_subscriptions_are_javas_byte_for_byte(
     client: Any, plug_in: Any, rack_id: str | None, oracle: Oracle
 ) -> None:
-    """Before the first generation, in it, and after another; the generation with every assignor."""
+    """Before the first generation, after it and after the second, for every assignor."""
     group = Group(
         plug_in.name,
         [client(f"m{n}", [plug_in(rack_id=rack_id)], BOTH, TOPICS) for n in range(3)],
@@ -94,7 +94,7 @@ def test_subscriptions_are_javas_byte_for_byte(
 @pytest.mark.oracle
 @pytest.mark.parametrize(("client", "plug_in"), PLUG_INS)
 def test_assignments_are_javas_byte_for_byte(client: Any, plug_in: Any, oracle: Oracle) -> None:
-    """Version 3, null user data; a topic once, where it first appears."""
+    """Version 3 with null user data; each topic once, in order of first appearance."""
     group = Group(plug_in.name, [client(f"m{n}", [plug_in], BOTH, TOPICS) for n in range(12)])
     for answer in (group.rebalance(), group.rebalance()):
         assert len(answer) == 12
@@ -113,7 +113,7 @@ def claims(member: Any, assignor: str) -> set[TopicPartition]:
 
 
 def test_a_cooperative_member_claims_what_it_still_holds() -> None:
-    """Its client gives up partitions of topics it left before it joins."""
+    """The client gives up partitions of topics that it has left before it joins."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.subscribe(["refunds"])
@@ -122,7 +122,7 @@ def test_a_cooperative_member_claims_what_it_still_holds() -> None:
 
 
 def test_a_member_that_lost_its_generation_claims_nothing() -> None:
-    """It has given everything up by then; the fields are those of a new member, as in Java."""
+    """It has lost its partitions already; as in Java, it sends the fields of a new member."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.lose()
@@ -141,7 +141,7 @@ def test_a_sticky_member_claims_what_it_still_subscribes_to(client: Any, plug_in
 
 @pytest.mark.parametrize(("client", "plug_in"), STICKY)
 def test_sticky_history_has_its_generation(client: Any, plug_in: Any) -> None:
-    """aiokafka never passes it to an assignor."""
+    """aiokafka never passes the generation to an assignor, so the plug-in must find it."""
     group = Group("sticky", [client("m", [plug_in], BOTH, TOPICS)])
     for generation in (1, 2):
         group.rebalance()
@@ -152,7 +152,7 @@ def test_sticky_history_has_its_generation(client: Any, plug_in: Any) -> None:
 
 @pytest.mark.parametrize(("client", "plug_in"), STICKY)
 def test_a_lost_generation_leaves_sticky_history_its_own(client: Any, plug_in: Any) -> None:
-    """As in Java: the field says that there is none, the user data still says when."""
+    """As in Java: the field has no generation, but the user data keep the last one."""
     member = client("m", [plug_in], BOTH, TOPICS)
     Group("sticky", [member]).rebalance()
     member.lose()
@@ -162,7 +162,7 @@ def test_a_lost_generation_leaves_sticky_history_its_own(client: Any, plug_in: A
 
 
 def test_beside_an_eager_assignor_cooperative_sticky_is_eager() -> None:
-    """What the first restarts of a change of assignor need; it then owns nothing when it joins."""
+    """During a change of assignor, members list both; they revoke all partitions to join."""
     strategy = [ours_kafka.CooperativeSticky, ours_kafka.Range]
     member = KafkaPython("m", strategy, BOTH, TOPICS)
     Group("range", [member]).rebalance()
@@ -174,7 +174,7 @@ def test_beside_an_eager_assignor_cooperative_sticky_is_eager() -> None:
 
 
 def forms(plug_in: Any) -> dict[str, list[Any]]:
-    """What three consumers of one process may be given."""
+    """Name -> plug-ins that three consumers of one process can be configured with."""
     shared = plug_in()
 
     def make() -> Any:
@@ -228,12 +228,12 @@ def test_called_by_no_coordinator_it_works_by_itself_and_says_so(
     assert "not called by" in caplog.text
 
 
-# What a leader sees -------------------------------------------------------------------------------
+# Members as the leader sees them ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("client", [KafkaPython, Aiokafka])
 def test_a_leader_sees_instances_racks_and_fields(client: Any) -> None:
-    """aiokafka decodes version 0 of a subscription only, and passes no instance ids."""
+    """aiokafka itself decodes only version 0 of a subscription, and passes no instance ids."""
     racks = (("a",), ("b",), ("a",), ("b",))
     topics = [Topic("t", 4, racks)]
     ours = ours_kafka if client is KafkaPython else ours_aiokafka
@@ -246,7 +246,7 @@ def test_a_leader_sees_instances_racks_and_fields(client: Any) -> None:
         "a": (TopicPartition("t", 0), TopicPartition("t", 2)),
         "z": (TopicPartition("t", 1), TopicPartition("t", 3)),
     }
-    # Without racks, instance ids decide: i1 is the first.
+    # Without racks, range sorts by instance id: i1 is the first.
     bare = [Joined("a", "i2", wire.encode_subscription(wire.Subscription(("t",))))]
     leader = client("z", [ours.Range], ["t"], topics, group_instance_id="i1")
     answer = leader.lead(1, [*bare, Joined("z", "i1", leader.join())], "range")

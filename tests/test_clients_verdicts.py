@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/clients.md says of upstream tests and of mass joins, asked of Kafka's own classes."""
+"""The statements of docs/clients.md on the clients' own tests and on mass joins are true."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def answers(
     owned: Mapping[str, tuple[int, Sequence[TopicPartition]]],
     oracle: Oracle,
 ) -> dict[str, list[TopicPartition]]:
-    """Java's answer to members as both clients' own sticky tests make them; both plug-ins agree.
+    """Asserts that both plug-ins answer as Java does, and returns Java's answer.
 
-    Version 0: no fields, and all history in the user data.
+    Members are those of the clients' own sticky tests: version 0, with their claims in user data.
     """
     cluster = [Topic(name, count) for name, count in topics.items()]
     joined = []
@@ -63,7 +63,7 @@ def answers(
 
 
 def alike(members: Sequence[str], topics: Mapping[str, int]) -> dict[str, list[str]]:
-    """All subscribe to all topics."""
+    """All members subscribe to all topics."""
     return {member_id: list(topics) for member_id in members}
 
 
@@ -72,17 +72,17 @@ def shown(answer: Mapping[str, Sequence[TopicPartition]]) -> dict[str, str]:
 
 
 def test_sticky_assignor1(oracle: Oracle) -> None:
-    """Java lists a survivor's own partitions first, then what it gains; and gives others."""
+    """Java lists kept partitions first, then gained ones, and C0 gains others than in the test."""
     topics = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
     first = answers(topics, alike(("C0", "C1", "C2"), topics), {}, oracle)
     owned = {m: (-1, first[m]) for m in ("C0", "C2")}
     then = answers(topics, alike(("C0", "C2"), topics), owned, oracle)
     assert shown(then) == {"C0": "t0-0 t0-1 t3-0 t1-1", "C2": "t1-0 t2-1 t2-0 t3-1"}
-    assert {tp for tp in then["C0"] if tp.topic == "t2"} == set()  # the test wants t2-0 there
+    assert {tp for tp in then["C0"] if tp.topic == "t2"} == set()  # the test expects t2-0
 
 
 def test_sticky_assignor2(oracle: Oracle) -> None:
-    """The same partitions; Java lists what a survivor gains last, the test wants names sorted."""
+    """Java lists gained partitions last; the test expects the partitions sorted by name."""
     topics = {"t0": 1, "t1": 2, "t2": 3}
     wanted = {"C0": ["t0"], "C1": ["t0", "t1"], "C2": ["t0", "t1", "t2"]}
     first = answers(topics, wanted, {}, oracle)
@@ -93,7 +93,7 @@ def test_sticky_assignor2(oracle: Oracle) -> None:
 
 
 def test_sticky_add_remove_topic_two_consumers(oracle: Oracle) -> None:
-    """With a topic more Java gives t2-0 to the first; the test wants t2-1 there."""
+    """After t2 is added, Java assigns t2-0 to C1; the test expects t2-1."""
     first = answers({"t1": 3}, {"C1": ["t1"], "C2": ["t1"]}, {}, oracle)
     assert shown(first) == {"C1": "t1-0 t1-2", "C2": "t1-1"}
     topics = {"t1": 3, "t2": 3}
@@ -103,7 +103,7 @@ def test_sticky_add_remove_topic_two_consumers(oracle: Oracle) -> None:
 
 
 def test_assignment_with_multiple_generations2(oracle: Oracle) -> None:
-    """What C1 and C3 claim is older than C2's: Java does not give it back, as the test wants."""
+    """C1's and C3's claims are older than C2's: Java ignores them, unlike the clients' test."""
     topics = {"t": 6}
     first = answers(topics, alike(("C1", "C2", "C3"), topics), {}, oracle)
     assert shown(first) == {"C1": "t-0 t-3", "C2": "t-1 t-4", "C3": "t-2 t-5"}
@@ -118,7 +118,7 @@ def test_assignment_with_multiple_generations2(oracle: Oracle) -> None:
 
 
 class Light(Java):
-    """A follower as kafka-python's own assignor makes it: version 1, no generation."""
+    """A follower that runs kafka-python's own assignor: version 1, without a generation."""
 
     def join(self, assignor: str | None = None) -> bytes:
         sent = wire.decode_subscription(super().join(assignor))
@@ -127,7 +127,7 @@ class Light(Java):
 
 
 def mass_join(leader: str, waves: Sequence[int], oracle: Oracle) -> tuple[int, list[Any]]:
-    """Members arrive wave after wave, each within one generation; then until nobody joins again."""
+    """Plays a generation for each wave of new members, then until no member joins again."""
     rng = random.Random(13)
     topics = [Topic(f"t{n}", 12) for n in range(6)]
     ids = [f"m-{rng.getrandbits(64):016x}" for _ in range(sum(waves))]
@@ -159,7 +159,7 @@ def mass_join(leader: str, waves: Sequence[int], oracle: Oracle) -> tuple[int, l
 def test_a_mass_join_takes_a_generation_a_wave_whoever_leads(
     waves: list[int], oracle: Oracle
 ) -> None:
-    """Java's class, the plug-in (the same bytes), and kafka-python's own: one more in the end."""
+    """Java and the plug-in need equally many generations; kafka-python's assignor one more."""
     expected = len(waves) + (len(waves) > 1)
     java, of_java = mass_join("java", waves, oracle)
     plug_in, of_plug_in = mass_join("plug-in", waves, oracle)
@@ -169,11 +169,11 @@ def test_a_mass_join_takes_a_generation_a_wave_whoever_leads(
 
 
 def arriving(members: int, over_ms: int, generation_ms: int) -> list[int]:
-    """Waves of members that come evenly; who comes during a generation joins the next."""
+    """Sizes of waves: members arrive evenly, and wait for the present generation to end."""
     arrivals = [n * over_ms // members for n in range(members)]
     waves, since = [1], 0
     while sum(waves) < members:
-        # A generation starts with the first that waits, and lasts.
+        # A generation starts with the first waiting member.
         until = max(since, arrivals[sum(waves)]) + generation_ms
         waves.append(sum(since <= at < until for at in arrivals[1:]) or 1)
         since = until
@@ -181,7 +181,7 @@ def arriving(members: int, over_ms: int, generation_ms: int) -> list[int]:
 
 
 def test_a_slow_leader_gathers_members(oracle: Oracle) -> None:
-    """The same 60 members within 3 s; 300 ms a generation, and what the leader takes beside."""
+    """60 members within 3 s need fewer generations if the leader takes 1 s for its answer."""
     told = {
         leader_ms: mass_join("plug-in", arriving(60, 3_000, 300 + leader_ms), oracle)[0]
         for leader_ms in (10, 1_000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's assignors: frozen answers of the real classes, published examples, bad scripts."""
+"""Connect's assignors: stored answers of the real classes, worked examples, bad scripts."""
 
 import gzip
 import json
@@ -39,8 +39,8 @@ def workers(*ids: str) -> list[dict[str, Any]]:
     return [{"id": id_} for id_ in ids]
 
 
-def test_f1_eager_deals_everything_round_robin(engine: Engine) -> None:
-    """Worked example F1: connectors first, then tasks, one circle carried over."""
+def test_eager_deals_everything_round_robin(engine: Engine) -> None:
+    """Worked example F1: connectors go round the workers; tasks continue where connectors end."""
     config = {"ct1": 2, "ct2": 1}
     rounds = [
         {"time_ms": 0, "workers": workers("w1", "w2"), "config": config},
@@ -58,8 +58,8 @@ def test_f1_eager_deals_everything_round_robin(engine: Engine) -> None:
     }
 
 
-def test_f2_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
-    """Worked example F2: round one only revokes, round two assigns what was revoked."""
+def test_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
+    """Worked example F2: round one only revokes, and round two assigns the revoked work."""
     config = {"ct1": 2, "ct2": 1}
     start = [
         {"id": "w1", "connectors": ["ct1"], "tasks": [["ct1", 0], ["ct1", 1]]},
@@ -88,8 +88,8 @@ def test_f2_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("returns", [True, False])
-def test_f3_lost_tasks_wait_for_their_worker(engine: Engine, returns: bool) -> None:
-    """Worked example F3: for scheduled.rebalance.max.delay.ms; a returning worker gets them."""
+def test_lost_tasks_wait_for_their_worker(engine: Engine, returns: bool) -> None:
+    """Worked example F3: tasks wait scheduled.rebalance.max.delay.ms; then others gain them."""
     config = {"ct": 4}
     back = workers("w1", "w2") if returns else workers("w1")
     rounds = [
@@ -217,7 +217,7 @@ def test_bad_scripts_are_named(value: Any, problem: str) -> None:
 
 
 def test_a_leader_that_leaves_takes_its_memory_along(engine: Engine) -> None:
-    """Lost work waits for its worker to come back, unless nobody remembers whose it was."""
+    """Lost work waits for its worker, but only a leader that remembers the worker can wait."""
     running = {f"w{n}": Work((), tuple(Task("c", 3 * k + n) for k in range(2))) for n in range(3)}
     delays = {}
     for who in ("worker", "leader"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's messages in bytes, by hand in every version, and bytes that nobody should have sent.
+"""Encodes and decodes Connect's messages in every version, and refuses malformed bytes.
 
-That real workers write the same is in `live/test_connect_workers.py`.
+`live/test_connect_workers.py` compares with the bytes of real workers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOTHING = b"\0\0\0\0"
 
 
 def _body(offset: int = 9) -> bytes:
-    """Error, leader, its URL, configuration offset."""
+    """The bytes of error, leader, the leader's URL and the configuration offset."""
     return b"\0\0\0\x01m\0\x08http://m" + struct.pack(">q", offset)
 
 
@@ -65,7 +65,7 @@ def test_metadata_by_hand(version: int) -> None:
 
 @pytest.mark.parametrize("version", INCREMENTAL)
 def test_metadata_with_what_runs_by_hand(version: int) -> None:
-    """The bytes of an assignment within those of the report, with a version of their own."""
+    """A report contains an encoded assignment, which has its own version."""
     runs = struct.pack(">h", version) + _body() + ENTRY + NOTHING + b"\0\0\0\0"
     head = struct.pack(">h", version) + b"\0\x08http://m" + struct.pack(">q", 11)
     data = head + struct.pack(">i", len(runs)) + runs
@@ -166,7 +166,7 @@ def test_assignments_come_back(
 def _by_connector(
     connectors: tuple[str, ...], tasks: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...]:
-    """Tasks of the connectors first, in their order: so they come back."""
+    """Tasks in the order of decoding: first those of the connectors, in their order."""
     first = [task for name in connectors for task in tasks if task[0] == name]
     return tuple(first + [task for task in tasks if task[0] not in connectors])
 
@@ -203,7 +203,7 @@ def test_refusals_say_what_and_where(data: str, problem: str) -> None:
 def test_a_report_is_refused_for_what_is_within_it() -> None:
     metadata = ConnectMetadata(url="u", config_offset=0, assignment=_assignment(SESSIONED))
     data = bytearray(encode_connect_metadata(metadata))
-    data[17] = 0xFF  # the version of the assignment within
+    data[17] = 0xFF  # the version of the assignment inside the report
     with pytest.raises(WireError, match=r"assignment\.version: -254 is not known"):
         decode_connect_metadata(bytes(data))
 
@@ -233,7 +233,7 @@ def test_any_bytes_are_read_or_refused(data: bytes, version: int) -> None:
 
 
 def test_hostile_bytes_are_read_or_refused_within_memory() -> None:
-    """Every message with bytes changed, most of them to what makes lengths enormous."""
+    """Messages with changed bytes, many of which make a length field enormous."""
     rng = random.Random(1)
     metadata = ConnectMetadata(url="u", config_offset=0, assignment=_assignment(SESSIONED))
     written = encode_connect_metadata(metadata)

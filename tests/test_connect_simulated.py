@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated Connect clusters: worked scenarios, and laws that hold in every drawn one."""
+"""Simulated Connect clusters: worked scenarios, and laws that hold in every random scenario."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _scenario(
 
 
 def _held_at_the_end(run: Run) -> dict[str, list[str]]:
-    """Who runs what."""
+    """Worker -> its connectors and tasks at the end of the run."""
     held: dict[str, list[str]] = {}
     for hold in run.holds:
         if hold.to_ms == run.until_ms:
@@ -61,7 +61,7 @@ def _all_held(run: Run) -> list[str]:
 
 
 def _names(connectors: dict[str, int]) -> list[str]:
-    """Connectors and tasks, as a run names them."""
+    """The names of connectors and tasks in a run."""
     tasks = [f"{name}-{n}" for name, count in connectors.items() for n in range(count)]
     return sorted([*connectors, *tasks])
 
@@ -75,7 +75,7 @@ def test_a_worker_that_is_killed_gets_its_work_back_within_the_delay() -> None:
     after = [one for one in run.holds if one.from_ms >= 100_000]
     assert {one.partition for one in after} == before  # nothing else moves
     assert {one.member for one in after} == {"w1"}
-    # It is missed when its session ends, and its work waits for five minutes from then on.
+    # The work waits for five minutes from the end of the worker's session.
     (missed,) = [one for one in run.rebalances if one.causes == ["w1's session ended"]]
     assert missed.to_ms is not None
     assert all(300_000 <= one.from_ms - missed.to_ms < 300_100 for one in after)
@@ -96,12 +96,12 @@ def test_without_a_delay_they_go_at_once() -> None:
     stop = Happening(at_ms=100_000, kind=Kind.STOP, member="w1")
     run = simulate(_scenario(stop, connectors={"files": 5}, config=config))
     assert any(gap.from_ms >= 100_000 for gap in run.gaps)
-    # The others learn of it with their next heartbeats.
+    # The next heartbeats inform the other workers of the rebalance.
     assert all(gap.to_ms < 103_100 for gap in run.gaps if gap.from_ms >= 100_000)
 
 
 def test_a_coordinator_that_is_away_stops_everything_after_a_heartbeats_interval() -> None:
-    """And one that is back before that stops nothing."""
+    """A coordinator that returns sooner stops nothing."""
     connectors = {"files": 5, "orders": 6}
     long, short = (
         simulate(
@@ -126,7 +126,7 @@ def test_a_frozen_worker_reads_what_it_has_missed() -> None:
 
 
 def _bounce(eager: bool) -> tuple[Happening, ...]:
-    """Every worker stops, and comes back with the other protocol."""
+    """Every worker stops in turn, and returns with the other protocol."""
     config = WorkerConfig(
         connect_protocol="eager" if eager else "sessioned", scheduled_rebalance_max_delay_ms=10_000
     )
@@ -141,7 +141,7 @@ def _bounce(eager: bool) -> tuple[Happening, ...]:
 
 
 def test_an_upgrade_in_one_bounce() -> None:
-    """Connect needs only one: workers offer both protocols, and the group takes the common one."""
+    """One bounce is enough: new workers offer both protocols, and the group uses the common one."""
     connectors = {"files": 5, "orders": 6}
     config = WorkerConfig(connect_protocol="eager", scheduled_rebalance_max_delay_ms=10_000)
     run = simulate(_scenario(*_bounce(eager=False), connectors=connectors, config=config))
@@ -168,7 +168,7 @@ def test_a_downgrade_leaves_work_running_twice_until_its_worker_is_restarted() -
 
 
 def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
-    """The log keeps only the protocol that was in use, until every member has joined again."""
+    """The log stores only the protocol in use, until every member has joined again."""
     older = WorkerConfig(connect_protocol="compatible")
     move = Happening(at_ms=99_000, kind=Kind.MOVE, for_ms=10)
     scenario = _scenario(connectors={"files": 5})
@@ -181,7 +181,7 @@ def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
 
 
 def test_work_that_was_deleted_while_its_worker_was_away_runs_until_the_next_rebalance() -> None:
-    """The leader has forgotten it, and takes the worker's word for it; then it remembers."""
+    """The leader has dropped the work, learns of it from the report, and revokes it later."""
     freeze = Happening(at_ms=60_000, kind=Kind.FREEZE, member="w1", for_ms=30_000)
     delete = Happening(at_ms=80_000, kind=Kind.DELETE, connectors=("files",))
     stop = Happening(at_ms=700_000, kind=Kind.STOP, member="w2")
@@ -198,7 +198,7 @@ CREATED_MS, DELETED_MS = 60_000, 3_600_000
 
 
 def _settled_ms(run: Run, from_ms: int, to_ms: int) -> int:
-    """How long something still started or stopped."""
+    """The time from `from_ms` until the last work started or stopped."""
     starts = [one.from_ms for one in run.holds if from_ms <= one.from_ms < to_ms]
     stops = [one.to_ms for one in run.holds if from_ms <= one.to_ms < to_ms]
     return max(starts + stops) - from_ms
@@ -209,31 +209,31 @@ def _rounds(run: Run, from_ms: int, to_ms: int) -> int:
 
 
 def _idle_hours(run: Run, to_ms: int) -> float:
-    """Of connectors and tasks that were there, but ran nowhere."""
+    """The sum of hours in which existing connectors and tasks ran nowhere."""
     return sum(gap.to_ms - gap.from_ms for gap in run.gaps if gap.to_ms <= to_ms) / 3_600_000
 
 
 def test_ninety_connectors() -> None:
-    """Eager stops all that runs in every rebalance, so that each costs more than the one before."""
+    """Eager stops all work in every rebalance, so rebalances take longer as work is added."""
     scenario = load("connect-90-connectors")
     eager, incremental = (simulate(scenario.with_protocol(one)) for one in (True, False))
     for run in (eager, incremental):
         there = [one.partition for one in run.holds if one.from_ms < DELETED_MS <= one.to_ms]
         assert len(set(there)) == len(there) == 90 + 900
         assert _held_at_the_end(run) == {}
-        # One for a connector and one for its tasks; many come together.
+        # At most one rebalance for each connector and one for its tasks; many are merged.
         assert 60 <= _rounds(run, CREATED_MS, DELETED_MS) <= 2 * 90
-    # Ten minutes or so, against less than one.
+    # Eager needs about ten minutes to settle, incremental less than one.
     assert 400_000 < _settled_ms(eager, CREATED_MS, DELETED_MS) < 900_000
     assert _settled_ms(incremental, CREATED_MS, DELETED_MS) < 60_000
     assert 200_000 < _settled_ms(eager, DELETED_MS, eager.until_ms) < 900_000
     assert _settled_ms(incremental, DELETED_MS, incremental.until_ms) < 60_000
-    # Incremental stops next to nothing before it is deleted, eager everything time and again.
+    # Incremental stops almost no work before its deletion; eager stops all work many times.
     assert sum(one.to_ms < DELETED_MS for one in incremental.holds) < 300
     assert sum(one.to_ms < DELETED_MS for one in eager.holds) > 30 * (90 + 900)
     assert _idle_hours(eager, DELETED_MS) > 50
     assert _idle_hours(incremental, DELETED_MS) < 0.3
-    # What an eager rebalance costs grows with what runs: from one to the next, in thirds.
+    # An eager rebalance takes longer as more work runs: compare the first and last third.
     first, _, last = _thirds(eager)
     assert last > 3 * first
     first, _, last = _thirds(incremental)
@@ -241,7 +241,7 @@ def test_ninety_connectors() -> None:
 
 
 def _thirds(run: Run) -> tuple[int, int, int]:
-    """How long each third of the rebalances took in which connectors came."""
+    """The duration of each third of the rebalances while connectors were created."""
     starts = [one.from_ms for one in run.rebalances if CREATED_MS <= one.from_ms < DELETED_MS]
     third = len(starts) // 3
     a, b = starts[third], starts[2 * third]
@@ -252,7 +252,7 @@ def _thirds(run: Run) -> tuple[int, int, int]:
 
 
 def _drawn(seed: int, protocol: str | None = None) -> Scenario:
-    """Anything may happen in the first two minutes; then there is peace."""
+    """A random scenario: events in the first two minutes, then none."""
     rng = random.Random(seed)
     protocols = rng.choice(
         (("eager",), ("compatible",), ("sessioned",), ("compatible", "sessioned"))
@@ -278,10 +278,10 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         )
         for n in range(rng.randint(1, 5))
     )
-    # Somebody is up at the end.
+    # One worker runs at the end.
     keeper = replace(members[0], name="keeper", start_ms=0)
     connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
-    # After a move the coordinator knows only one protocol of each member: see the test above.
+    # No moves with two protocols: after a move, older workers cannot join (see the test above).
     of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.AWAY)
     kinds = [one for one in Kind if one not in (*of_topics, *(Kind.MOVE for _ in protocols[1:]))]
     happenings = []
@@ -291,7 +291,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         if kind is Kind.MOVE:
             happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 2_000, 9_000))))
         elif kind in (Kind.CREATE, Kind.DELETE):
-            # One at a time: clients take turns, so that it is known what is there at the end.
+            # One connector in each request: then the last request decides whether it exists.
             name = rng.choice(list(connectors))
             happenings.append(Happening(at_ms=at, kind=kind, connectors=(name,)))
         else:
@@ -310,7 +310,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
 
 
 def _configured_at_the_end(scenario: Scenario) -> list[str]:
-    """What there should be after all that clients have asked for, in their order."""
+    """Connectors and tasks that exist after all creations and deletions, in their order."""
     changes = [one for one in scenario.happenings if one.kind in (Kind.CREATE, Kind.DELETE)]
     later = {name for one in changes if one.kind is Kind.CREATE for name in one.connectors}
     there = {name for name in scenario.connectors if name not in later}
@@ -334,7 +334,7 @@ def test_laws(part: int) -> None:
 
 
 def _check_the_end(run: Run, scenario: Scenario, seed: int) -> None:
-    """When changes stop the cluster settles; what is configured runs once, and nothing else."""
+    """After the last change, the cluster settles: exactly the configured work runs, once each."""
     assert all(one.to_ms is not None for one in run.rebalances), seed
     last = max(one.to_ms or 0 for one in run.rebalances)
     assert last < UNTIL_MS - 300_000, (seed, last)
@@ -344,7 +344,7 @@ def _check_the_end(run: Run, scenario: Scenario, seed: int) -> None:
         hold.partition
         for hold in run.holds
         if hold.to_ms == run.until_ms
-        # See the test above: what was deleted while its worker was away.
+        # Except work that was deleted while its worker was away: see the test above.
         and (hold.partition in configured or hold.member not in frozen)
     ]
     assert sorted(running) == configured, seed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a Connect cluster: from a tiny server that says what a REST interface of Connect says."""
+"""Reads a Connect cluster from a small server that answers as Connect's REST interface does."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ A, B = "10.0.0.1:8083", "10.0.0.2:8083"
 def connect(
     pages: dict[str, Any], *, status: int = 200, authorization: str | None = None
 ) -> Iterator[str]:
-    """A server of these pages: path -> JSON, or text as it is."""
+    """Serves these pages: path -> JSON, or plain text."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -54,7 +54,7 @@ def connect(
 def connector(
     name: str, count: int, on: tuple[str, str], *tasks: tuple[int, str, str]
 ) -> dict[str, Any]:
-    """One connector as it is expanded; `on` and the tasks tell states and workers."""
+    """A connector in the expanded REST form; `on` and tasks are states and workers."""
     return {
         "info": {
             "name": name,
@@ -168,8 +168,8 @@ def test_a_worker_that_is_silent() -> None:
         assert time.monotonic() - begun < 5
 
 
-# Each worker runs six connectors, and six tasks of connectors that run on the other one: those are
-# reported in the order in which they were taken up.
+# Each worker runs six connectors, and six tasks whose connectors run on the other worker. A worker
+# reports such tasks in the order in which it received them, which REST does not show.
 S3_PAGES = {
     EXPANDED: {
         f"{letter}{n}": connector(f"{letter}{n}", 1, ("RUNNING", other), (0, "RUNNING", worker))
@@ -183,7 +183,7 @@ S3_PAGES = {
 def test_the_command_tells_what_the_order_of_work_decides(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Real workers gave up d1 and d6 where d1 and d2 were foretold: REST tells no order."""
+    """REST shows no order of tasks, so a prediction of exactly which tasks stop can be wrong."""
     with connect(S3_PAGES) as url:
         joins = ["connect", "--url", url, "--then", "worker 10.0.0.3:8083 joins"]
         assert main(joins) == 0
@@ -202,7 +202,7 @@ def test_the_command_tells_what_the_order_of_work_decides(
         tasks = [[f"{letter}{n}", 0] for n in range(1, 7)]
         assert stops[worker]["maybe"] == {"connectors": [], "tasks": tasks}
         assert len(stops[worker]["sure"]["connectors"]) == 2  # in the order of their hashes
-        # How many is sure, whatever the order.
+        # The number of stopped tasks does not depend on the order.
         assert stops[worker]["least"] == stops[worker]["most"] == 4
         listed = ", ".join(f"{letter}{n}[0]" for n in range(1, 7))
         assert f"and 2 of {listed}" in shown

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinator's parts by themselves.
+"""The parts of the coordinator, tested one by one.
 
-docs/behaviour/coordinator.md#2-group, docs/behaviour/coordinator.md#9-log, and more.
+See docs/behaviour/coordinator.md#2-group and docs/behaviour/coordinator.md#9-log.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def test_broken_metadata_is_a_subscription_that_is_not_known(metadata: bytes) ->
     assert group.is_subscribed("t")
 
 
-# Where the coordinator is -------------------------------------------------------------------------
+# Finding the coordinator --------------------------------------------------------------------------
 
 
 def test_the_offsets_partition_of_a_group_id() -> None:
@@ -220,17 +220,17 @@ READY = Node(node_id=1, ready=True)
 @pytest.mark.parametrize(
     ("nodes", "chosen"),
     [
-        # Nothing in flight wins at sight, here the first of them from the offset on.
+        # The first ready node from the offset on with nothing in flight.
         ([replace(READY, in_flight=1), READY, replace(READY, node_id=2)], 1),
-        # Else the fewest; of the same the first.
+        # Else the ready node with the fewest requests in flight; tie-break: the first.
         ([replace(READY, in_flight=n, node_id=k) for k, n in enumerate((3, 2, 2))], 1),
-        # Ready ones that take no more do not count.
+        # A ready node that cannot send more is ignored.
         ([replace(READY, can_send_more=False), Node(node_id=7, connecting=True)], 7),
-        # Connecting beats what may be tried; the last one seen.
+        # A connecting node comes before one without a connection; tie-break: the last.
         ([Node(node_id=3), *(Node(node_id=n, connecting=True) for n in (4, 5))], 5),
-        # The oldest attempt; of the same the first.
+        # The oldest connection attempt; tie-break: the first.
         ([Node(node_id=n, last_attempt_ms=ms) for n, ms in ((1, 9), (2, 4), (3, 4))], 2),
-        # Nobody: backing off, or full.
+        # No node: all are backing off or full.
         ([Node(node_id=1, may_connect=False), replace(READY, can_send_more=False)], None),
     ],
 )
@@ -312,7 +312,7 @@ def test_retention_is_an_expiry_in_a_record_of_version_1() -> None:
 
 
 def test_the_later_place_in_the_log_wins() -> None:
-    """Two commits under way; the append of the second completes first."""
+    """Two commits are in flight, and the append of the second completes first."""
     coordinator = Coordinator()
     appends = []
     for offset in (1, 2):
@@ -473,6 +473,6 @@ def test_what_starts_a_rebalance(change: str) -> None:
         broker.send(replace(JOIN, member_id=follower, protocols=changed))
     elif change == "session":
         broker.advance(45_000)
-    else:  # topics changed, which the leader sees
+    else:  # the topics changed, and the leader notices it
         broker.send(replace(JOIN, member_id=leader))
     assert group.state is not STABLE

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What random runs with raw records, timeouts of 0 and open transactions found: a test for each.
+"""One test for each difference from Kafka's coordinator that random runs have found.
 
-The commands are the driver's; each test is played on our coordinator and on Kafka's own.
-`tools/differential_coordinator.py` draws the shapes.
+Each test plays commands of the driver on our coordinator and on Kafka's own. The random runs are
+those of `tools/differential_coordinator.py`, with raw records, timeouts of 0 and open transactions.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class Played:
         command({"op": "init", "ret_min": 1, "init_delay": 0})
 
     def __call__(self, *commands: Answer) -> list[Answer]:
-        """The answers to commands."""
+        """Plays the commands and returns their answers."""
         return [self._command(command) for command in commands]
 
 
 @pytest.fixture(scope="module", params=["ours", KAFKA])
 def command(request: pytest.FixtureRequest) -> Iterator[Callable[[Answer], Answer]]:
-    """What answers a command: our coordinator, and Kafka's."""
+    """The function that plays a command: our coordinator, then Kafka's."""
     if request.param == "ours":
         yield Driver().command
         return
@@ -78,11 +78,11 @@ def played(command: Callable[[Answer], Answer]) -> Played:
 
 
 def keys(answer: Answer) -> list[tuple[str, bool]]:
-    """The records that an answer came with: their keys, and whether they are tombstones."""
+    """(key, is it a tombstone) for each record that was appended before the answer."""
     return [(one["key"], one["vb"] is None) for one in answer["events"] if one["ev"] == "record"]
 
 
-# Timers that arm themselves anew
+# Timers that start themselves again
 
 
 def test_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
@@ -107,7 +107,7 @@ def test_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
 
 
 def member_without_time(played: Played) -> str:
-    """The member id of static member i2, without time to rejoin, which i1 has left."""
+    """Static member i2 has a rebalance timeout of 0, and i1 has left; returns i2's member id."""
     protocols = [["range", ""]]
     *_, joined = played(
         {"op": "join", "inst": "i1", "rt": 300_000, "protos": protocols},
@@ -148,7 +148,7 @@ def test_the_session_of_the_last_member_ends_it(played: Played) -> None:
 
 
 def test_a_deadline_sees_what_became_of_the_append_of_the_one_before(played: Played) -> None:
-    """Two sessions end at one moment; the first one's append fails, and takes a group with it."""
+    """Two sessions time out at one moment; the first append fails and removes a group."""
     asks = {"op": "join", "v": 3, "st": 6_000, "protos": [["range", ""]]}
     *_, ended, state = played(
         {**asks, "g": "h"},
@@ -165,12 +165,12 @@ def test_a_deadline_sees_what_became_of_the_append_of_the_one_before(played: Pla
 
 
 def test_members_of_the_simulator_have_time() -> None:
-    """So a simulation's clock does not stand still."""
+    """With a timeout of 0, a simulation's clock would never advance."""
     with pytest.raises(GroupError, match="max_poll_interval_ms: 0 is less than 1 ms"):
         ConsumerConfig(group_id="g", max_poll_interval_ms=0)
 
 
-# Open transactions of which nothing is left
+# Open transactions without any offset
 
 
 def test_an_open_transaction_without_offsets_does_not_keep_a_group(played: Played) -> None:
@@ -207,7 +207,7 @@ def test_an_open_transaction_with_an_offset_keeps_its_group(played: Played) -> N
     assert keys(swept_after_it) == [("s", True)]
 
 
-# Offsets that a group has left
+# Offsets that outlive their group
 
 
 def test_a_join_whose_first_record_fails_is_answered_although_offsets_are_left(
@@ -269,7 +269,7 @@ def test_simple_consumers_may_commit_to_the_empty_group(played: Played) -> None:
     assert (commit["err"], fetch["off"]) == ("NONE", 1)
 
 
-# What a commit stores
+# The stored fields of a commit
 
 
 @pytest.mark.parametrize("op", ["commit", "txncommit"])
@@ -311,7 +311,7 @@ def test_a_group_without_a_record_goes_with_an_append_that_fails(played: Played)
     assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
 
 
-# Transactions on a group that is gone
+# Transactions of a removed group
 
 
 def test_a_stable_fetch_sees_transactions_of_a_group_that_is_gone(played: Played) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws that hold after every step of any run, over 20,000 seeded sequences of requests.
+"""Checks laws after every step of 20,000 random sequences of requests.
 
-Members draw what they say: mostly what a real one would, often something stale, fenced or wrong.
-Appends are held, failed and released; the coordinator moves away and comes back.
+A member sends the next request of a real client, or a stale, fenced or wrong one. Appends are
+delayed and fail. The coordinator moves away and returns.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ CONFIG = CoordinatorConfig(
 
 @dataclass
 class Client:
-    """What a client remembers; some of it stale by the time when it is said."""
+    """A client's memory of ids and generations; it may send old ones."""
 
     group_id: str
     instance: str | None
     ids: list[str] = field(default_factory=lambda: [""])
     generations: list[int] = field(default_factory=lambda: [-1, 0])
-    next: str = "join"  # what a real client would do now: join, sync, or wait
+    next: str = "join"  # the next action of a real client: join, sync, or wait
 
 
 class Run:
-    """One sequence, checked after every step."""
+    """One random sequence; the laws are checked after every step."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -98,7 +98,7 @@ class Run:
         self.check_offsets()
 
     def step(self) -> tuple[int | None, Request | None]:
-        """Something happens; gives the request, if it is one."""
+        """Draws and plays a step; returns the request and its number, if the step is a request."""
         draw = self.rng.random()
         broker = self.broker
         if draw < 0.22:
@@ -175,7 +175,7 @@ class Run:
         return OffsetCommit(**whose, offsets=(offset,))
 
     def observe(self, number: int | None) -> ErrorCode | None:
-        """Every answer and every record; gives the code of the answer to `number`."""
+        """Reads all answers and records; returns the error code of the answer to `number`."""
         code = None
         for at, happened in self.broker.take():
             self.transcript.append(f"{at} {happened}")
@@ -219,9 +219,9 @@ class Run:
         if group.is_(GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
             assert ids
             assert all(group.protocol_name in one.names() for one in group.members.values())
-            assert not joined or group.is_(GroupState.STABLE)  # static, waiting for its record
+            assert not joined or group.is_(GroupState.STABLE)  # a static member awaits its record
         if group.is_(GroupState.STABLE) and group.pending_sync:
-            # Who has not synced yet is waited for, and for so long only.
+            # The group waits for members without a SyncGroup, but only until a deadline.
             assert DeadlineKey("sync", group.group_id) in self.broker.coordinator.deadlines()
         if group.is_(GroupState.EMPTY):
             assert not ids
@@ -231,7 +231,7 @@ class Run:
         self.generations[group.group_id] = (group, group.generation_id)
 
     def check_offsets(self) -> None:
-        """What was acknowledged is there, unless its group was removed; also after a reload."""
+        """Acknowledged offsets exist, also after a reload, unless their group was removed."""
         self.broker.release()
         self.observe(None)
         rebuilt = Coordinator(CONFIG)
@@ -257,13 +257,13 @@ class Run:
                     assert found == last.get((group_id, number), -1)
 
     def removed(self, group_id: str) -> bool:
-        """Whether a tombstone took the group away at some time, and its offsets with it."""
+        """True if the log has a tombstone of the group, which also removes its offsets."""
         name = len(group_id).to_bytes(2, "big") + group_id.encode()
         return any(entry.key == b"\0\2" + name and entry.value is None for entry in self.broker.log)
 
 
 def remember(client: Client, response: Response) -> None:
-    """What a client makes of an answer."""
+    """Updates the client's memory from a response."""
     code = getattr(response, "error_code", ErrorCode.NONE)
     if isinstance(response, JoinGroupResponse):
         if code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
@@ -297,7 +297,7 @@ def test_the_same_sequence_gives_the_same_answers(seed: int) -> None:
 
 
 def test_the_runs_see_everything() -> None:
-    """Drawn sequences that never fail, wait, fence or commit would prove nothing."""
+    """The random sequences contain failures, waits, fenced members and commits."""
     seen: dict[str, int] = {}
     for seed in range(300):
         run = Run(seed)

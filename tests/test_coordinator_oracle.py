@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our coordinator beside Kafka's own, in virtual time; `make parity-virtual` plays many more."""
+"""Random runs on our coordinator and Kafka's own agree; `make parity-virtual` plays many more."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def test_random_runs() -> None:
         pair = Pair(oracle)
         different = [seed for seed in range(300) if pair.run(seed) is not None]
     assert different == []
-    # The runs come to something: rebalances that end, members fenced, commits, appends that fail.
+    # The runs are varied: completed rebalances, fenced members, commits, failed appends.
     assert pair.met["NONE"] > 500
     assert pair.met["FENCED_INSTANCE_ID"] > 100
     assert pair.met["record"] > 500
 
 
 class Liar:
-    """Our driver, but a heartbeat is always well."""
+    """Our driver, but every heartbeat is answered with NONE."""
 
     def __init__(self, driver: Coordinator) -> None:
         self._driver = driver
@@ -48,7 +48,7 @@ def test_a_coordinator_that_lies_is_found() -> None:
 
 
 class Forgetful:
-    """Our driver, but no group is there."""
+    """Our driver, but without any group."""
 
     def __init__(self, driver: Coordinator) -> None:
         self._driver = driver

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A short run of `tools/differential.py`: Kafka's classes, the reference and Rust, one answer."""
+"""Short runs of the differential tools: Kafka's classes, the reference and Rust agree."""
 
 from __future__ import annotations
 

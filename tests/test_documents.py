@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show runs: docstrings, the README, the Makefile."""
+"""The examples of docstrings and the README run, and make knows all targets' prerequisites."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _source(name: str) -> str:
 
 @pytest.mark.parametrize("name", _documented())
 def test_docstring_examples(name: str, engine: Engine) -> None:
-    """The examples name the reference; the compiled engine gives the same."""
+    """The examples call the reference; the compiled engine must print equal results."""
     tests = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name))
     runner = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST)
     said: list[str] = []
@@ -60,7 +60,7 @@ TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text("utf-8")
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_target_of_the_makefile_can_be_made(target: str) -> None:
-    """As far as make itself can tell: nothing is run."""
+    """`make -n` finds all prerequisites; nothing is built."""
     command = ["make", "-n", "-C", str(ROOT), target]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 0, ran.stderr
@@ -91,7 +91,7 @@ COMMANDS = [name for name in EXAMPLES if name.endswith("command")]
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_readmes_commands(name: str, tmp_path: Path) -> None:
-    """Each is run as it stands; ends of lines may have blanks that the README has not."""
+    """Each command runs unchanged; blanks at ends of lines are ignored."""
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
     (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
@@ -119,14 +119,14 @@ def test_the_readmes_commands(name: str, tmp_path: Path) -> None:
 
 
 def test_the_page_of_the_api_is_current() -> None:
-    """Else run `python -m tools.api_page`."""
+    """If this fails, run `make pages`."""
     found = api_page.PAGE.read_text(encoding="utf-8")
     assert found == api_page.page()
     assert sorted(re.findall(r"^\| `(\w+)", found, re.MULTILINE)) == kr.__all__
 
 
 def test_the_rooms_of_the_design_are_current() -> None:
-    """Else run `python -m tools.rooms`."""
+    """If the page is not current, run `make pages`."""
     found = rooms.PAGE.read_text(encoding="utf-8")
     assert found == rooms.page(found)
     assert "No circle" in rooms.block()

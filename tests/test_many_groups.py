@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes asked of many groups: each group answers for those that concern it."""
+"""Changes for many groups: a group reports errors only for changes that affect it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _group(group_id: str, *topics: str, assignor: str = "range") -> kr.GroupSpec:
-    """Two members, of which the second reads one topic less where there are two."""
+    """A group of two members; the second subscribes only to the first topic."""
     members = (kr.Member("m0", topics), kr.Member("m1", topics[:1]))
     return kr.GroupSpec(group_id, tuple(kr.Topic(t, 4) for t in topics), members, assignor)
 
@@ -35,7 +35,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def test_an_error_is_of_the_change_that_was_asked_for(run: Any) -> None:
-    """g1 lacks b, and its a cannot shrink: the error has to name a's change."""
+    """g1 has no topic b, and its topic a cannot shrink: the error must name the change of a."""
     groups = [_group("g1", "a"), _group("g2", "a", "b")]
     code, _, told = run("plan", groups, "--partitions", "b=8", "--partitions", "a=2")
     assert code == 3
@@ -51,7 +51,7 @@ def test_groups_that_refuse_a_change_are_affected(run: Any) -> None:
 
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_sticky_groups_answer_for_what_concerns_them(run: Any, command: str) -> None:
-    """The detector of endless rebalances is asked of the same changes as the plan."""
+    """The detector of endless rebalances sees only the changes that the plan sees."""
     groups = [_group(f"g{n}", "a", "c", assignor="sticky") for n in range(2)]
     changes = ("--partitions", "b=8", "--partitions", "a=9")
     code, out, _ = run(command, groups, "--json", *changes)
@@ -86,7 +86,7 @@ def test_seconds_or_why_there_are_none(run: Any) -> None:
 
 
 def test_a_custom_assignor_is_not_held_against_the_clients() -> None:
-    """A group of Java members that runs `mine`: its clients have it, whatever they are."""
+    """A group of Java members runs `mine`, so its clients must have this assignor."""
 
     class Mine(kr.Range):
         name = "mine"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs add up to, counted again in another way; and the axis on which they are drawn."""
+"""The totals of simulated runs equal a second, independent count; and the time axis is right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCENARIOS = 400
 
 
 def _spans(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Their union."""
+    """The union of the intervals."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(pairs):
         if found and start <= found[-1][1]:
@@ -36,7 +36,7 @@ def test_sums_of_drawn_runs() -> None:
         scenario = drawn(seed)
         run = simulate(scenario)
         _check(run, seed)
-        # Partitions are there from 0 on, or from when their topic was created or grew.
+        # A partition exists from 0 on, or from the creation or growth of its topic.
         since = dict.fromkeys(scenario.topics, 0)
         there = 0
         for one in scenario.happenings:
@@ -57,19 +57,19 @@ def test_sums_of_drawn_runs() -> None:
 
 def _check(run: Run, seed: int) -> None:
     assert all(0 <= one.from_ms < one.to_ms <= run.until_ms for one in run.holds), seed
-    # Chapters leave out nothing, and count nothing twice.
+    # Chapters cover the whole run and do not overlap.
     parts = chapters(run)
     assert all(a.to_ms == b.from_ms for a, b in itertools.pairwise(parts)), seed
     unread = unavailability(run)
     in_parts = sum(unread(one.from_ms, one.to_ms) for one in parts)
     assert in_parts == unread(parts[0].from_ms, run.until_ms), seed
     assert unread(0, run.until_ms) == sum(gap.to_ms - gap.from_ms for gap in run.gaps), seed
-    # Each stop is of one rebalance, and of nobody who was away.
+    # Each stop belongs to one rebalance, and no absent member counts as stopped.
     assert sum(map(len, stops_of(run).values())) == len(stops(run)), seed
     for one in stops(run):
         away = [gone for gone in run.absences if gone.member == one.member]
         assert not any(gone.from_ms < one.to_ms and gone.to_ms > one.from_ms for gone in away), seed
-    # Who is stuck holds; nobody does where nobody does.
+    # The gaps of `unheld` are exactly the times without a holder; a stuck member is a holder.
     bare: dict[str, list[tuple[int, int]]] = {}
     for gap in unheld(run):
         bare.setdefault(gap.partition, []).append((gap.from_ms, gap.to_ms))
@@ -104,7 +104,7 @@ def test_who_is_restarted_is_not_stopped_by_a_rebalance() -> None:
 
 def test_who_gets_nothing_stops_until_it_knows() -> None:
     run = _run('[[member]]\nname = "a"\nstart = "2m"\n', count=4)
-    assert [one.member for one in stops(run)].count("c3") == 0  # it never works again
+    assert [one.member for one in stops(run)].count("c3") == 0  # c3 never reads again
     again = '[[happening]]\nat = "5m"\ndo = "stop"\nmembers = "a"\n'
     run = _run('[[member]]\nname = "a"\nstart = "2m"\n' + again, count=4)
     (spare,) = [one for one in stops(run) if one.member == "c3" and one.from_ms < 200_000]
@@ -114,7 +114,7 @@ def test_who_gets_nothing_stops_until_it_knows() -> None:
 def test_who_wakes_up_without_its_partitions_moves_nothing() -> None:
     freeze = '[[happening]]\nat = "2m"\ndo = "freeze"\nmembers = "c1"\nfor = "60s"\n'
     run = _run(freeze, "cooperative-sticky")
-    # Two go to the other, and two come back.
+    # Two partitions move to the other member, and two move back.
     assert totals(run).moves == 4
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The consumer's side by itself (docs/behaviour/member.md), with answers made by hand."""
+"""The consumer alone (docs/behaviour/member.md): the tests write the coordinator's answers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _partitions(*numbers: int) -> tuple[TopicPartition, ...]:
 
 
 class Client:
-    """A consumer, and the coordinator's part by hand."""
+    """A consumer, with methods that play the coordinator's answers."""
 
     def __init__(self, config: ConsumerConfig, *, pattern: str | None = None) -> None:
         self.consumer = Consumer(config, rng=random.Random(1))
@@ -85,13 +85,13 @@ class Client:
         return effects
 
     def take(self, kind: type) -> Send:
-        """The request of this kind that was sent, the oldest."""
+        """Removes and returns the oldest sent request of this kind."""
         found = next(one for one in self.sent if isinstance(one.request, kind))
         self.sent.remove(found)
         return found
 
     def requested(self, kind: type[Kind]) -> Kind:
-        """The oldest request of this kind, taken."""
+        """Removes the oldest sent request of this kind and returns its message."""
         request = self.take(kind).request
         assert isinstance(request, kind)
         return request
@@ -127,7 +127,7 @@ class Client:
         self.do(Poll())
 
     def stable(self, *numbers: int) -> None:
-        """In generation 1, with these partitions of topic t."""
+        """Brings the consumer to generation 1, with these partitions of topic t."""
         self.find()
         self.do(Poll())
         self.joined(1)
@@ -352,7 +352,7 @@ def test_failed_heartbeats_back_off_longer_with_each_failure_in_a_row() -> None:
     for place, waited in enumerate(failed):
         expected = min(100 * 2**place, 1_000)
         assert 0.8 * expected <= waited <= min(1.2 * expected, 1_000)
-    # A response without an error ends the row of failures.
+    # A response without an error resets the back-off.
     assert wait_ms(ErrorCode.NONE) == client.consumer.config.heartbeat_interval_ms
     assert wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) <= 120
 
@@ -382,7 +382,7 @@ def test_a_commit_comes_before_the_join() -> None:
     client.now_ms += 1_000
     client.do(poll)
     assert client.requested(OffsetCommit).offsets[0].offset == 7
-    # No answer: it joins when its time is up.
+    # Without an answer to the commit, the member joins after the rebalance timeout.
     client.now_ms += 60_000
     client.do(poll)
     assert client.callbacks == [Revoked(_partitions(0))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where Kafka's sticky assignors never end: smallest cases, the detector, what is told."""
+"""Groups on which Kafka's sticky assignors never end: smallest cases, the detector, warnings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_smallest_cases_never_end(line: bytes, assignor: str, engine: Engine
 
 @pytest.mark.parametrize("group", SMALLEST, ids=IDS)
 def test_without_any_part_of_them_they_end(group: dict[str, Any]) -> None:
-    """Each member, topic, subscription, owned partition, and the last partition of each topic."""
+    """Leaves out each member, topic, subscription, owned partition and last partition in turn."""
     parts = list(never_ends.parts_left_out(group))
     assert len(parts) > 20
     assert never_ends.hanging(parts) == []
@@ -98,7 +98,7 @@ def test_the_java_program_ends_without_a_member() -> None:
 @pytest.mark.oracle
 @pytest.mark.usefixtures("oracle")
 def test_the_java_program_never_ends(tmp_path: Path) -> None:
-    """It is in the loop of `performReassignments` at some time, and 3 s later still."""
+    """The program is in the loop of `performReassignments`, and still is 3 s later."""
     out = tmp_path / "out.txt"
     with out.open("w") as file, subprocess.Popen(_java(), stdout=file) as process:
         try:
@@ -116,10 +116,10 @@ def test_the_java_program_never_ends(tmp_path: Path) -> None:
     assert "m0: [" not in text
 
 
-# The record's state -------------------------------------------------------------------------------
+# The state of a hash table ------------------------------------------------------------------------
 
 
-# One slot of a table of 64: ten keys, some taken out and put in again. MORE does that once more.
+# Ten keys in one bucket of a table of 64. AGAIN are keys to remove and add again; MORE is one more.
 START = [512, 384, 448, 0, 64, 192, 576, 320, 256, 128]
 AGAIN = [192, 384, 384, 192, 320]
 MORE = 192
@@ -136,7 +136,7 @@ def _table(again: list[int]) -> HashTable[int]:
 
 
 def test_tables_of_one_order_may_differ_in_their_trees() -> None:
-    """The hole that was: equal orders, as of a state that comes again, and other orders next."""
+    """Two tables can have equal orders now but different orders after the next change."""
     once, more = _table(AGAIN), _table([*AGAIN, MORE])
     assert once.keys() == more.keys()
     assert once.state() != more.state()
@@ -184,7 +184,7 @@ def test_a_group_that_hangs_now_has_ways_out_that_end() -> None:
 
 
 def test_the_change_asked_for_is_named_when_it_hangs() -> None:
-    """m3 reads b only, then what makes the group hang."""
+    """m3 subscribes only to b; the change adds d, which makes the assignor hang."""
     members = tuple(replace(m, topics=("b",)) if m.member_id == "m3" else m for m in GROUP.members)
     found = kr.endless(GROUP.edited(members=members), changes=["resubscribe=m3:b,d"])
     assert found is not None
@@ -194,7 +194,7 @@ def test_the_change_asked_for_is_named_when_it_hangs() -> None:
 
 
 def test_next_changes_that_hang_are_named_and_hang() -> None:
-    """Groups around the smallest case that end now: of some a next change does not."""
+    """Variants of the smallest case that end now, some of which hang after one more change."""
     rng = random.Random(3)
     around = [never_ends.changed(SMALLEST[0], rng) for _ in range(400)]
     hangs = {json.dumps(group) for group in never_ends.hanging(around)}
@@ -238,7 +238,7 @@ def test_both_engines_find_alike(engine: Engine) -> None:
     assert kr.endless(GROUP, engine=engine) == kr.endless(GROUP, engine="reference")
 
 
-# What people are told -----------------------------------------------------------------------------
+# Warnings of the commands -------------------------------------------------------------------------
 
 
 @pytest.fixture

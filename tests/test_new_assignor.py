@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new assignor is one row: the steps of CONTRIBUTING, taken at run time with a made-up one."""
+"""A new assignor needs one row: the test takes the steps of CONTRIBUTING.md at run time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GROUP = kr.GroupSpec(
 
 
 def _reversed(group: kr.GroupSpec) -> dict[str, list[kr.TopicPartition]]:
-    """Range, with the partitions of every member backwards."""
+    """Range, with each member's partitions in reverse order."""
     return {member: owned[::-1] for member, owned in ranges.assign(group).items()}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Racks of new partitions' replicas: where Kafka could place them (found by real groups)."""
+"""Racks for the replicas of new partitions: places that Kafka could choose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Racks = tuple[tuple[str | None, ...], ...]
 
 
 def _group(racks: Racks, members: str, assignor: str = "range") -> kr.GroupSpec:
-    """A topic with these racks, and a member in each of the racks named."""
+    """A topic with these racks, and a member in each rack of `members`."""
     return kr.GroupSpec(
         "g",
         (kr.Topic("t", len(racks), racks),),
@@ -46,7 +46,7 @@ def test_replicas_go_round_the_racks() -> None:
 
 
 def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
-    """Two partitions show two racks; whether the third rack has a broker is not known."""
+    """The replicas show two racks with brokers; the third rack may have no broker."""
     group = _group((("a",), ("b",)), "abc")
     assert _grown(group, 3) == (("a",), ("b",), ("a",))
     (event,) = kr.AddPartitions("t", 3).events(group)
@@ -55,7 +55,7 @@ def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
 
 
 def test_one_broker_has_one_rack_whatever_members_say() -> None:
-    """All new partitions in the only rack that is known are among the draws."""
+    """Some sample places all new partitions in the only known rack."""
     group = _group((("a",),), "abc")
     plan = kr.plan(group, None, ["partitions t=4"])
     assert plan.places_guessed
@@ -84,7 +84,7 @@ def test_draws_place_new_replicas_elsewhere(engine: Engine) -> None:
 
 
 def test_the_core_places_them_alike() -> None:
-    """Figures that depend on racks: the share that is read within one."""
+    """Both engines compute one share of partitions that are read within their rack."""
     groups = [
         _group((("b",), ("a",)), "abc"),
         _group((("a", "b"), ("b", "c")), "abc", "sticky"),

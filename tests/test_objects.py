@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignor objects, the table of names, and assignors of one's own."""
+"""Assignor objects, assignors by name, and custom assignors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GROUP = kr.GroupSpec(
 
 
 class Reversing:
-    """The last member gets everything."""
+    """A custom assignor that gives all partitions to the last member."""
 
     name = "reversing"
     version = 0
@@ -54,7 +54,7 @@ class Reversing:
 
 
 class Grabbing(Reversing):
-    """The same, but says that it is cooperative: it must not give what others still own."""
+    """`Reversing` declared as cooperative: it must not assign partitions that others still own."""
 
     name = "grabbing"
     supported_protocols = (kr.RebalanceProtocol.COOPERATIVE,)
@@ -107,7 +107,7 @@ def test_sticky_sends_what_it_was_given() -> None:
     assert sent is not None
     assert wire.decode_sticky_user_data(sent) == wire.StickyUserData((T0, T2), 4)
     other = kr.Sticky()
-    assert other.subscription_user_data(["t"]) is None  # nothing is shared
+    assert other.subscription_user_data(["t"]) is None  # instances share no state
 
 
 def test_cooperative_sticky_sends_its_generation() -> None:
@@ -178,7 +178,7 @@ def test_forgotten_is_unknown() -> None:
 
 
 class Careless(Reversing):
-    """Gives what does not exist, twice, to somebody who did not ask."""
+    """Assigns a missing partition twice, and to a member that is not subscribed."""
 
     name = "careless"
 
@@ -203,7 +203,7 @@ def test_a_careless_answer_is_given_with_its_anomalies() -> None:
 
 
 class Absent(Reversing):
-    """Gives to somebody who is not there any more."""
+    """Assigns partitions to a member that is not in the group."""
 
     name = "absent"
 

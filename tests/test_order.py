@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java's orders: hash tables against the real JVM (frozen), names by UTF-16 unit."""
+"""Our hash table and sort orders equal Java's: stored answers of a real JVM, and laws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CASES: list[dict[str, Any]] = [
 
 
 def _run(case: dict[str, Any]) -> list[str]:
-    """The table's order after `+` put, `?` computeIfAbsent, `-` remove, `=` put in a copy."""
+    """The keys in order after operations: `+` put, `?` computeIfAbsent, `-` remove, `=` copy."""
     operations = case["operations"]
     copy = operations[0][0] == "="
     table = HashTable[str](copied_slots(len(operations))) if copy else HashTable[str]()
@@ -76,7 +76,7 @@ def test_the_two_orders_are_the_jvms(kind: str, order: Any) -> None:
     assert checked > 30
 
 
-# java.lang.String.hashCode and TopicPartition.hashCode, from a JVM.
+# Values of java.lang.String.hashCode and TopicPartition.hashCode, printed by a JVM.
 STRING_HASHES = {
     "": 0,
     "a": 97,

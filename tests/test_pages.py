@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in a real browser, without a network: laid out, readable, in need of nothing else."""
+"""Pages open in a real browser without a network: nothing overlaps, is cut off or is loaded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 )
 WIDTH = 1300
 
-# What the browser has made of the page; it is put into the page's own text.
+# A script that measures the page in the browser and writes the result into the page's text.
 LOOK = """
 <script>
 addEventListener("load", () => {
@@ -63,7 +63,7 @@ addEventListener("load", () => {
 
 
 def _seen(page: str, directory: Path) -> dict[str, Any]:
-    """Opens a page, and says what is to be seen on it."""
+    """Opens a page in the browser and returns what `LOOK` measures."""
     path = directory / "page.html"
     path.write_text(page.replace("</body>", LOOK + "</body>"), encoding="utf-8")
     assert BROWSER is not None
@@ -107,11 +107,11 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
     seen = _seen(runs_page(runs), tmp_path)
     _is_readable(seen)
     assert seen["heads"][-2:] == ["eager", "cooperative"]
-    assert seen["tables"][:2] == [3, 3]  # the totals; two happenings
+    assert seen["tables"][:2] == [3, 3]  # the table of totals, then that of two happenings
 
 
 def test_a_run_in_which_much_happens(tmp_path: Path) -> None:
-    """More quiet times than there is room for: they are drawn narrower."""
+    """Too many quiet times for the width of the page: they are drawn narrower."""
     bounces = """
         [[happening]]
         at = "1m"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan` and `compare` as people run them: tables, JSON, pictures, errors."""
+"""`plan` and `compare`, run as a user runs them: tables, JSON, pictures, errors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_json_is_what_python_says(sample: Path) -> None:
     lines = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(lines) == 20
     by_id = {line["group_id"]: line for line in lines}
-    # `payments` has no such topic, but it gets two members as all do.
+    # `payments` has no topic "orders", but gains two members as all groups do.
     assert by_id["payments"]["changes"] == ["add-members=2"]
     assert by_id["payments"]["not_affected"] == ['partitions orders=40: there is no topic "orders"']
     changes = ["partitions orders=40", "add-members=2"]
@@ -131,7 +131,7 @@ def test_compare_one_and_all(sample: Path) -> None:
     assert "cooperative-sticky <" in one.stdout
     assert "Recommended: cooperative-sticky has a spread of 1 to range's 2." in one.stdout
     assert "Java: two rolling bounces\n  1. 9 restarts, 18 rebalances; range" in one.stdout
-    # What is to be pasted stands unbroken; everything else fits.
+    # Lines to paste are not wrapped; all other lines have at most 100 characters.
     prose = [line for line in one.stdout.splitlines() if not line.startswith("    ")]
     assert max(map(len, prose)) <= 100
     everything = command("compare", sample)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's plans have the values of the reference's: every attribute of every step and round."""
+"""Plans of both engines are equal in every attribute of every step and round."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check(core: kr.RebalancePlan, reference: kr.RebalancePlan) -> None:
     assert core.figures() == reference.figures()
     assert [*core.unavailable] == [*reference.unavailable]
     assert len(core.steps) == len(reference.steps)
-    # The last step first: the groups before it are edited on the way there.
+    # The last step first: the core then computes the earlier groups on demand.
     for mine, its in reversed([*zip(core.steps, reference.steps, strict=True)]):
         for step_field in fields(its):
             if step_field.name != "rounds":
@@ -105,13 +105,13 @@ PAIR = GroupSpec(
 @pytest.mark.parametrize(
     "changes",
     [
-        # A topic that comes back, under the name that members still hold partitions of.
+        # A topic is removed and added again while members still own its partitions.
         ["remove-topics=t", "add-topics t=4", "add-members=1"],
         ["remove-topics=t,u", "add-topics u=3,t=2"],
         ["bounce-members=*", "bounce-members=*,dynamic", "bounce-members=a,static"],
         ["switch-assignor=range", "add-members=2,instance-id=s-1", "remove-member=s-2"],
         ["partitions t=9", "switch-assignor=sticky", "bounce-members=static,dynamic"],
-        # What the core's numbers cannot hold, and what no group is affected by.
+        # Numbers too large for the core, and changes that affect no group.
         [kr.AddMembers(-1)],
         [kr.AddPartitions("t", 2**40)],
         [kr.AddTopics((("v", -1),))],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: played again by hand, both engines and Rust's figures, samples, comparisons, reasons."""
+"""Plans: checked independently, equal from both engines; samples, comparisons, explanations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Drawn = tuple[GroupSpec, list[str], RebalancePlan | GroupError]
 
 
 def drawn(seed: int, count: int) -> Iterator[Drawn]:
-    """`count` generated groups with changes, and their plans or what is wrong with them."""
+    """Yields `count` generated groups with changes, and the plan or the error of each."""
     for group, changes in groups_and_changes(seed, count):
         try:
             yield group, changes, kr.plan(group, None, changes)
@@ -30,7 +30,7 @@ def drawn(seed: int, count: int) -> Iterator[Drawn]:
 
 
 def is_plain(plan: RebalancePlan) -> bool:
-    """Nobody claims what another does, and the assignor gave everything to somebody who may."""
+    """True if no partition has two claims and the plan settles without anomalies."""
     claims = [tp for member in plan.group.members for tp in member.owned_partitions]
     return (
         len(set(claims)) == len(claims)
@@ -41,7 +41,7 @@ def is_plain(plan: RebalancePlan) -> bool:
 
 
 def test_five_thousand_plans_hold() -> None:
-    """By hand, legal, and never better than what is possible."""
+    """Each round is legal and equals `assign`; no plan is better than the best possible."""
     planned = uneven = wasteful = 0
     for number, (group, changes, plan) in enumerate(drawn(3, 8200)):
         if isinstance(plan, GroupError):
@@ -64,7 +64,7 @@ def test_five_thousand_plans_hold() -> None:
 
 
 def _as_it_began(plan: RebalancePlan) -> GroupSpec:
-    """The last group with what the same members held at the beginning."""
+    """The last group, in which the members own their partitions from before the plan."""
     began = {member.member_id: member for member in plan.group.members}
     last = plan.steps[-1]
     members = []
@@ -206,7 +206,7 @@ def test_a_dynamic_bounce_is_two_rebalances_a_static_one_none() -> None:
     static = kr.plan(pair("sticky", group_instance_id="s"), None, ["bounce-members=s"])
     assert static.rounds == ()
     assert static.after["s" + static.made_up[0][1:]] == tuple(TPS[:3])
-    # Nothing moves, but what "s" holds waits for it (friction 3).
+    # Nothing moves, but the partitions of "s" wait for its return.
     assert (static.figures().waiting, static.unavailable) == (3, {})
     assert static.steps[0].waiting == tuple(TPS[:3])
     assert dynamic.figures().waiting == 0
@@ -238,7 +238,7 @@ def test_generations_end_where_the_wire_does() -> None:
 
 
 def test_generations_that_nobody_knows_are_counted_from_now() -> None:
-    """A snapshot of a group that has just formed has none."""
+    """A snapshot of a new group has no generation."""
     unknown = GroupSpec("g", (Topic("t", 2),), (Member("a", ("t",)),), "range")
     plan = kr.plan(unknown)
     assert not plan.knows_generation
@@ -247,7 +247,7 @@ def test_generations_that_nobody_knows_are_counted_from_now() -> None:
 
 
 def test_a_group_that_owns_nothing_is_said_to() -> None:
-    """Friction 7: a group as the README makes it plans from what it holds, once it is told that."""
+    """Without owned partitions, a plan counts every partition as moved, and reports the reason."""
     group = GroupSpec("g", (Topic("t", 10),), tuple(Member(m, ("t",)) for m in "abc"), "range")
     grows = ["partitions t=12"]
     empty = kr.plan(group, None, grows).figures()
@@ -263,7 +263,7 @@ def test_a_group_that_owns_nothing_is_said_to() -> None:
 
 
 def test_one_list_for_all_leaves_out_what_does_not_concern_a_group() -> None:
-    """Friction 9, in bulk: no error, and the figures of the changes that are left."""
+    """In bulk, a change that does not affect a group is no error; the others are planned."""
     rows = [
         GroupSpec(
             name, (Topic(topic, 4),), (Member("a", (topic,)), Member("b", (topic,)))
@@ -280,7 +280,7 @@ def test_one_list_for_all_leaves_out_what_does_not_concern_a_group() -> None:
         (6, None, None),
         (None, left_out, None),
     ]
-    # A row that brings its own change is asked by itself.
+    # A change in the row itself must fit the group.
     own = kr.plan_batch(batch_of([{**rows[1], "changes": [grows]}]), "sticky").to_pylist()
     assert own[0]["error"] == 'changes[0]: there is no topic "t"'
 
@@ -289,7 +289,7 @@ def test_one_list_for_all_leaves_out_what_does_not_concern_a_group() -> None:
 
 
 def test_what_depends_on_ids_is_found() -> None:
-    """Range goes by the order of ids: a new one may come first or last."""
+    """Range sorts by member id: a new id can come first or last."""
     group = GroupSpec(
         "g",
         (Topic("t", 6),),
@@ -313,7 +313,7 @@ def test_members_that_join_alike_are_not_told_apart() -> None:
 
 
 def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
-    """Finding L6: the shipped sample's `orders`, whose assignor goes by the order of names."""
+    """In the sample, `orders` runs range, which sorts by member id."""
     orders = captured()["orders"]
     plan = kr.plan(orders, None, [kr.AddMembers(1)])
     assert plan.made_up[0].startswith("orders-10-")
@@ -323,7 +323,7 @@ def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
     samples = kr.sample(plan, enough_draws(plan))
     assert samples.varied
     assert len(samples.moves) == len(orders.members) + 1
-    # Every place was tried: what a pod of any name costs is among what is told.
+    # Samples tried every place in the order: the moves for any name are among theirs.
     for name in ("a", "orders-1", "orders-10", "orders-5", "zz"):
         assert kr.plan(orders, None, [kr.AddMembers(1, client_id=name)]).moves in {
             plan.moves,
@@ -348,11 +348,11 @@ def test_names_that_are_given_or_shared_are_not_varied() -> None:
     assert [(one.name, one.basis.value) for one in plan.newcomers] == [("app", "shared")]
     samples = kr.sample(plan, 16)
     assert not samples.varied
-    assert samples.depends  # by the UUID
+    assert samples.depends  # the UUID alone decides
 
 
 def test_changes_follow_a_name_through_the_draws() -> None:
-    """A later change may name what is made up: member, instance and client id are another each."""
+    """A later change can name a made-up id; each sample replaces that id in the change, too."""
     orders = captured()["orders"]
     for change in ("remove-client=orders-10", "bounce-members=*"):
         plan = kr.plan(orders, None, ["add-members=1", change])
@@ -364,7 +364,7 @@ def test_changes_follow_a_name_through_the_draws() -> None:
 
 
 def test_draws_count_only_themselves() -> None:
-    """In N draws there are N ends: the plan's own is told apart."""
+    """`ends` counts the samples only, not the plan itself."""
     samples = kr.sample(kr.plan(captured()["orders"], None, ["add-members=1"]), 10)
     assert all(sum(ends.values()) == 10 for ends in samples.ends.values())
     assert all(count <= 10 for count in samples.moved.values())
@@ -451,7 +451,7 @@ def test_an_assignor_that_fails_is_out() -> None:
 
 
 def test_every_explanation_ends_with_who_got_it() -> None:
-    """The steps are run anew and looked at in between: what they lead to is what was assigned."""
+    """The last line of each explanation names the owner that the plan assigned."""
     rng = random.Random(6)
     told = 0
     for _, _, plan in drawn(6, 1200):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best possible balance and the least moves there: brute force, witnesses, both engines."""
+"""The best possible balance and its least moves: brute force, proofs and both engines agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.plan_checks import brute_force, check_witnesses
 
 
 def small_group(rng: random.Random) -> GroupSpec:
-    """Few enough for brute force: at most 20,000 assignments."""
+    """A random group with at most 20,000 assignments, few enough for brute force."""
     while True:
         topics = tuple(Topic(f"t{n}", rng.randint(0, 4)) for n in range(rng.randint(1, 4)))
         members = [
@@ -92,7 +92,7 @@ def test_larger_groups_have_sound_witnesses(subscriptions: str) -> None:
 
 
 def test_witnesses_are_not_believed_blindly() -> None:
-    """The checker notices a claim that is not so."""
+    """The checker finds a false proof."""
     group = GroupSpec("g", (Topic("t", 4),), (Member("a", ("t",)), Member("b", ("t",))))
     possible = best_possible(group)
     check_witnesses(group, possible)
@@ -116,7 +116,7 @@ def test_nobody_subscribes() -> None:
 
 
 def test_flow_prefers_what_is_cheap() -> None:
-    """Two units, a free way for one: the other has to pay."""
+    """Two units flow, but the free edge carries only one: the other takes the costly edge."""
     flow = Flow(4)
     free = flow.add(0, 1, 1)
     flow.add(0, 2, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instrument's judges, without a broker: what is right is found right, each lie is found."""
+"""The judges of tests/prediction accept right answers and find wrong ones, without a broker."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def written(
     *,
     subscription_version: int = 3,
 ) -> Written:
-    """The record of a cooperative or range group that was given `answer`, by default Kafka's."""
+    """A group's record after the leader assigned `answer`, by default Kafka's answer."""
     assert group.assignor
     assert group.generation_id is not None
     answer = kr.assign(group) if answer is None else answer
@@ -94,7 +94,7 @@ def observed(
     before: GroupSpec | None = None,
     earlier: Written | None = None,
 ) -> Observed:
-    """The inventories are those of 0 s, 1 s, …; a record of generation n is of n s."""
+    """Inventories are valid from 0 s, 1 s, …; the record of generation n is from n s."""
     ids = {m.member_id for one in records for m in one.value.members}
     return Observed(
         "g",
@@ -158,14 +158,14 @@ def test_older_metadata_of_the_leader_are_counted_apart() -> None:
     assert verdicts(observed(written(THREE), topics=now)) == [
         (Verdict.OLDER, "topics of another time")
     ]
-    # A leader that has not heard of u hands out nothing of it.
+    # A leader without metadata of topic u assigns no partition of u.
     (first, *others) = THREE.members
     asked = THREE.edited(members=(replace(first, topics=("t",)), *others))
     record = written(asked, kr.assign(asked.edited(topics=(T,))))
     assert verdicts(observed(record)) == [
         (Verdict.OLDER, "only topics of the leader's own subscription")
     ]
-    # The first generation of a leader that knows no topic at all yet.
+    # In its first generation, a leader may have no metadata at all.
     alone = group("range", member("a-1"))
     assert verdicts(observed(written(alone, {"a-1": ()}))) == [
         (Verdict.OLDER, "no metadata of t, u")
@@ -180,11 +180,11 @@ def test_a_generation_that_is_written_again_is_one() -> None:
     assert len(given.judge(observed(*records, earlier=records[0]))) == 1
 
 
-# As told ------------------------------------------------------------------------------------------
+# Judging plans ------------------------------------------------------------------------------------
 
 
 def settled(assignor: str, **more: Any) -> GroupSpec:
-    """Two members that hold what the assignor gave them in generation 3."""
+    """A group of two members that own their assigned partitions in generation 3."""
     start = group(assignor, member("a-1", **more), member("b-1", **more))
     answer = kr.assign(start)
     members = tuple(
@@ -208,7 +208,7 @@ def test_a_departure_is_right_as_told() -> None:
 
 
 def test_a_new_member_of_any_id_is_right_as_told() -> None:
-    """Only the newcomer's UUID decides here, and it comes last in every draw."""
+    """Only the new member's UUID is random, and the member sorts last in every sample."""
     before = settled("range")
     joined = group("range", *before.members, member("b-2"), generation_id=4)
     found = compare(before, "add-members=1", written(joined))
@@ -216,7 +216,7 @@ def test_a_new_member_of_any_id_is_right_as_told() -> None:
 
 
 def test_a_uuid_that_decides_is_among_what_the_draws_told() -> None:
-    """Round-robin deals in the order of ids; the newcomer's sorts otherwise than the plan's."""
+    """Round-robin uses the order of ids; the real new id sorts differently from the planned id."""
     before = settled("roundrobin", client_id="b", topics=("t",))
     found = set()
     for uuid in ("0", "5", "8", "c", "f"):
@@ -230,7 +230,7 @@ def test_a_uuid_that_decides_is_among_what_the_draws_told() -> None:
 
 
 def test_a_false_certainty_is_a_miss() -> None:
-    """A newcomer that sorts first, where the client id of the model puts it last in every draw."""
+    """The new member really sorts first, but the planned client id puts it last in every sample."""
     before = settled("range", client_id="c")
     newcomer = member("A-1", client_id="A")
     joined = group("range", *before.members, newcomer, generation_id=4)
@@ -240,7 +240,7 @@ def test_a_false_certainty_is_a_miss() -> None:
 
 
 def test_a_round_that_nothing_asked_for_disturbs_the_change() -> None:
-    """One with the same answer is idle; one with another answer is no evidence of the plan."""
+    """A needless round is idle if nothing changes; else the change proves nothing of the plan."""
     before = settled("cooperative-sticky")
     left = group("cooperative-sticky", before.members[0], generation_id=4)
     alone = written(left)
@@ -264,7 +264,7 @@ def test_a_round_that_nothing_asked_for_disturbs_the_change() -> None:
 
 
 def test_a_generation_that_was_never_sent_is_named() -> None:
-    """One member claims a partition without a generation; the plan let it send the newest."""
+    """A member claims a partition without a generation; in the plan it sends the newest."""
     before = settled("cooperative-sticky")
     one, other = before.members
     joined = group(
@@ -299,7 +299,7 @@ def test_an_observation_as_text_is_judged_alike() -> None:
     assert "as told:                 1 of 1 (100.0%) of the changes that settled" in text
 
 
-# What is drawn ------------------------------------------------------------------------------------
+# Random groups and changes ------------------------------------------------------------------------
 
 
 def test_a_seed_always_draws_the_same() -> None:

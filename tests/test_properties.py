@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every group, on both engines."""
+"""Laws that hold for every group, with both engines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STICKY = ["sticky", "cooperative-sticky"]
 
 # Groups -------------------------------------------------------------------------------------------
 
-# "Aa" and "BB" share a Java hash; "\ue000" and U+10000 sort differently by UTF-16 unit.
+# "Aa" and "BB" have one Java hash; U+10000 sorts before "\ue000" by UTF-16 unit, as in Java.
 PARTS = st.sampled_from(["Aa", "BB", "m", "0", "é", "\ue000", "\U00010000"])
 NAMES = st.lists(PARTS, max_size=4).map("".join)
 TOPICS = st.dictionaries(st.sampled_from(["t0", "t1", "AaAa", "BBBB", "é"]), st.integers(0, 7))
@@ -34,7 +34,7 @@ RACKS = st.sampled_from(["a", "b", "c"])
 
 @st.composite
 def groups(draw: st.DrawFn, *, equal: bool = False, racks: bool = True) -> kr.GroupSpec:
-    """A group at its start: nobody owns anything. `equal` for the same subscriptions."""
+    """A new group without owned partitions; with `equal`, all members have one subscription."""
     counts = draw(TOPICS)
     topics = tuple(
         kr.Topic(name, count, _replicas(draw, count) if racks else None)
@@ -64,7 +64,7 @@ def _replicas(draw: st.DrawFn, count: int) -> tuple[tuple[str | None, ...], ...]
 
 @st.composite
 def claims(draw: st.DrawFn) -> kr.GroupSpec:
-    """A group whose members may claim anything: twice, stale, gone, not theirs."""
+    """A group with any claims: double, stale, of missing partitions, of other members'."""
     group = draw(groups())
     names = [*(topic.name for topic in group.topics), "nowhere"]
     partitions = st.builds(kr.TopicPartition, st.sampled_from(names), st.integers(0, 8))
@@ -84,7 +84,7 @@ def _with(group: kr.GroupSpec, members: tuple[kr.Member, ...]) -> kr.GroupSpec:
 
 
 def own(group: kr.GroupSpec, result: kr.Assignment, generation_id: int) -> kr.GroupSpec:
-    """The group of the next rebalance: everybody owns what it was given."""
+    """The group before the next rebalance: each member owns its assigned partitions."""
     return _with(
         group,
         tuple(
@@ -96,7 +96,7 @@ def own(group: kr.GroupSpec, result: kr.Assignment, generation_id: int) -> kr.Gr
 
 @st.composite
 def changed(draw: st.DrawFn, group: kr.GroupSpec) -> kr.GroupSpec:
-    """The group after members left and joined, and one resubscribed."""
+    """The group after some members left, some joined, and one changed its subscription."""
     kept = [member for member in group.members if draw(st.integers(0, 3)) > 0]
     taken = {member.member_id for member in group.members}
     fresh = draw(st.lists(NAMES.filter(lambda name: name not in taken), unique=True, max_size=3))
@@ -111,7 +111,7 @@ def changed(draw: st.DrawFn, group: kr.GroupSpec) -> kr.GroupSpec:
 
 
 def existing(group: kr.GroupSpec) -> set[kr.TopicPartition]:
-    """The partitions that somebody subscribes to."""
+    """The partitions of topics with a subscriber."""
     subscribed = {name for member in group.members for name in member.topics}
     counts = group.partition_counts().items()
     return {kr.TopicPartition(t, p) for t, n in counts if t in subscribed for p in range(n)}
@@ -129,7 +129,7 @@ def given_out(result: kr.Assignment) -> list[kr.TopicPartition]:
 def test_every_partition_once_and_only_to_subscribers(
     group: kr.GroupSpec, assignor: str, engine: Engine
 ) -> None:
-    """Without history there is nothing to withhold; what is not so is named as an anomaly."""
+    """Without owned partitions nothing is withheld; each exception is listed as an anomaly."""
     result = kr.assign(group, assignor, engine=engine)
     assert list(result) == [member.member_id for member in group.members]
     handed = given_out(result)
@@ -137,7 +137,7 @@ def test_every_partition_once_and_only_to_subscribers(
     assert set(handed) == existing(group)
     topics = {member.member_id: member.topics for member in group.members}
     astray = [(m, *tp) for m, tps in result.items() for tp in tps if tp.topic not in topics[m]]
-    # Kafka's sticky assignors overlook an empty subscription that is hashed first (claims.py, 3).
+    # Kafka's sticky assignors can overlook an empty subscription: step 3 of claims.py.
     assert astray == [(a.member_id, a.topic, a.partition) for a in result.anomalies]
     assert {anomaly.kind for anomaly in result.anomalies} <= {"unsubscribed"}
     if assignor not in STICKY:
@@ -166,7 +166,7 @@ def test_engines_agree_and_anomalies_are_complete(group: kr.GroupSpec, assignor:
 
 
 def _anomalies(group: kr.GroupSpec, result: kr.Assignment, assignor: str) -> set[kr.Anomaly]:
-    """All of them, found another way."""
+    """All anomalies of the answer, found independently of the package."""
     counts = group.partition_counts()
     found: set[kr.Anomaly] = set()
     handed = given_out(result)
@@ -240,11 +240,11 @@ def test_history_means_nothing(group: kr.GroupSpec, assignor: str, engine: Engin
     assert result == kr.assign(_with(group, fresh), assignor, engine=engine)
 
 
-# The sticky ones ----------------------------------------------------------------------------------
+# The sticky assignors -----------------------------------------------------------------------------
 
 
 def _settle(group: kr.GroupSpec, assignor: str, engine: Engine) -> list[kr.Assignment]:
-    """Rebalances until two answers are the same; all answers, the last one repeated."""
+    """Rebalances until two answers in a row are equal; returns all answers."""
     answers: list[kr.Assignment] = []
     while True:
         result = kr.assign(group, assignor, engine=engine)
@@ -252,7 +252,7 @@ def _settle(group: kr.GroupSpec, assignor: str, engine: Engine) -> list[kr.Assig
         if len(answers) > 1 and _sets(answers[-2]) == _sets(result):
             return answers
         assert len(answers) < 6, "does not settle"
-        # Eager or cooperative, every member that keeps something keeps what both have.
+        # Every member joins again with the newest generation.
         group = own(group, result, len(answers) + 100)
 
 
@@ -263,7 +263,7 @@ def _sets(result: kr.Assignment) -> dict[str, set[kr.TopicPartition]]:
 @pytest.mark.parametrize("assignor", STICKY)
 @given(group=groups(equal=True, racks=False))
 def test_nothing_changed_nothing_moves(group: kr.GroupSpec, assignor: str, engine: Engine) -> None:
-    """Without racks: Kafka takes away what does not match its owner's, every time anew."""
+    """Without racks, because Kafka revokes partitions without a replica in the owner's rack."""
     first = kr.assign(group, assignor, engine=engine)
     again = kr.assign(own(group, first, 1), assignor, engine=engine)
     assert (again - first).moves == 0
@@ -274,7 +274,7 @@ def test_nothing_changed_nothing_moves(group: kr.GroupSpec, assignor: str, engin
 def test_sticky_moves_only_what_the_balance_needs(
     data: st.DataObject, group: kr.GroupSpec, engine: Engine
 ) -> None:
-    """Members of equal subscriptions leave and join: a survivor keeps all but its surplus.
+    """Members with equal subscriptions leave and join: others lose only partitions above the share.
 
     Without racks, because Kafka takes from a survivor each partition with no replica in its rack.
     """
@@ -296,7 +296,7 @@ def test_sticky_moves_only_what_the_balance_needs(
 def test_cooperative_gives_nothing_that_somebody_still_owns(
     data: st.DataObject, group: kr.GroupSpec, engine: Engine
 ) -> None:
-    """Through a well-formed history; what is withheld is just what has to be given up."""
+    """In a valid history, exactly the partitions that another member must revoke are withheld."""
     for generation in range(1, 4):
         owned = kr.Assignment.owned(group)
         result = kr.assign(group, "cooperative-sticky", engine=engine)
@@ -332,7 +332,7 @@ def test_cooperative_is_sticky_without_what_is_transferring(
     transferring = (target - kr.Assignment.owned(group)).transferring
     loads = [a + b for a, b in zip(result.counts(), transferring.counts(), strict=True)]
     if len({frozenset(member.topics) for member in group.members}) == 1:
-        # User data lists partitions topic by topic, so the two may choose different ones.
+        # sticky's user data lists partitions by topic, so only the loads must be equal.
         assert sorted(loads) == sorted(target.counts())
 
 

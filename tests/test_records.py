@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups from records in bulk: equal to the Python reader on the same bytes, whatever they are."""
+"""Groups read from records in bulk equal those of the Python reader, on any bytes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read(
 
 
 def reference(key: bytes, value: bytes) -> Row:
-    """The same row by the Python reader and by what `snapshot` makes of a described group."""
+    """The expected row: the Python reader, then the code of `snapshot` for described groups."""
     read_key = decode_key(key)
     assert isinstance(read_key, GroupMetadataKey)
     group = decode_value(read_key, value)
@@ -77,7 +77,7 @@ def reference(key: bytes, value: bytes) -> Row:
             member_assignment=one.assignment,
         )
         for one in group.members
-        if group.protocol_type == "consumer"  # other bytes are not ours to read
+        if group.protocol_type == "consumer"  # other protocols have other bytes
     ]
     described = SimpleNamespace(
         group_id=read_key.group_id, protocol_data=group.protocol or "", members=members
@@ -101,7 +101,7 @@ def reference(key: bytes, value: bytes) -> Row:
 
 
 def captured() -> list[tuple[bytes, bytes | None]]:
-    """Group records of a real log, in its order."""
+    """The group records of a real log, in order."""
     rows = [json.loads(line) for line in (DATA / "consumer_offsets.jsonl").open(encoding="utf-8")]
     return [
         (bytes.fromhex(row["key"]), None if row["value"] is None else bytes.fromhex(row["value"]))
@@ -120,7 +120,7 @@ def test_a_real_log_as_its_broker_described_the_groups() -> None:
         if group["listed"]["group_type"] != "classic" or said["state"] != "Stable":
             continue
         row = rows[group["group_id"]]
-        if row["error"] is not None:  # joined by hand, with bytes that are nobody's
+        if row["error"] is not None:  # a test member joined with arbitrary bytes
             assert re.match(r"members\[0\]\.(subscription|assignment): at byte", row["error"])
             continue
         assert (row["kind"], row["state"]) == (said["protocol_type"], "Stable")
@@ -154,7 +154,7 @@ def test_a_real_log_as_the_reference_reads_it() -> None:
 
 
 def drawn(rng: random.Random) -> tuple[bytes, bytes]:
-    """A group's record of any version, its members of any version and library."""
+    """A random group record of any version, with members of any version and library."""
     assignor = rng.choice(("range", "sticky", "cooperative-sticky"))
     members = []
     for n in range(rng.randrange(4)):
@@ -208,7 +208,7 @@ def test_two_thousand_drawn_records() -> None:
 
 
 def test_corrupt_records_have_the_references_words() -> None:
-    """Cut, mutated, prolonged: no panic, no lost neighbour, the same error from both readers."""
+    """On damaged records, both readers report one error, and other records are still read."""
     rng = random.Random(20)
     records: list[tuple[bytes, bytes]] = []
     for _ in range(3_000):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repository itself: licences, the version, what packages say, results that a tool reads."""
+"""The repository: licences, the version, package metadata, and the benchmark's page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _sources() -> list[Path]:
     )
     if listed.returncode == 0:
         paths = [ROOT / name for name in listed.stdout.splitlines()]
-    else:  # an archive without its history
+    else:  # a source archive without git
         paths = [path for path in ROOT.rglob("*") if BUILT.isdisjoint(path.parts)]
     return [
         path

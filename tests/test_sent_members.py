@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a member sent, and what the assignor makes of it (review findings T2, L4, L8)."""
+"""Decodes members' bytes as the assignor does, in every version and of every library."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _owned(*partitions: int) -> tuple[TopicPartition, ...]:
 
 
 def _of_version(version: int, owned: tuple[TopicPartition, ...], generation: int) -> Subscription:
-    """A Java client's subscription in a group of both sticky assignors' user data."""
+    """A Java client's subscription in this version; the functions below add the user data."""
     return Subscription(
         ("t",),
         owned_partitions=owned if version >= 1 else (),
@@ -69,8 +69,8 @@ def _cooperative(version: int, owned: tuple[TopicPartition, ...], generation: in
     )
 
 
-def test_t2_a_generation_in_user_data_alone(engine: Engine) -> None:
-    """Version 1 has no field: a's claims of generation 7 meet b's of 3, which has none to show."""
+def test_a_generation_in_user_data_alone(engine: Engine) -> None:
+    """Version 1 has no generation field: the generations 7 of a and 3 of b are in user data."""
     for assignor, sent in (("sticky", _sticky), ("cooperative-sticky", _cooperative)):
         group = _group(
             assignor, ("a", sent(1, _owned(0, 1, 2, 3), 7)), ("b", sent(1, _owned(0, 1), 3))
@@ -79,7 +79,7 @@ def test_t2_a_generation_in_user_data_alone(engine: Engine) -> None:
         assert answer.to_dict() == {"a": [["t", 2], ["t", 3]], "b": [["t", 0], ["t", 1]]}
 
 
-def test_t2_versions_mixed(engine: Engine) -> None:
+def test_versions_mixed(engine: Engine) -> None:
     group = _group(
         "cooperative-sticky",
         ("m0", _cooperative(3, _owned(0, 2), 4)),
@@ -91,7 +91,7 @@ def test_t2_versions_mixed(engine: Engine) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
-def test_t2_the_contract_says_what_was_sent(version: int, assignor: str) -> None:
+def test_the_contract_says_what_was_sent(version: int, assignor: str) -> None:
     sent = _sticky if assignor == "sticky" else _cooperative
     group = _group(assignor, ("a", sent(version, _owned(3, 0), 7)))
     assert kr.GroupSpec.from_json(group.to_json()) == group
@@ -133,8 +133,8 @@ def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
         assert message.replace('"', '\\"') in answer.line.decode()
 
 
-def test_t2_a_leading_member_reads_it_so_too() -> None:
-    """The leader of the simulator, with the bytes of the review."""
+def test_a_leading_member_reads_it_so_too() -> None:
+    """The simulated leader decodes members of mixed versions in the same way."""
     joined = [
         JoinedMember("m0", None, wire.encode_subscription(_cooperative(3, _owned(0, 2), 4))),
         JoinedMember("m1", None, wire.encode_subscription(_cooperative(1, _owned(1, 2, 3), 4))),
@@ -145,7 +145,7 @@ def test_t2_a_leading_member_reads_it_so_too() -> None:
 
 
 def test_user_data_that_nobody_reads_is_no_claim() -> None:
-    """kafka-python's own sticky writes a version in front, which Kafka's class does not expect."""
+    """kafka-python's sticky user data begin with a version, so that Java cannot decode them."""
     data = struct.pack(">h", 1) + wire.encode_sticky_user_data(_owned(0), 3)
     member = wire.sent_member("a", Subscription(("t",), data, version=0), "sticky")
     assert (member.owned_partitions, member.user_data) == ((), "none")
@@ -162,7 +162,7 @@ def test_user_data_without_a_generation() -> None:
 
 @pytest.mark.oracle
 def test_mixed_versions_by_bytes(oracle: Oracle) -> None:
-    """The two cases of the review, as bytes, through Java, the reference and Rust."""
+    """Java, the reference and Rust agree on members of mixed versions, given as bytes."""
     cases: list[list[tuple[str, int, tuple[TopicPartition, ...], int]]] = [
         [("a", 1, _owned(0, 1, 2, 3), 7), ("b", 1, _owned(0, 1), 3)],
         [("m0", 3, _owned(0, 2), 4), ("m1", 1, _owned(1, 2, 3), 4)],
@@ -195,7 +195,7 @@ SENT = Path(__file__).resolve().parent / "vectors" / "sent.jsonl.gz"
 
 
 def test_members_as_bytes(engine: Engine) -> None:
-    """Frozen answers to bytes of every version, so that they hold without Java."""
+    """Stored answers of Java to bytes of every version, for machines without Java."""
     vectors = [json.loads(line) for line in gzip.decompress(SENT.read_bytes()).splitlines()]
     for vector in vectors:
         case = vector["case"]
@@ -223,8 +223,8 @@ def _described(
     )
 
 
-def test_l4_a_snapshot_keeps_what_each_member_sends() -> None:
-    """A Java member and one of aiokafka's own sticky, which never sends a generation."""
+def test_a_snapshot_keeps_what_each_member_sends() -> None:
+    """A Java member, and one with aiokafka's own sticky assignor, which sends no generation."""
     given = AssignmentData(_owned(0), version=3)
     members = [
         _described("j", _sticky(3, _owned(0), 4), given),
@@ -238,15 +238,15 @@ def test_l4_a_snapshot_keeps_what_each_member_sends() -> None:
     assert "subscription_version" not in java
     assert (aiokafka["subscription_version"], aiokafka["user_data"]) == (0, "partitions")
     assert (kafka_python["subscription_version"], kafka_python["user_data"]) == (0, "none")
-    # The next rebalance, with the claims that will be sent: the member without a generation is
-    # believed only where nobody contradicts it.
+    # In the next rebalance, the claims of a member without a generation count only if no other
+    # member claims the partition.
     spec = kr.GroupSpec.from_dict(line | {"topics": [{"name": "t", "partitions": 3}]})
     played = kr.plan(spec, "sticky", ["add-members=1,like=a"])
     assert [m.generation_id for m in played.final.members] == [6, 6, 6, 6]
     assert [m.user_data for m in played.final.members] == [None, "partitions", "none", "partitions"]
 
 
-def test_l8_the_assignments_tell_whose_assignor_led() -> None:
+def test_the_assignments_tell_whose_assignor_led() -> None:
     none, empty = AssignmentData(_owned(0), None), AssignmentData(_owned(0), b"", version=0)
     echoed = AssignmentData(_owned(0), b"\0\0\0\0", version=0)
     assert leader_library([none, None]) == "java"
@@ -259,10 +259,10 @@ def test_l8_the_assignments_tell_whose_assignor_led() -> None:
 
 
 @pytest.mark.parametrize("command", ["plan", "compare"])
-def test_l8_plans_say_whose_answer_they_are(
+def test_plans_say_whose_answer_they_are(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A group that librdkafka led: the figures are Kafka's, and the reader is told."""
+    """If librdkafka led the group, the output states that the figures are those of Kafka."""
     member = kr.Member("a", ("t",), owned_partitions=_owned(0), generation_id=1)
     topics = (kr.Topic("t", 1),)
     for library, told in (("librdkafka", True), ("java", False), (None, False)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of the tree: rooms, imports one way, twins, names that mean one thing."""
+"""Rules for the tree: the direction of imports, twins in Python and Rust, unique names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_no_circles() -> None:
 
 @pytest.mark.parametrize("name", [n for n in MODULES if RANK[n.split(".")[0]] < RANK["__init__"]])
 def test_no_module_imports_the_packages_own_init(name: str) -> None:
-    """Else the first import of any part loads all parts, and a circle is one line away."""
+    """An import of `__init__` would load all parts, and could close a circle."""
     assert "__init__" not in PYTHON_GRAPH[name]
 
 
@@ -72,9 +72,9 @@ def test_the_import_checks_see_imports() -> None:
 
 # Twins --------------------------------------------------------------------------------------------
 
-# Rooms whose every Rust file has a Python file of the same path.
+# In these rooms, every Rust file has a Python file with an equal path.
 TWIN_ROOMS = ("group", "java", "assignors", "plans")
-# Rust files without one: what Python needs no file for.
+# Exceptions: Rust files that Python does not need.
 RUST_ONLY = {
     "group/lists": "lists of ids in one buffer",
     "java/text": "Python decodes as Java does by itself",
@@ -122,7 +122,7 @@ def test_only_the_python_room_knows_pyo3() -> None:
 
 # Names --------------------------------------------------------------------------------------------
 
-# What consumers import has its client's name in front of it, and Kafka's name behind.
+# Both plug-in modules use the names of Kafka's assignors for their classes.
 PLUG_INS = ("clients.kafka_python", "clients.aiokafka")
 
 
@@ -140,7 +140,7 @@ def test_no_public_class_name_is_used_twice() -> None:
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_no_module_is_shadowed(name: str) -> None:
-    """`import kafka_rebalance.a.b` gives the module, not a function of that name."""
+    """`kafka_rebalance.a.b` is the module, not a function of that name."""
     if name == "__init__":
         return
     try:
@@ -161,7 +161,7 @@ def test_file_names_say_what_is_inside() -> None:
     assert [str(path) for path in files if path.stem in VAGUE] == []
 
 
-# What is imported ---------------------------------------------------------------------------------
+# Imports at run time ------------------------------------------------------------------------------
 
 OPTIONAL = ("matplotlib", "pyarrow", "pyspark", "pandas", "numpy", "kafka", "aiokafka", "rich")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios as files, and the command that plays them."""
+"""Scenario files, and the command `simulate`."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ WRONG: tuple[object, ...] = (-1, 0, 10**12, 1.5, "x", "", True, [], [1], {}, {"x
 
 
 def _places(said: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place of a value within tables and arrays."""
+    """Yields (container, key) for every value inside tables and arrays."""
     for key, value in said.items() if isinstance(said, dict) else enumerate(said):
         yield said, key
         if isinstance(value, dict | list):
@@ -185,7 +185,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     rows = parquet.read_table(tmp_path / "run.parquet").to_pylist()
     assert {row["run"] for row in rows} == {"eager", "cooperative"}
-    # Together they tell of every moment of every partition, once.
+    # The rows of one partition cover the whole run without overlaps.
     for run in ("eager", "cooperative"):
         of_one = [row for row in rows if row["run"] == run and row["partition"] == "t-0"]
         assert of_one[0]["from_ms"] == 0
@@ -236,7 +236,7 @@ def test_parquet_tells_of_every_moment_also_where_members_are_stuck(tmp_path: Pa
         spans = sorted((r["from_ms"], r["to_ms"]) for r in rows if r["partition"] == partition)
         seen = 0
         for start, end in spans:
-            assert start <= seen, partition  # two may overlap; a hole there is not
+            assert start <= seen, partition  # rows can overlap, but must leave no gap
             seen = max(seen, end)
         assert seen == 240_000
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario from a group as it is: friction 6."""
+"""`simulate --from` makes a scenario from a group's present state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_topics_members_assignor_and_racks_are_the_groups() -> None:
     assert {one.partition_assignment_strategy for one in configs} == {("cooperative-sticky",)}
     assert scenario.topics["t"].racks == GROUP.topics[0].racks
     starts = [one.start_ms for one in scenario.members]
-    assert starts == sorted(set(starts))  # they join in their order
+    assert starts == sorted(set(starts))  # members join in the group's order
     held = {one.partition for one in simulate(scenario).holds}
     assert held == {*(f"t-{n}" for n in range(6)), "u-0", "u-1"}
 

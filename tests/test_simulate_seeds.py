@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as ranges over seeds, and variants of scenarios whose members are static."""
+"""Figures as ranges over many seeds, and scenario variants with static members."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_ranges_hold_every_run_and_begin_with_the_scenarios_own() -> None:
     spread = runs.spreads()["unavailable_ms"]
     unread = [one.unavailable_ms for one in runs.totals]
     assert (spread.least, spread.most) == (min(unread), max(unread))
-    # How long after a heartbeat things happen decides: one seed was the luckiest of all.
+    # The time since the last heartbeat decides; here, the scenario's own seed is the best.
     assert spread.most is not None
     assert spread.most > 1.5 * unread[0]
     assert runs.spreads()["rebalances"].is_one
@@ -46,7 +46,7 @@ def test_what_belongs_together_is_moved_together() -> None:
         (before.member, after.at_ms - before.at_ms)
         for before, after in zip(bounces.happenings, shifted(bounces).happenings, strict=True)
     }
-    assert len(moved) == len({member for member, _ in moved})  # a member is away equally long
+    assert len(moved) == len({member for member, _ in moved})  # absences keep their length
     assert all(0 <= by < 3_000 for _, by in moved)
     assert len({by for _, by in moved}) > 1
 
@@ -75,10 +75,10 @@ def test_one_run_is_shown_for_one_seed(
     assert "--seeds: not with --trace or --output" in capsys.readouterr().err
 
 
-def test_17_variants_of_static_members_are_dynamic_where_their_name_says_so(
+def test_variants_of_static_members_are_dynamic_where_their_name_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Three equal rows before: no variant took the instance ids away."""
+    """The variants `eager` and `cooperative` remove the instance ids, so the rows differ."""
     rebalances = {}
     names = ("eager", "cooperative", "static")
     assert main(["simulate", "rolling-bounce-static", "--compare", ",".join(names), "--json"]) == 0
@@ -88,7 +88,7 @@ def test_17_variants_of_static_members_are_dynamic_where_their_name_says_so(
     assert rebalances == {"eager": 8, "cooperative": 8, "static": 0}
 
 
-def test_17_a_member_that_comes_back_with_other_settings_is_static_too() -> None:
+def test_a_member_that_comes_back_with_other_settings_is_static_too() -> None:
     text = """
     until = "2m"
     [topics]
@@ -110,7 +110,7 @@ def test_17_a_member_that_comes_back_with_other_settings_is_static_too() -> None
     assert len(simulate(scenario.with_dynamic_members()).rebalances) == 3
 
 
-def test_17_a_cost_has_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cost_has_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["simulate", "scale-out", "--costs", "50/20"])
     assert "'50/20' is not two durations, like 50ms/20ms" in capsys.readouterr().err

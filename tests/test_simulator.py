@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated runs: worked scenarios."""
+"""Worked scenarios of simulated consumer groups."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_eager_end_to_end() -> None:
         "c1": {"t1-2", "t2-2"},
     }
     assert [one.generation_id for one in run.rebalances] == [1, 2]
-    # Everything stops in between: six partitions, six gaps.
+    # In an eager rebalance, all six partitions are unavailable.
     assert sum(gap.from_ms > 5_000 for gap in run.gaps) == 6
 
 
@@ -82,7 +82,7 @@ def test_cooperative_end_to_end() -> None:
         "c2": 1,
     }
     late = [hold for hold in run.holds if hold.from_ms > 60_000]
-    assert len(late) == 1  # one partition moves, and only it is without a holder
+    assert len(late) == 1  # one partition moves, and only this one is unavailable
     assert {gap.partition for gap in run.gaps if gap.from_ms > 60_000} == {late[0].partition}
     (last,) = [one for one in run.rebalances if one.from_ms >= 60_000]
     assert (last.causes, last.rounds, last.generation_id) == (["c2 joins"], 2, 5)
@@ -108,7 +108,7 @@ def test_a_killed_member_is_missed_when_its_session_ends() -> None:
     run = simulate(_scenario((0, 100), kill))
     (rebalance,) = [one for one in run.rebalances if one.from_ms > 40_000]
     assert rebalance.causes == ["c1's session ended"]
-    # 10 s after its last heartbeat, which was at most 3 s before.
+    # The session ends 10 s after the last heartbeat, which was at most 3 s before the kill.
     assert 57_000 <= rebalance.from_ms <= 60_100
 
 
@@ -127,7 +127,7 @@ def test_partitions_that_are_added_are_seen_by_the_leader() -> None:
     held = _held_at_the_end(run)
     assert sum(map(len, held.values())) == 9
     (rebalance,) = [one for one in run.rebalances if one.from_ms > 40_000]
-    assert rebalance.from_ms <= 55_100  # its metadata is 5 s old at most
+    assert rebalance.from_ms <= 55_100  # the leader's metadata is at most 5 s old
 
 
 def test_a_coordinator_that_moves_disturbs_nobody_who_reads() -> None:
@@ -142,7 +142,7 @@ WORKS = ConsumerConfig(
 
 
 def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
-    """Two members that work for so long between two polls; a third one comes after 60 s."""
+    """Two members work for `process_ms` between two polls; a third member joins after 60 s."""
     config = replace(WORKS, partition_assignment_strategy=(assignor,))
     members = tuple(
         MemberPlan(
@@ -161,7 +161,7 @@ def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
 
 
 def test_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> None:
-    """Real groups with 3 s between polls took 265 to 2,629 ms; here it was 3,039 to 5,953."""
+    """Real groups with 3 s between polls took 265 to 2,629 ms, less than one cycle of polls."""
     runs = [_busy("range", 3_000, seed) for seed in range(1, 21)]
     took = [run.rebalances[-1].duration_ms or 0 for run in runs]
     assert min(took) < 1_500
@@ -169,7 +169,7 @@ def test_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> 
 
 
 def test_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
-    """As a real one with records to work on: commit, join, read the answer, take; twice."""
+    """Commit, join, read the answer and take the assignment each wait for a poll, as in Kafka."""
     (rebalance,) = [one for one in _busy("cooperative-sticky", 3_000).rebalances if one.number > 1]
     assert rebalance.rounds == 2
     assert rebalance.duration_ms is not None
@@ -177,7 +177,7 @@ def test_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
 
 
 def test_who_works_longer_than_its_session_is_out_when_it_reads_that_it_was_in() -> None:
-    """A member that joins sends no heartbeats before it has read the answer, in a poll."""
+    """A joining member sends no heartbeats until a poll has read the answer."""
     causes = [
         cause for one in _busy("cooperative-sticky", 14_000).rebalances for cause in one.causes
     ]

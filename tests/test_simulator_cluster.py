@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios about the cluster: patterns, topics that come, brokers that go, racks, old metadata."""
+"""Scenarios about the cluster: patterns, new topics, lost brokers, racks, old metadata."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def test_who_has_a_pattern_sees_a_new_topic_when_its_metadata_are_old() -> None:
         [one for one in run.rebalances if one.from_ms > 10_000]
         for run in (_run(CREATE, members='pattern = "t|l.*"', seed=seed) for seed in range(1, 9))
     ]
-    # The first one to look makes all others look before they join: one rebalance, not three.
+    # The first member that joins makes the others refresh their metadata before they join, so that
+    # there is one rebalance, not three.
     assert {len(each) for each in later} == {1}
     waits = [each[0].from_ms - 60_000 for each in later]
     assert all(0 < wait <= 300_000 for wait in waits)
@@ -80,7 +81,7 @@ def test_a_broker_leads_some_topics_only() -> None:
 
 
 def test_a_leader_that_sees_no_topic_while_a_broker_starts_rebalances_once_more() -> None:
-    """The topics go, and come again: twice what an assignment was made by has changed."""
+    """The topics disappear from the metadata and return: each change starts a rebalance."""
     seen = {
         len([one for one in run.rebalances if one.from_ms > 10_000])
         for run in (_run(AWAY + 'unseen = "4s"\n', topics="t = 6", seed=s) for s in range(1, 9))
@@ -90,7 +91,7 @@ def test_a_leader_that_sees_no_topic_while_a_broker_starts_rebalances_once_more(
     gone, back = [one for one in run.rebalances if one.from_ms > 10_000]
     assert 140_000 < gone.from_ms < 141_200
     assert 144_000 < back.from_ms < 148_500
-    # In between everybody has been assigned nothing.
+    # Between the two rebalances, no member has a partition.
     assert gone.to_ms is not None
     assert [one for one in run.holds if one.from_ms < gone.to_ms < one.to_ms] == []
     assert _held(run) == {f"t-{n}" for n in range(6)}
@@ -106,7 +107,7 @@ def test_a_leader_with_a_rack_rebalances_when_replicas_lose_theirs_and_have_it_a
     assert len(later) == 2
     assert 120_000 < later[0] <= 121_100
     assert 140_000 < later[1] <= 141_100
-    # Only what has no replica elsewhere cannot be read.
+    # Only partitions without a replica in another rack are unavailable.
     dark = {one.partition for one in run.holds if one.is_stuck}
     assert dark == {"t-1", "t-3", "t-5"}
     without = _run(away, topics=RACKS)

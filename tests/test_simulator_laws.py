@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of simulated runs, in 10,000 drawn scenarios: crashes, pauses, moves, growth, everything.
+"""Checks laws of simulated runs in 10,000 random scenarios with all kinds of events.
 
-Members subscribe by name or by pattern; topics are created, brokers are away and come back without
-their topics.
+Members subscribe by name or by pattern. They crash and pause; topics are created and grow; brokers
+go away and return without their topics.
 
-Each is played once, and its journal played again on new state machines.
+Each scenario is played once, and its journal is played again on new state machines.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SCENARIOS = 10_000
 
 
 def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
-    """Anything may happen in the first two minutes; then there is peace."""
+    """A random scenario: events in the first two minutes, then none."""
     rng = random.Random(seed)
     names = assignors or rng.choice(
         (("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",))
@@ -89,7 +89,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         )
         for n in range(rng.randint(1, 5))
     )
-    # Somebody subscribes to everything, and is up at the end.
+    # At the end, one member runs that subscribes to all topics.
     wants = _wants(known, by_pattern=by_pattern)
     members = (MemberPlan(name="keeper", config=config, **wants, work=work), *members)
     happenings: list[Happening] = []
@@ -99,7 +99,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         kind = rng.choice([kind for kind in Kind if kind not in (Kind.CREATE, Kind.DELETE)])
         once = (Kind.GROW, Kind.CREATE_TOPIC)
         if kind in once and any(one.kind is kind for one in happenings):
-            continue  # topics only grow, and are created once
+            continue  # this kind can happen only once in a scenario
         if kind is Kind.GROW:
             happenings.append(Happening(at_ms=at, kind=kind, topic="t", partitions=9))
         elif kind is Kind.CREATE_TOPIC:
@@ -129,7 +129,7 @@ def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:
 
 
 def _away(rng: random.Random, at: int, *, has_racks: bool) -> Happening:
-    """A broker: of all topics, of some, or of a rack; not always the coordinator."""
+    """A broker goes away: it leads all topics, some, or those of a rack; it may coordinate."""
     of: dict[str, Any] = rng.choice(({}, {"topics": ("t",)}, {"rack": "b"} if has_racks else {}))
     return Happening(
         at_ms=at,
@@ -163,7 +163,7 @@ def test_laws(part: int) -> None:
 
 
 def check_generations(run: Run, seed: int) -> None:
-    """No partition is held by two in one generation; generations only grow."""
+    """In one generation, no partition has two holders; generations only grow."""
     ids = [one.generation_id for one in run.rebalances if not one.is_cut_off]
     assert ids == sorted(ids), seed
     by_place: dict[tuple[str, int], set[str]] = {}
@@ -173,17 +173,17 @@ def check_generations(run: Run, seed: int) -> None:
 
 
 def _check_the_end(scenario: Scenario, run: Run, journal: list[Entry], seed: int) -> None:
-    """E04: when changes stop the group settles in time; and everything is held, by one.
+    """After the last change, the group settles in time, and each partition has one holder.
 
-    Nobody may hold what came while a static leader was away. It is told to keep its assignment, and
-    takes the metadata that it sees then for those it had assigned by, as Kafka's does.
+    An exception, as in Kafka: a static leader that returns keeps its old assignment, and compares
+    later metadata with those at its return. So partitions created meanwhile can stay unassigned.
     """
     changed = [one.at_ms + one.for_ms + one.unseen_ms for one in scenario.happenings]
     config = scenario.members[0].config
     assert isinstance(config, ConsumerConfig)
     bound = (
         max([0, *changed, *(one.start_ms for one in scenario.members)])
-        # until the last change is known: a silent member's session, old metadata
+        # the last change is known after a session timeout, or when old metadata expire
         + config.session_timeout_ms
         + config.metadata_max_age_ms
         + config.rebalance_timeout_ms
@@ -200,7 +200,7 @@ def _check_the_end(scenario: Scenario, run: Run, journal: list[Entry], seed: int
 
 
 def _skips(entry: Entry) -> bool:
-    """Whether a static leader is told that its assignment still holds."""
+    """True for a response that tells a static leader to keep its assignment."""
     if not isinstance(entry, MemberEntry) or not isinstance(entry.event, Answered):
         return False
     response = entry.event.response
@@ -208,7 +208,7 @@ def _skips(entry: Entry) -> bool:
 
 
 def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
-    """The same events give the same effects, and the same states."""
+    """Equal events lead to equal effects and states."""
     coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
     members: dict[tuple[str, int], Consumer] = {}
     for entry in journal:
@@ -225,15 +225,15 @@ def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
 
 
 def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> int:
-    """E03: who is out of the group gets nothing and commits nothing under the old id.
+    """A removed member gets no assignment and commits no offset under its old id.
 
-    How many requests of such ids were refused.
+    Returns how many requests of such ids were refused.
     """
     coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
     known: set[str] = set()
     gone: set[str] = set()
     refused = 0
-    # Answers may take a while: what counts is who was in when the request came.
+    # An answer can come later: the membership at the time of the request counts.
     asked: dict[int, tuple[Request, bool, int]] = {}
     for entry in journal:
         if isinstance(entry, MemberEntry):
@@ -245,7 +245,7 @@ def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> in
             generation_id = group.generation_id if group else -1
             asked[entry.event.request_id] = (request, was_gone, generation_id)
         if isinstance(entry.event, Unloaded | Loaded):
-            known, gone = set(), set()  # the log knows who is in
+            known, gone = set(), set()  # the log has the members
         for effect in coordinator.handle(entry.event, entry.at_ms):
             if isinstance(effect, Respond):
                 refused += _check_answer(effect, *asked[effect.request_id], seed)

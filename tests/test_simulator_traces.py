@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""E01 to E06 as runs that people can read: a scenario, and every message of it.
+"""Plays the scenarios of tests/traces and compares every message with the stored trace.
 
-REWRITE_TRACES=1 writes what comes out in place of what is there.
+REWRITE_TRACES=1 replaces the stored traces by the present output.
 """
 
 from __future__ import annotations

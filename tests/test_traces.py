@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: whole runs as text. REWRITE_TRACES=1 writes what comes out in place of what is there."""
+"""Plays traces and compares the output. REWRITE_TRACES=1 replaces the stored output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEMBER = sorted((TRACES / "member").glob("*.txt"))
 
 
 def compare(path: Path, step: Callable[[Command], Sequence[str]]) -> None:
-    """Plays a trace, and says where it is another, or writes it anew."""
+    """Plays a trace and fails at the first difference, or writes the trace anew."""
     there = path.read_text(encoding="utf-8")
     played = play(there, step)
     if os.environ.get("REWRITE_TRACES"):
@@ -44,7 +44,7 @@ def test_coordinator(path: Path) -> None:
 
 
 class OnlyCooperative(CooperativeSticky):
-    """What no built-in assignor is: one that eager members cannot use."""
+    """An assignor that eager members cannot use; no built-in assignor is like this."""
 
     name = "only-cooperative"
     supported_protocols = (RebalanceProtocol.COOPERATIVE,)
@@ -140,7 +140,7 @@ def test_wrong_commands_of_a_member_do_nothing(line: str, problem: str) -> None:
         "poll",
         "answer JoinGroup generation=1 member=m leader=x",
         "answer SyncGroup t-0",
-        "advance 10s",  # heartbeats, and a LeaveGroup
+        "advance 10s",  # sends heartbeats and a LeaveGroup
     )
     played = play("\n".join([*start, "", line, "show", ""]), MemberTracer().step)
     said = parse(played)[1].expected

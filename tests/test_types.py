@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is of another type than it should be is refused where it is given, with its path."""
+"""A value of a wrong type is refused at once, with its path."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_field_of_another_type_is_refused_with_its_path(case: str) -> None:
 
 
 class Name(str):
-    """Subclasses are what they are derived from."""
+    """A subclass of str, which counts as str."""
 
     __slots__ = ()
 
@@ -185,7 +185,7 @@ def test_an_argument_of_another_type_is_refused_with_what_to_do(case: str) -> No
 
 
 def test_members_are_removed_by_one_field() -> None:
-    """Made, not only planned: a batch job turns changes into texts first."""
+    """The constructor refuses it, because a batch job turns changes into texts before it plans."""
     both: list[Callable[[], object]] = [
         kr.RemoveMembers,
         lambda: kr.RemoveMembers(1, member="m"),

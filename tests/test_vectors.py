@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen answers of Kafka's own classes, member by member, partition by partition, in order."""
+"""The engines return the stored answers of Kafka's own classes, in equal order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
-# Read elsewhere: Connect's scripts (test_connect.py), members as bytes (test_sent_members.py), the
-# JVM's orders (test_order.py) and bytes (test_wire.py).
+# Other tests read these files: Connect's scripts (test_connect.py), members as bytes
+# (test_sent_members.py). Files that do not end in .gz also have tests of their own.
 ELSEWHERE = ("connect-", "sent")
 FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith(ELSEWHERE)]
 # A row of the README's table: file, number of cases, checksum.
@@ -39,7 +39,7 @@ def _lines(file: str) -> list[str]:
 def _stated() -> dict[str, tuple[int, str]]:
     readme = (VECTORS / "README.md").read_text(encoding="utf-8")
     rows = ROW.findall(readme)
-    assert len(rows) == len(re.findall(r"^\| `", readme, re.MULTILINE))  # none of another form
+    assert len(rows) == len(re.findall(r"^\| `", readme, re.MULTILINE))  # no row is malformed
     return {file: (int(count.replace(",", "")), checksum) for file, count, checksum in rows}
 
 
@@ -88,7 +88,7 @@ def test_vectors(file: str, engine: Engine) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("file", FILES)
 def test_kafka_still_says_so(file: str, oracle: Oracle) -> None:
-    """The vectors are of Kafka's 4.0 line; the oracle is what we claim to equal."""
+    """The vectors come from Kafka 4.0; the oracle has the version that we claim to equal."""
     vectors = [json.loads(line) for line in _lines(file)]
     answers = oracle.ask_many(vector["case"] for vector in vectors)
     differing = [

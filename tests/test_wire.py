@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protocol bytes: the same that Kafka's classes write, and read as Kafka reads them.
+"""Our codec writes the bytes of Kafka's classes, and reads bytes as they do.
 
-`vectors/wire.jsonl` holds a few of the oracle's answers for machines without Java.
+`vectors/wire.jsonl` has a few of the oracle's answers, for machines without Java.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 
 
-# Ours, in the oracle's words ----------------------------------------------------------------------
+# Our answers in the oracle's form -----------------------------------------------------------------
 
 
 def _pairs(request: Request, name: str) -> tuple[TopicPartition, ...]:
@@ -45,7 +45,7 @@ def _user_data(request: Request) -> bytes | None:
 
 
 def ours(request: Request) -> Answer:
-    """What the oracle is asked, answered by us."""
+    """Our answer to a request of the oracle."""
     try:
         return ANSWERS[request["wire"]](request)
     except WireError as error:
@@ -125,7 +125,7 @@ ANSWERS = {
 
 
 def difference(request: Request, kafkas: Answer) -> str | None:
-    """What differs from Kafka's answer, but for the documented differences."""
+    """The difference from Kafka's answer as text, or None; documented differences do not count."""
     got = ours(request)
     if "error" in kafkas:
         if "error" in got:
@@ -133,7 +133,7 @@ def difference(request: Request, kafkas: Answer) -> str | None:
         return f"{request}: ours {got}, Kafka refuses: {kafkas['error']}"
     expected = dict(kafkas)
     if "version" in expected:
-        expected["version"] = min(expected["version"], 3)  # a newer one is read as version 3
+        expected["version"] = min(expected["version"], 3)  # newer versions are read as 3
     return None if got == expected else f"{request}: ours {got}, Kafka {expected}"
 
 
@@ -151,10 +151,10 @@ def _partitions(rng: random.Random, topics: list[str]) -> list[list[Any]]:
 
 
 def encodings(seed: int, count: int) -> Iterator[Request]:
-    """Requests to write messages, all kinds and versions in turn; many topics, names that collide.
+    """Yields requests to encode messages: all kinds and versions in turn, also with many topics.
 
-    Names are UTF-8 (else: `malformed`), everything else may be odd: nothing subscribed, repeats,
-    negative numbers.
+    Names are valid UTF-8 (`malformed` has others). All other values can be odd: no topics,
+    duplicates, negative numbers.
     """
     rng = random.Random(seed)
     for n in range(count):
@@ -194,7 +194,7 @@ ENCODERS = {
 
 
 def hostile(seed: int, message: bytes) -> Iterator[bytes]:
-    """Mutants of a message: bytes changed, lengths blown up or negative, cut, doubled, extended."""
+    """Yields damaged copies of a message: changed bytes, wrong lengths, cut or extended."""
     rng = random.Random(f"{seed}/{message.hex()}")
     for _ in range(6):
         data = bytearray(message)
@@ -218,7 +218,7 @@ def hostile(seed: int, message: bytes) -> Iterator[bytes]:
 
 
 def malformed(seed: int, count: int) -> Iterator[Request]:
-    """Requests to read messages whose names are seldom UTF-8, all kinds in turn."""
+    """Yields requests to decode messages, of all kinds in turn, whose names are rarely UTF-8."""
     rng = random.Random(seed)
     for n in range(count):
         names = [_not_utf8(rng) for _ in range(rng.randint(1, 4))]
@@ -242,8 +242,10 @@ def _string(name: bytes) -> bytes:
 
 
 def _not_utf8(rng: random.Random) -> bytes:
-    """Bytes at random, and what a decoder has to look at twice: sequences cut short, too long for
-    what they say, beyond U+10FFFF, halves of surrogate pairs."""
+    """Random bytes and malformed UTF-8 sequences.
+
+    The sequences are cut short, overlong, beyond U+10FFFF, or halves of surrogate pairs.
+    """
     pieces = []
     for _ in range(rng.randint(0, 6)):
         lead = rng.choice([0x41, 0x80, 0xC0, 0xC3, 0xE0, 0xE4, 0xED, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5])
@@ -295,13 +297,13 @@ def test_hostile_bytes(oracle: Oracle) -> None:
     ]
     answers = [ours(request) for request in requests]
     refused = sum("error" in answer for answer in answers)
-    assert 1_000 < refused < len(requests) - 1_000  # both sides are tried
+    assert 1_000 < refused < len(requests) - 1_000  # both outcomes occur often
     assert _disagreements(oracle, requests) == []
 
 
 @pytest.mark.oracle
 def test_names_that_are_not_utf8(oracle: Oracle) -> None:
-    """Each malformed sequence is one U+FFFD, as long as Java's decoder has it."""
+    """Each malformed sequence becomes one U+FFFD, with the sequence length of Java's decoder."""
     requests = list(malformed(4, 30_000))
     answers = [ours(request) for request in requests]
     assert sum("\ufffd" in json.dumps(each, ensure_ascii=False) for each in answers) > 20_000
@@ -367,7 +369,7 @@ STICKY = {
 
 @pytest.mark.parametrize("name", STICKY)
 def test_sticky_user_data_by_hand(name: str) -> None:
-    """What cannot be read is no history, generation -1, and never an error."""
+    """User data that cannot be decoded mean no partitions and generation -1, not an error."""
     data, (owned, generation_id) = STICKY[name]
     read = wire.decode_sticky_user_data(bytes.fromhex(data))
     assert read == wire.StickyUserData(owned, generation_id)

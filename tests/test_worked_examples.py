@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published outcomes, checked by hand; both engines and Kafka's own classes, order included.
+"""Worked examples: both engines and Kafka's own classes return them, in equal order.
 
-Where an older Kafka placed a freed partition elsewhere, Kafka 4's answer is the test and the
-difference a comment.
+If an older Kafka assigned a partition differently, the test has Kafka 4's answer and a comment has
+the older one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Owned = dict[str, str]
 
 
 def _partitions(text: str) -> tuple[kr.TopicPartition, ...]:
-    """`t1-0 t2-1` to partitions."""
+    """Partitions from text such as `t1-0 t2-1`."""
     pairs = (name.rsplit("-", 1) for name in text.split())
     return tuple(kr.TopicPartition(topic, int(partition)) for topic, partition in pairs)
 
@@ -32,7 +32,7 @@ def _group(
     owned: Owned | None = None,
     instances: dict[str, str] | None = None,
 ) -> kr.GroupSpec:
-    """Members in order; who is in `owned` has generation 1."""
+    """A group with the members in order; members in `owned` have generation 1."""
     held, static = owned or {}, instances or {}
     return kr.GroupSpec(
         "worked-example",
@@ -114,14 +114,14 @@ EXAMPLES: dict[str, tuple[str, kr.GroupSpec, Owned]] = {
         _group(FOUR, C1_LEFT, FIRST_OF_FOUR),
         {"C2": "t1-0 t2-0 t3-0 t4-0", "C3": "t1-1 t2-1 t3-1 t4-1"},
     ),
-    # Kafka 2.8: C2[t1-1 t3-0 t4-1 t2-1] C3[t2-0 t3-1 t1-0 t4-0]: it did not deal round-robin. Now
-    # the lists come in the order of the claims' table besides.
+    # Kafka 2.8 returned C2[t1-1 t3-0 t4-1 t2-1] C3[t2-0 t3-1 t1-0 t4-0], because it did not assign
+    # round-robin. The order within the lists has changed, too.
     "C3 a member leaves, sticky deals what it had": (
         "sticky",
         _group(FOUR, C1_LEFT, FIRST_OF_FOUR),
         {"C2": "t3-0 t1-1 t4-1 t1-0", "C3": "t2-0 t3-1 t2-1 t4-0"},
     ),
-    # Kafka 0.11 to 2.x gave t2-0 to C0, t0-1 and t3-1 to C2.
+    # Kafka 0.11 to 2.x assigned t2-0 to C0, and t0-1 and t3-1 to C2.
     "C4 a member crashes": (
         "sticky",
         _group(
@@ -191,7 +191,7 @@ def test_c3_and_c4_move_nothing_that_a_survivor_held(engine: Engine) -> None:
 
 
 def test_d_cooperative_stops_only_what_moves(engine: Engine) -> None:
-    """D1 and D2: eager members drop everything before they join, cooperative ones keep theirs."""
+    """D1 and D2: eager members revoke all partitions before they join, cooperative ones none."""
     _, group, _ = EXAMPLES["D1 first rebalance: partition 1 is with nobody"]
     owned = kr.Assignment.owned(group)
     first = kr.assign(group, "cooperative-sticky", engine=engine)
@@ -199,7 +199,7 @@ def test_d_cooperative_stops_only_what_moves(engine: Engine) -> None:
     assert dict(delta.revoked) == {"C1": _partitions("t-1"), "C2": (), "C3": ()}
     assert dict(delta.kept) == {"C1": _partitions("t-0"), "C2": _partitions("t-2"), "C3": ()}
     assert delta.moves == 0
-    # Eager: whoever has to join again has nothing left, so all of it stops.
+    # Eager members own nothing when they join, so all partitions are unavailable.
     assert kr.Sticky.supported_protocols == (kr.RebalanceProtocol.EAGER,)
     assert kr.RebalanceProtocol.COOPERATIVE in kr.CooperativeSticky.supported_protocols
     assert len(owned.partitions) == 3

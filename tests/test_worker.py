@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no trace shows of a worker: the bytes that it sends, and when it wants to be polled.
+"""A worker's bytes, and when the worker must be polled; traces do not show them.
 
-Everything else is in `traces/member/worker_*.txt`.
+The traces of workers are `traces/member/worker_*.txt`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ RUNS = ConnectAssignment(
 
 
 class Client:
-    """A worker, and the coordinator's part by hand."""
+    """A worker, with methods that play the coordinator's answers."""
 
     def __init__(self, config: WorkerConfig = CONFIG, connectors: tuple[tuple[str, int], ...] = ()):
         self.worker = Worker(config, url="http://m/", rng=random.Random(1))
@@ -76,13 +76,13 @@ class Client:
         return effects
 
     def take(self, kind: type) -> Send:
-        """The request of this kind that was sent, the oldest."""
+        """Removes and returns the oldest sent request of this kind."""
         found = next(one for one in self.sent if isinstance(one.request, kind))
         self.sent.remove(found)
         return found
 
     def join(self, generation: int = 1, *, protocol: str = "", others: bool = False) -> JoinGroup:
-        """Leads where there are others; gives what it had asked for."""
+        """Joins, as the leader if there are others; returns the JoinGroup that was sent."""
         self.do(Poll())
         sent = self.take(JoinGroup)
         assert isinstance(sent.request, JoinGroup)
@@ -126,7 +126,7 @@ def test_what_a_worker_reports_in_every_version() -> None:
     assert list(said) == ["sessioned", "compatible", "default"]
     assert said["default"] == b"\0\0\0\x09http://m/\0\0\0\0\0\0\0\x04"
     for name, version in (("sessioned", SESSIONED), ("compatible", COMPATIBLE)):
-        # The last assignment goes back as it came, but for the version.
+        # The worker reports its last assignment unchanged, except for the version.
         assert decode_connect_metadata(said[name]) == ConnectMetadata(
             url="http://m/",
             config_offset=4,
@@ -167,7 +167,7 @@ def test_connectors_come_in_the_order_of_a_hash_set_each_with_its_tasks() -> Non
     client.join()
     effects = client.sync(encode_connect_assignment(assigned))
     tasks = (Task("orders", 0), Task("files", 1), Task("other", 0))
-    assert effects == [Start(Work(names, tasks))]  # as it is on the wire
+    assert effects == [Start(Work(names, tasks))]  # in the order of the bytes
     client.do(ConfigurationUpdated(4, (("new", 0),)))
     client.do(Poll())
     report = decode_connect_metadata(client.join(2).protocols[0].metadata)
@@ -216,7 +216,7 @@ def test_when_a_worker_wants_to_be_polled() -> None:
     delayed = replace(RUNS, delay_ms=5_000)
     client.sync(encode_connect_assignment(delayed))
     assert client.worker.next_poll_ms() == 5_000
-    # Without a coordinator, first to notice it, then to give up.
+    # Without a coordinator, a poll is due at once, and another when the worker must stop its work.
     client.now_ms = 3_000
     client.do(Tick())
     client.do(Failed(client.take(Heartbeat).request_id))
@@ -226,7 +226,7 @@ def test_when_a_worker_wants_to_be_polled() -> None:
     client.do(Tick())
     client.do(Answered(client.take(FindCoordinator).request_id, FindCoordinatorResponse(node_id=4)))
     assert client.worker.next_poll_ms() == 5_000
-    # And of a configuration that it does not have, it can only wait.
+    # If the assignment needs a newer configuration, the worker can only wait for it.
     client.now_ms = 5_000
     client.do(Poll())
     client.join(2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where our coordinator is not Kafka's, and may be: what is arbitrary there, or better here.
+"""The accepted differences between our coordinator and Kafka's: arbitrary in Kafka, or better here.
 
-`differential_coordinator` takes this out of the answers before it compares them, and counts it.
+`differential_coordinator` removes them from the answers before it compares, and counts them.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 
 from tests.support.generate_commands import GROUPS, Command
 
-# What a failed append is to those who waited for it.
+# The errors of requests whose append has failed.
 TAKEN_BACK = ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN_SERVER_ERROR")
 
 
 def refused(answer: Command) -> Command:
-    """An answer whose refused joins say no more than that.
+    """Removes fields of refused joins that do not matter.
 
-    Kafka's have an empty protocol name or none; sent away as the coordinator moves, they have their
-    member id or not, by whether an append was under way when they came.
+    Kafka's protocol name is "" or null there. When the coordinator moves, the answer has the member
+    id or not, depending on an append in flight.
     """
     for event in answer.get("events", ()):
         if event["ev"] == "join" and event["err"] != "NONE":
@@ -29,20 +29,20 @@ def refused(answer: Command) -> Command:
 
 
 class Accepted:
-    """What our coordinator does otherwise on purpose; everything else has to be equal.
+    """The differences on purpose; everything else must be equal.
 
-    1. A SyncGroup that waits when its member is removed is never answered by Kafka, and the client
-       finds out by its own timeout. We answer UNKNOWN_MEMBER_ID.
-    2. Such a one, and a JoinGroup or SyncGroup that a newer one of the member has replaced, Kafka
-       answers after all when the coordinator moves away while an append is under way. Ours is
-       answered, or gone.
-    3. The join timer of a group whose first record failed goes on in Kafka: in the next group of
-       that name it counts a generation that never is. Ours does nothing then.
-    4. DeleteGroups first asks Kafka's share groups, which waits for appends that are under way;
-       ours deletes at once. Its answer is the same; runs end there.
-    5. ListGroups of Kafka names a group twice whose removal a failed append has taken back.
-    6. A JoinGroup that waits in a group without a record is never answered by Kafka where an append
-       fails that would have brought the group into the log. We answer the append's error.
+    1. Kafka never answers a waiting SyncGroup whose member is removed; the client's own timeout
+       ends it. We answer UNKNOWN_MEMBER_ID.
+    2. Kafka answers such a SyncGroup, and a JoinGroup or SyncGroup that a newer request of the
+       member has replaced, if the coordinator moves away while an append is in flight. We have
+       answered or dropped it before.
+    3. In Kafka, the join timer of a group whose first record failed keeps running. In the next
+       group of that name, it adds a generation that never exists. Ours has no effect then.
+    4. Kafka's DeleteGroups first asks the share groups, which wait for appends in flight. Ours
+       deletes at once. The answers are equal, and runs end there.
+    5. Kafka's ListGroups lists a group twice if a failed append has undone the group's removal.
+    6. Kafka never answers a JoinGroup that waits in a group without a record, if the append of the
+       group's first record fails. We answer with the append's error.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Accepted:
         self.holding = False
 
     def without(self, number: int, command: Command, ours: Command, theirs: Command) -> list[str]:
-        """Takes 1., 2., 5. and 6. out of the answers; the names of what was there."""
+        """Removes differences 1, 2, 5 and 6 from the answers; returns the names of those found."""
         names = [*self._listed_twice(theirs), *self._taken_back(number, command, ours, theirs)]
         if command["op"] in ("hold", "release"):
             self.holding = command["op"] == "hold"
@@ -59,7 +59,7 @@ class Accepted:
             if "id" not in event:
                 continue
             self._settled.add(event["id"])
-            if event["ev"] == "drop":  # Kafka's drops say nothing
+            if event["ev"] == "drop":  # Kafka has no such event
                 ours["events"].remove(event)
             late = event["ev"] == "sync" and event["id"] not in {number, *there}
             if late and event["err"] == "UNKNOWN_MEMBER_ID":
@@ -94,7 +94,7 @@ class Accepted:
 
 
 def counts_what_never_is(ours: list[Command], theirs: list[Command], answer: Command) -> bool:
-    """3. of `Accepted`: a join timer, and an Empty group of Kafka's is a generation further."""
+    """Difference 3: after a join timer, an Empty group in Kafka is one generation ahead."""
     timers = {event["key"] for event in answer.get("events", ()) if event["ev"] == "timer"}
     return any(
         f"join-{group}" in timers
@@ -105,7 +105,7 @@ def counts_what_never_is(ours: list[Command], theirs: list[Command], answer: Com
 
 
 def leaders(answer: Command, states: list[Command]) -> dict[Any, str]:
-    """Where a leader is named, and which: of groups, of joins, of records."""
+    """Place -> the leader named there, for groups, JoinGroup responses and records."""
     found: dict[Any, Any] = {
         ("group", number): state.get("leader") for number, state in enumerate(states)
     }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's incremental leader against the Java class, on the same round, in one run.
+"""Measures Connect's incremental leader and the Java class on one round, in one run.
 
     python -m tools.bench_connect
 
-100 workers that run 1,000 connectors and 10,000 tasks, and one more that joins.
+100 workers run 1,000 connectors and 10,000 tasks, and another worker joins.
 """
 
 import json
@@ -20,7 +20,7 @@ MAX_DELAY_MS = 300_000
 
 
 def script() -> dict[str, Any]:
-    """Round one fills the cluster, in round two a worker joins."""
+    """In round one, the workers receive all work; in round two, a worker joins."""
     workers = [{"id": f"connect-10.0.{w // 10}.{w}:8083-{w:032x}"} for w in range(101)]
     config = {f"connector-{c:04}": 10 for c in range(1000)}
     return {
@@ -34,14 +34,14 @@ def script() -> dict[str, Any]:
 
 
 def rust() -> dict[str, float]:
-    """The compiled core on round two, on numbers."""
+    """Times of the compiled core on round two, with names already turned into numbers."""
     command = ["cargo", "bench", "--quiet", "--bench", "connect_round"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return dict(json.loads(run.stdout))
 
 
 def java() -> dict[str, float]:
-    """The Java class on round two, warmed up."""
+    """Times of the Java class on round two, after warm-up."""
     run = subprocess.run(
         ["java", "-jar", str(JAR), "--time"],
         input=json.dumps(script()) + "\n",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks vectors on standard input against an engine, order included.
+"""Compares the vectors on standard input with the answers of an engine, order included.
 
     zcat tests/vectors/range.jsonl.gz | python -m tools.check_vectors --engine reference
 
-A line is {"case": <contract line>, "expected": {"assignment": …} | {"error": …}}. Where Kafka's
-class throws, ours has to raise, in its own words. Exit code 1 when anything differs.
+A line is {"case": <contract line>, "expected": {"assignment": …} | {"error": …}}. If Kafka's class
+throws, our engine must raise an error with any text. Exit code 1 if an answer differs.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from kafka_rebalance.assignors.registry import Engine
 
 
 def answer(case: dict[str, Any], engine: Engine) -> dict[str, Any]:
-    """Ours, in the form of `expected`."""
+    """Our answer, in the form of `expected`."""
     try:
         return {"assignment": kr.assign(kr.GroupSpec.from_dict(case), engine=engine).to_dict()}
     except kr.GroupError as error:
@@ -26,14 +26,14 @@ def answer(case: dict[str, Any], engine: Engine) -> dict[str, Any]:
 
 
 def agrees(expected: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Whether both assign the same, in the same order, or both refuse."""
+    """True if both assignments are equal in content and order, or both are errors."""
     if "error" in expected or "error" in ours:
         return "error" in expected and "error" in ours
     return bool(expected == ours)
 
 
 def check(lines: Iterable[str], engine: Engine) -> tuple[int, list[str]]:
-    """How many lines there were, and what differed."""
+    """Returns the number of lines, and a text for each difference."""
     count, differences = 0, []
     for line in lines:
         count += 1

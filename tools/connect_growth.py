@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rebalance costs, by how many tasks run: the table of docs/simulator.md.
+"""Prints the cost of a Connect rebalance by the number of tasks: the table of docs/simulator.md.
 
 `python -m tools.connect_growth` plays the ready scenario connect-90-connectors with eager and with
 incremental workers, and takes means over the rebalances while connectors are created.
@@ -17,7 +17,7 @@ STEP = 200
 
 
 def costs(run: Run) -> dict[int, float]:
-    """Task-seconds idle from one rebalance to the next, by tasks that ran (to the next STEP)."""
+    """Number of running tasks, rounded to STEP -> mean idle task-seconds of a rebalance."""
     first = {hold.partition: hold.from_ms for hold in reversed(run.holds)}
     (deleted_ms,) = (one.at_ms for one in run.happenings if one.kind is Kind.DELETE)
     idle = unavailability(run)

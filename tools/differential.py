@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three engines, one answer: Kafka's Java classes, the reference and Rust on generated groups.
+"""Compares Kafka's Java classes, the reference and Rust on generated groups.
 
     python -m tools.differential --cases 20000 --assignors range,roundrobin --seed 1 --jobs 2
     python -m tools.differential --cases 20000 --by-bytes
 
-With `--by-bytes` every member is the bytes of a subscription, of any version and library; Java
-decodes them, ours goes through `wire.sent_member`, and through the contract as JSON.
+With `--by-bytes`, every member is the bytes of a subscription of any version and library. Java
+decodes the bytes itself; our engines read them with `wire.sent_member`, and Rust through JSON.
 
-The answers must be equal member by member, partition by partition, in order. Where Java throws,
-ours must fail too, in their own words. Anomalies are ours alone: the reference and Rust must agree
-on them. The cases depend on the assignors too.
+Each member must have equal partitions in equal order. If Java throws, our engines must raise an
+error with any text. Java lists no anomalies: the reference and Rust must list equal ones. The cases
+depend on the seed and on the list of assignors.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
-# Divides by 1 to 4 assignors, so that every block holds as many cases of each.
+# Divisible by 1 to 4, so that every block has equally many cases of each assignor.
 BLOCK = 240
 
-# A case is answered in milliseconds.
+# Java answers a case in milliseconds, unless it never ends.
 PATIENCE_S = 10
 
 
@@ -56,7 +56,7 @@ def compare(block: Block, *, assignors: tuple[str, ...], bytes_too: bool) -> Out
 
 
 def difference(answers: dict[str, Answer]) -> str | None:
-    """The first thing that the engines disagree on, in words."""
+    """Returns the first difference between the engines as text, or None."""
     first, second = (answers[engine].get("anomalies") for engine in ENGINES)
     what = judge.difference(answers, _differs)
     return "the anomalies differ" if what is None and first != second else what
@@ -75,12 +75,12 @@ def _differs(expected: Answer, got: Answer) -> str | None:
 
 @functools.cache
 def _oracle() -> Oracle:
-    """This process's oracle; it ends when the process does, with its standard input."""
+    """The oracle of this process; it ends with the process, because its standard input ends."""
     return Oracle()
 
 
 def _kafkas(case: Case) -> Answer:
-    """Kafka's answer; where ours says that there never is one, whether Kafka has one in a while."""
+    """Kafka's answer. If ours is "never ends", Kafka must not answer within PATIENCE_S."""
     ours = _ours(case, "rust")
     if "never ends" not in ours.get("error", ""):
         return _oracle().ask(case)
@@ -94,10 +94,10 @@ def _ours(case: Case, engine: Engine) -> Answer:
     def ask() -> Answer:
         group = group_of(case)
         if engine == "rust" and "subscription" in case["members"][0]:
-            # The contract has to say all of what was sent.
+            # A contract line must contain everything that the bytes contain.
             group = kr.GroupSpec.from_json(group.to_json())
         result = kr.assign(group, case["assignor"], engine=engine)
-        # The lists may be made only now, so this belongs to the attempt.
+        # The result may compute its lists only now, so an error here is an error of the engine.
         assignment = {
             member: [[topic, partition] for topic, partition in partitions]
             for member, partitions in result.items()
@@ -108,10 +108,12 @@ def _ours(case: Case, engine: Engine) -> Answer:
 
 
 def main() -> int:
-    """Parses the command line, compares, reports."""
+    """Parses the command line, compares, prints a report; returns the exit code."""
     parser = judge.options(__doc__, "cases", 20_000, "differences.jsonl")
     parser.add_argument("--assignors", type=_assignors, default=ASSIGNORS, metavar="NAME,NAME")
-    parser.add_argument("--by-bytes", action="store_true", help="members as bytes of any version")
+    parser.add_argument(
+        "--by-bytes", action="store_true", help="encode members as bytes of any version"
+    )
     chosen = parser.parse_args()
     if chosen.by_bytes:
         chosen.noun = "mixed-version cases by bytes"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's rounds three times: Kafka's Java classes, the reference and Rust on generated scripts.
+"""Compares Connect's Java classes, the reference and Rust on generated scripts of rounds.
 
     python -m tools.differential_connect --scripts 20000 --seed 1 --jobs 2
 
-Every field of every round must be equal, order included. Where Java throws, ours must fail too, in
-their own words.
+Every field of every round must be equal, order included. If Java throws, our engines must raise an
+error with any text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _differs(expected: Answer, got: Answer) -> str | None:
 
 
 def _first(expected: Any, got: Any) -> str:
-    """The path to the first difference, and both values there."""
+    """The path of the first difference, and both values, as text."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for name in [*expected, *got]:
             if expected.get(name) != got.get(name) or (name in expected) != (name in got):
@@ -58,7 +58,7 @@ def _first(expected: Any, got: Any) -> str:
 
 
 def _met(answer: Answer) -> Counter[str]:
-    """What happened in a script's rounds, so that a run shows what it has tried."""
+    """Counts kinds of rounds in a script, so that a run reports what it has covered."""
     met = Counter({"errors": int("error" in answer)})
     for round_ in answer.get("rounds", ()):
         met["rounds"] += 1
@@ -72,7 +72,7 @@ def _met(answer: Answer) -> Counter[str]:
 
 @functools.cache
 def _oracle() -> ConnectOracle:
-    """This process's oracle; it ends when the process does, with its standard input."""
+    """The oracle of this process; it ends with the process, because its standard input ends."""
     return ConnectOracle()
 
 
@@ -80,7 +80,7 @@ def _ours(script: Script, engine: Engine) -> Answer:
     from kafka_rebalance.plans.connect import run_script
 
     def ask() -> Answer:
-        # Through JSON: a tuple for a list is no difference, a number for a string is one.
+        # Through JSON, so that a tuple equals a list but a number does not equal a string.
         answer: Answer = json.loads(json.dumps(run_script(script, engine=engine)))
         return answer
 
@@ -88,7 +88,7 @@ def _ours(script: Script, engine: Engine) -> Answer:
 
 
 def main() -> int:
-    """Parses the command line, compares, reports."""
+    """Parses the command line, compares, prints a report; returns the exit code."""
 
     def details(met: Counter[str]) -> str:
         return (

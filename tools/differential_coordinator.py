@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinator twice: Kafka's own and ours, on random runs of commands in virtual time.
+"""Compares our coordinator with Kafka's own on random runs of commands in virtual time.
 
     python -m tools.differential_coordinator --sequences 20000 --seed 1
 
-Every answer is compared: responses and their times, states, generations, members, timers, records
-and their bytes. Kafka draws the ids of members and ours are the same, so that bytes can be
-compared; a run names an id by the command that brought it, and can be played again. What is
-arbitrary in Kafka, or wrong there and better here, is accepted in `accepted_differences` only, and
-counted. A difference is shrunk to the commands that it takes.
+Every answer is compared: responses and their times, states, generations, members, timers, and the
+bytes of records. Kafka draws the member ids and our side uses them, so that bytes can be equal. A
+run names an id by its command, so that the run can be played again. `accepted_differences` lists
+and counts the accepted differences. Every other difference is reduced to the commands it needs.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 class Coordinator(Protocol):
-    """Anything that speaks the driver protocol."""
+    """A coordinator that obeys the commands of the driver."""
 
     def command(self, command: dict[str, Any]) -> dict[str, Any]:
-        """One command."""
+        """Plays one command and returns the answer."""
         ...
 
 
 class Ids:
-    """Member ids that Kafka has drawn, for our side to draw; and their symbols.
+    """Passes the member ids that Kafka draws to our side, and keeps a symbol for each.
 
-    `@7` is the id that came up first at command 7, whatever it is.
+    `@7` is the id that first appeared in the answer to command 7.
     """
 
     def __init__(self) -> None:
@@ -66,17 +65,17 @@ class Ids:
         self._symbols: dict[str, str] = {}
 
     def draw(self) -> str:
-        """The id that Kafka drew for this command; one of our own where nobody has seen Kafka's."""
+        """The id that Kafka drew for this command, or a new one if no answer showed Kafka's."""
         return self._drawn.popleft() if self._drawn else str(UUID(int=next(self._own)))
 
     def clear(self) -> None:
-        """Forgets what was seen: a run begins."""
+        """Forgets all ids, at the start of a run."""
         self._drawn.clear()
         self._ids.clear()
         self._symbols.clear()
 
     def seen(self, number: int, answer: Any) -> None:
-        """What Kafka answered to the command with this number."""
+        """Notes the ids in Kafka's answer to the command with this number."""
         self._drawn.clear()
         for found in MEMBER_ID.finditer(json.dumps(answer)):
             if found[0] in self._symbols:
@@ -89,14 +88,14 @@ class Ids:
             self._drawn.append(found[1])
 
     def concrete(self, command: Command) -> Command:
-        """The command with ids in place of symbols."""
+        """Replaces symbols by ids in a command."""
         text = SYMBOL.sub(
             lambda found: self._ids.get(found[0], f"gone{found[0][1:]}"), json.dumps(command)
         )
         return dict(json.loads(text))
 
     def shown(self, answer: Any) -> Any:
-        """An answer with symbols in place of ids."""
+        """Replaces ids by symbols in an answer."""
         named = MEMBER_ID.sub(
             lambda found: self._symbols.get(found[0], found[0]), json.dumps(answer)
         )
@@ -104,14 +103,14 @@ class Ids:
 
 
 class Side:
-    """One coordinator, asked by the numbers of a run's commands."""
+    """One coordinator; events in its answers refer to the run's command numbers."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
         self._numbers: dict[int, int] = {}
 
     def play(self, number: int, command: Command) -> tuple[Command, list[Command]]:
-        """One command of a run: its answer, and the state of every group after it."""
+        """Plays one command; returns its answer and the state of every group after it."""
         answer = self._coordinator.command(command)
         if "id" in answer:
             self._numbers[answer.pop("id")] = number
@@ -127,7 +126,7 @@ class Side:
 
 
 def _with_members_sorted(event: Command) -> str:
-    """A group record's bytes in hex; the order of its members is a hash map's in Kafka."""
+    """A group record's bytes in hex, with members sorted: Kafka's order is that of a hash map."""
     data = bytes.fromhex(event["vb"])
     value = decode_value(decode_key(bytes.fromhex(event["kb"])), data)
     if not isinstance(value, GroupMetadataValue) or encode_value(value) != data:
@@ -136,7 +135,7 @@ def _with_members_sorted(event: Command) -> str:
 
 
 def _sorted(answer: Command) -> Command:
-    """Lists whose order is a hash map's in Kafka, in an order of their own."""
+    """Sorts the lists whose order in Kafka is that of a hash map."""
     for name in ("events", "members", "pending_sync"):
         if name in answer:
             answer[name] = sorted(
@@ -149,7 +148,7 @@ def _sorted(answer: Command) -> Command:
 
 
 class Pair:
-    """Both sides, in lock step; `wrap` puts something around our coordinator."""
+    """Plays each command on both coordinators; `wrap` can replace ours, for tests."""
 
     def __init__(
         self, theirs: Coordinator, wrap: Callable[[Coordinator], Coordinator] = lambda ours: ours
@@ -160,7 +159,7 @@ class Pair:
         self.met: Counter[str] = Counter()
 
     def run(self, seed: int) -> list[Command] | None:
-        """One run, drawn; gives its commands where it ends in a difference."""
+        """Draws and plays a run; returns its commands if it ends in a difference, else None."""
         rng = random.Random(seed)
         drawn = Commands(rng)
         commands = [settings(rng)]
@@ -178,17 +177,17 @@ class Pair:
         return None
 
     def _is_arbitrary(self, commands: list[Command]) -> bool:
-        """Whether Kafka answers the same commands now so, now otherwise, and once as we do.
+        """True if Kafka's own answers to these commands vary, and one of them equals ours.
 
-        Timers of several members that are due at the same moment run in the order in which a hash
-        map of random ids armed them.
+        Timers of several members that are due at one moment run in the order of a hash map of
+        random ids.
         """
         arbitrary = any(self.differ(commands) is None for _ in range(REPLAYS))
         self.met["order of a hash map"] += arbitrary
         return arbitrary
 
     def differ(self, commands: list[Command]) -> tuple[int, Any, Any] | None:
-        """Plays commands; the number of the first answered differently, and both answers."""
+        """Plays commands; returns the number of the first difference and both answers, or None."""
         for number, command in enumerate(commands, 1):
             outcome = self._step(number, command)
             if outcome is None:
@@ -198,7 +197,7 @@ class Pair:
         return None
 
     def _step(self, number: int, command: Command) -> tuple[Any, Any] | None:
-        """Both answers; None where the run has come to something arbitrary."""
+        """Plays a command; returns both answers, or None if the run reached an arbitrary choice."""
         if number == 1:
             self.accepted = Accepted()
             self.ids.clear()
@@ -216,7 +215,7 @@ class Pair:
             return None
         here, there = leaders(ours, our_states), leaders(theirs, their_states)
         if any(here[place] != there[place] for place in here.keys() & there.keys()):
-            # Who leads after a leader's loss is the order of a hash map of random ids.
+            # Kafka chooses the next leader in the order of a hash map of random ids.
             self.met["another leader"] += 1
             return None
         for event in ours.get("events", ()):
@@ -225,9 +224,10 @@ class Pair:
 
 
 def shrink(pair: Pair, commands: list[Command]) -> list[Command]:
-    """As few of the commands as still end in a difference; numbers stay, so symbols do.
+    """Removes commands while the run still ends in a difference.
 
-    A raw record has to be followed by a reload: the reload stays as long as it does.
+    A removed command becomes an empty one, so that numbers and symbols stay valid. A raw record
+    needs a later reload, so the reload stays while the record stays.
     """
     kept = list(commands)
     nothing = {"op": "advance", "ms": 0}
@@ -240,7 +240,7 @@ def shrink(pair: Pair, commands: list[Command]) -> list[Command]:
 
 
 def described(pair: Pair, seed: int, commands: list[Command]) -> dict[str, Any]:
-    """A difference with its commands, so that it can be read and played again."""
+    """A difference with its commands, to be read and played again."""
     lines = [
         f"  {number:2} {json.dumps(command)}"
         for number, command in enumerate(commands, 1)
@@ -270,11 +270,11 @@ def _differences(path: str, one: Any, other: Any) -> list[tuple[str, Any, Any]]:
 
 
 def compare(block: Block, *, show: int) -> Outcome:
-    """Plays a block's runs; `show` differences of a block are shrunk, the others stay long."""
+    """Plays a block's runs; reduces the first `show` differences, and keeps the others long."""
     outcome = Outcome(block.cases)
     number, seed = block.seed % 100_000, block.seed // 100_000
     first = seed * 1_000_000 + number * BLOCK
-    # A new process a block: Kafka keeps something of every coordinator that it made.
+    # A new process for each block, because Kafka never frees all memory of a coordinator.
     with CoordinatorOracle() as oracle:
         pair = Pair(oracle)
         for drawn in range(first, first + block.cases):
@@ -288,7 +288,7 @@ def compare(block: Block, *, show: int) -> Outcome:
 
 
 def main() -> int:
-    """Parses the command line, plays, reports."""
+    """Parses the command line, plays, prints a report; returns the exit code."""
     parser = judge.options(__doc__, "sequences", 20_000, "coordinator-differences.jsonl")
     parser.set_defaults(show=5)
     chosen = parser.parse_args()

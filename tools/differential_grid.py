@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of the benchmark's grid, answered by Kafka's own classes and by Rust: large and exact.
+"""Compares Rust with Kafka's own classes on large cases of the benchmark's grid.
 
     python -m tools.differential_grid --cases 200 --seed 1
 
-Cells of the grid and of its overlapping subscriptions with up to 2,000 members and 20,000
-partitions, most with different subscriptions; beyond, Java needs minutes a case. Exit codes: 0
-equal, 1 different, 2 not run.
+The cases have up to 2,000 members and 20,000 partitions, because Java needs minutes for each larger
+case; most members have different subscriptions. Exit codes: 0 equal, 1 different, 2 not run.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def draw(rng: random.Random) -> Case:
-    """One cell; those on which Java is slow are rarer."""
+    """Draws a cell; cells on which Java is slow are rarer."""
     assignor = rng.choice([*ASSIGNORS, "sticky", "cooperative-sticky"])
     members = rng.choice([100, 200, 500, 500, 1000, 1000, 2000])
     per_member = rng.choice([5, 5, 10])
@@ -40,7 +39,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def differs(oracle: Oracle, case: Case) -> str | None:
-    """What Rust answers otherwise, in words."""
+    """The difference between Rust's answer and Java's as text, or None."""
     group = case.group()
     expected = oracle.ask(json.loads(group.to_json()))
     try:

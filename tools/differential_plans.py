@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans against Java's classes: every round is played by clients that send what real ones send.
+"""Compares plans with rounds that Java's classes play, with the claims of real clients.
 
     python -m tools.differential_plans --plans 500 --seed 1
 
-A plan is drawn (a group in the midst of its life, with clients of several libraries, and one to
-three changes), made by both engines and as figures in bulk (`plan_batch`, which is what
-`plan_groups` runs), and then each of its rounds is asked of Java.
+A case is a group with a history, with clients of several libraries, and one to three changes. Both
+engines plan the changes; `plan_batch`, which `plan_groups` calls, computes the figures; and Java
+answers each round of the plan.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
-    """Plans that could be made; changes that both engines refuse alike are drawn again."""
+    """Yields cases with their plans; changes that both engines refuse equally are drawn again."""
     rng = random.Random(f"plans/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, kr.assignor_names(), _answer):
@@ -76,7 +76,7 @@ def compare(block: Block) -> Outcome:
 
 
 def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[dict[str, Any]]:
-    """What differs, one a plan."""
+    """Yields the first difference of each plan."""
     for group, texts, plan in plans:
         where: dict[str, Any] = {"name": group.group_id, "changes": texts, "case": group.to_dict()}
         if kr.plan(group, None, texts, engine="reference").to_dict() != plan.to_dict():
@@ -102,7 +102,7 @@ def _in_bulk(plans: list[PLANS]) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Parses the command line, plays, reports."""
+    """Parses the command line, plays, prints a report; returns the exit code."""
     chosen = judge.options(__doc__, "plans", 500, "plan-differences.jsonl").parse_args()
     return judge.run(
         compare,

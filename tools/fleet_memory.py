@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups a second and peak memory of `kafka-rebalance fleet` on generated groups.
+"""Measures `kafka-rebalance fleet` on generated groups: groups a second and peak memory.
 
     python -m tools.fleet_memory --groups 100000
 
-Groups of 20 members that own 100 partitions of 5 topics, and one member that has just joined.
-Memory is the largest resident set that /proc showed of the driver's JVM, and of all Python workers
-together, looked at ten times a second.
+Each group has 5 topics with 100 partitions in all, 19 members that own them, and one new member.
+Memory is the largest resident set of the driver's JVM, and of all Python workers together, read
+from /proc ten times a second.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def write(path: Path, groups: int, *, giant: bool) -> None:
-    """The groups as Parquet, in row groups of a few thousand."""
+    """Writes the groups as Parquet, in row groups of a few thousand."""
     writer: pq.ParquetWriter | None = None
     for start in range(0, groups, _BATCH):
         rows = [group(n) for n in range(start, min(start + _BATCH, groups))]
@@ -59,7 +59,7 @@ def write(path: Path, groups: int, *, giant: bool) -> None:
 
 
 def group(n: int, members: int = 20, partitions: int = 20) -> dict[str, Any]:
-    """Five topics; all members but the last own their share."""
+    """A group with five topics; all members except the last own their share."""
     topics = [f"topic-{n}-{t}" for t in range(5)]
     every = [(topic, p) for topic in topics for p in range(partitions)]
     owners = members - 1
@@ -87,7 +87,7 @@ def owned(partitions: list[tuple[str, int]]) -> Iterator[dict[str, Any]]:
 
 
 def watch(run: "subprocess.Popen[str]") -> tuple[int, int]:
-    """Peak megabytes of the JVM below the process, and of the Python workers below that."""
+    """Peak megabytes of the run's JVM, and of all Python workers of that JVM together."""
     driver = workers = 0
     while run.poll() is None:
         below = [(name, rss) for name, rss in processes(run.pid)]
@@ -98,13 +98,13 @@ def watch(run: "subprocess.Popen[str]") -> tuple[int, int]:
 
 
 def processes(root: int) -> Iterator[tuple[str, int]]:
-    """Name and resident kilobytes of all processes below one."""
+    """Yields name and resident kilobytes of all descendants of a process."""
     parents: dict[int, tuple[int, str, int]] = {}
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         rss = int(fields.get("VmRSS", "0 kB").split()[0])
         parents[int(fields["Pid"])] = int(fields["PPid"]), fields["Name"].strip(), rss
     below = {root}

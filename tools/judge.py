@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of the differential runs: blocks in processes, progress, a file of differences.
+"""Runs a differential tool: blocks of cases in processes, progress, a file of differences.
 
-A tool brings its question: a function that draws the cases of one block and compares the answers.
+A tool passes its question: a function that draws the cases of one block and compares the answers.
 The cases depend on the seed and on the number, not on `--jobs`. Exit codes: 0 equal, 1 different,
 2 not run.
 """
@@ -33,7 +33,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class Block:
-    """A run of cases with a seed of its own, so that any process may take it."""
+    """A number of cases with their own seed, so that any process can run the block."""
 
     seed: int
     cases: int
@@ -41,9 +41,9 @@ class Block:
 
 @dataclass
 class Outcome:
-    """The result of a block, or of all; `met` counts the kinds of cases and answers.
+    """The result of a block, or of all blocks; `met` counts the kinds of cases and answers.
 
-    A difference is a JSON object with the name of its case and the `difference` in words.
+    A difference is a JSON object with the `name` of its case and the `difference` as text.
     """
 
     cases: int = 0
@@ -52,13 +52,15 @@ class Outcome:
 
 
 def options(doc: str | None, noun: str, cases: int, out: str) -> argparse.ArgumentParser:
-    """The options of every run; `noun` is the plural of a case, and names the option."""
+    """The options of every run; `noun` is the plural word for a case, also the option's name."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument(f"--{noun}", dest="cases", type=int, default=cases)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2, help="processes, each with its oracle")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="number of processes; each starts an oracle"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / out)
-    parser.add_argument("--show", type=int, default=20, help="differences to print")
+    parser.add_argument("--show", type=int, default=20, help="number of differences to print")
     parser.set_defaults(noun=noun)
     return parser
 
@@ -103,13 +105,13 @@ def run(
 
 
 def blocks(cases: int, seed: int, block: int) -> Iterator[Block]:
-    """`cases` cut into blocks; no two seeds share a block's seed below 100,000 blocks."""
+    """Cuts `cases` into blocks. Blocks of different seeds have different seeds up to 100,000."""
     for n, start in enumerate(range(0, cases, block)):
         yield Block(seed * 100_000 + n, min(block, cases - start))
 
 
 def ours(ask: Callable[[], Answer]) -> Answer:
-    """The answer of an engine of ours; its error or its crash where it has none."""
+    """The answer of one of our engines, or its error, or its crash."""
     import kafka_rebalance as kr
 
     try:
@@ -125,10 +127,10 @@ def ours(ask: Callable[[], Answer]) -> Answer:
 def difference(
     answers: dict[str, Answer], differs: Callable[[Answer, Answer], str | None]
 ) -> str | None:
-    """The first disagreement of an engine with Kafka, in words.
+    """Returns the first difference of an engine from Kafka as text, or None.
 
     `differs(kafkas, ours)` compares two answers without errors and returns the end of a sentence
-    that begins with the engine's name. Where Kafka throws, an error of ours in any words is equal.
+    that begins with the engine's name. If Kafka throws, any error of ours counts as equal.
     """
     expected = answers["oracle"]
     for engine in ENGINES:

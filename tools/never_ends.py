@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything in docs/never-ends.md that was counted or played, printed anew.
+"""Prints the figures and traces of docs/never-ends.md anew.
 
     python -m tools.never_ends trace                    # the smallest case, move by move
-    python -m tools.never_ends smallest --seconds 60    # looks for a smaller one
-    python -m tools.never_ends shares --groups 2000     # how often, by shape and size
-    python -m tools.never_ends judge --groups 200       # asks Kafka's class about some that hang
-    python -m tools.never_ends mended --groups 200      # plays those by the rule of the report
+    python -m tools.never_ends smallest --seconds 60    # looks for a smaller case
+    python -m tools.never_ends shares --groups 2000     # how often groups hang, by shape and size
+    python -m tools.never_ends judge --groups 200       # compares with Kafka's class
+    python -m tools.never_ends mended --groups 200      # plays groups with the corrected rule
 
-All but `trace` draw from `--seed`. `judge` needs the oracle (`make oracle`).
+All commands except `trace` draw groups from `--seed`. `judge` needs the oracle (`make oracle`).
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _B = TypeVar("_B", bound=GeneralBuild)
 
 SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
 MOST_WORK = 5_000_000
-"""Partitions of all groups of a row of the table."""
+"""The total of partitions in all groups of one row of the table."""
 
 PATIENCE_S = 2
-"""How long Kafka's class is waited for, with the start of its JVM; it takes such groups 1 ms."""
+"""The wait for Kafka's class, with the start of its JVM; a group that ends takes 1 ms."""
 
 
 def hanging(groups: Iterable[Group]) -> list[Group]:
-    """Those that never end."""
+    """Returns the groups on which Kafka's assignor never ends."""
     asked = list(groups)
     answers = assign_lines([json.dumps(group).encode() for group in asked])
     return [group for group, one in zip(asked, answers, strict=True) if b"never ends" in one.line]
@@ -58,7 +58,7 @@ def hanging(groups: Iterable[Group]) -> list[Group]:
 
 
 class Told(GeneralBuild):
-    """The reference, which prints what it moves."""
+    """The reference, which prints each move."""
 
     def relocate(self, tp: TopicPartition, destination: str) -> None:
         owner = self.owner[tp]
@@ -75,7 +75,7 @@ class Told(GeneralBuild):
 
 
 def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartition]]:
-    """Steps 1 to 5 of the reference, and what they found unassigned."""
+    """Runs steps 1 to 5 of the reference; returns the build and the unassigned partitions."""
     claims = settle(group, {m.member_id: sent_by_sticky(m) for m in group.members})
     build = kind("sticky", claims, Racks.of(group, claims))
     build.sort_partitions()
@@ -87,7 +87,7 @@ def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartitio
 
 
 def trace() -> None:
-    """Plays the smallest cases until their state comes again; the sizes are those after a move."""
+    """Plays the smallest cases until a state repeats; printed sizes are those after the move."""
     for line in SMALLEST.read_bytes().splitlines():
         group = kr.GroupSpec.from_json(line)
         build, unassigned = started(group, Told)
@@ -100,11 +100,11 @@ def trace() -> None:
             print(error)
 
 
-# Looking for a smaller one ------------------------------------------------------------------------
+# Looking for a smaller case -----------------------------------------------------------------------
 
 
 def size(group: Group) -> tuple[int, ...]:
-    """Members, partitions, topics, subscriptions, owned partitions."""
+    """The numbers of members, partitions, topics, subscriptions and owned partitions."""
     members = group["members"]
     owned = [len(one["partitions"]) for m in members for one in m.get("owned_partitions", ())]
     partitions = sum(topic["partitions"] for topic in group["topics"])
@@ -113,7 +113,7 @@ def size(group: Group) -> tuple[int, ...]:
 
 
 def parts_left_out(group: Group) -> Iterator[Group]:
-    """The group without each member, topic, last partition, subscription and owned partition."""
+    """Yields copies of the group, each without one member, topic, subscription or partition."""
     for m in range(len(group["members"])):
         yield _edited(group, lambda g, m=m: g["members"].pop(m))
         for topic in group["members"][m]["topics"]:
@@ -134,7 +134,7 @@ def parts_left_out(group: Group) -> Iterator[Group]:
 
 
 def changed(group: Group, rng: random.Random) -> Group:
-    """A group with one to three things otherwise."""
+    """A copy of the group with one to three random changes."""
 
     def edit(g: Group) -> None:
         for _ in range(rng.randint(1, 3)):
@@ -159,7 +159,7 @@ def changed(group: Group, rng: random.Random) -> Group:
 
 
 def _edited(group: Group, edit: Any) -> Group:
-    """A changed copy that is valid still: nobody subscribes to or owns what is not there."""
+    """A changed copy, without subscriptions and owned partitions that no longer exist."""
     new = copy.deepcopy(group)
     edit(new)
     counts = {topic["name"]: topic["partitions"] for topic in new["topics"]}
@@ -196,7 +196,7 @@ def _owns(group: Group) -> bool:
 
 
 def smaller(group: Group, rng: random.Random) -> Group:
-    """Leaves parts out until the group ends without any of them."""
+    """Removes parts while the group still hangs, until no more part can be removed."""
     while True:
         tried = list(parts_left_out(group))
         rng.shuffle(tried)
@@ -208,7 +208,7 @@ def smaller(group: Group, rng: random.Random) -> Group:
 
 
 def smallest(seed: int, seconds: int) -> None:
-    """From random groups, and from the smallest ones known: parts left out, others put in."""
+    """Searches from random groups and from the smallest known ones: removes and changes parts."""
     rng = random.Random(seed)
     known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
     until = time.monotonic() + seconds
@@ -224,7 +224,7 @@ def smallest(seed: int, seconds: int) -> None:
         while stale < 100 and time.monotonic() < until:
             drawn = [changed(found, rng) for _ in range(128)]
             tried += len(drawn)
-            # A little larger is a way to something smaller.
+            # A slightly larger group can lead to a smaller one.
             most = size(found)[1] + rng.choice([0, 0, 1, 3])
             hits = [one for one in hanging(drawn) if size(one)[1] <= most]
             other = smaller(rng.choice(hits), rng) if hits else found
@@ -254,14 +254,14 @@ def _any_that_hangs(rng: random.Random, until: float) -> Group | None:
     return None
 
 
-# How often ----------------------------------------------------------------------------------------
+# How often groups hang ----------------------------------------------------------------------------
 
 
 def _some(most: int) -> Callable[[random.Random, int, int], list[int]]:
     return lambda rng, _, topics: rng.sample(range(topics), min(most, topics))
 
 
-# The topics of member n, of as many topics as members.
+# Each function returns the topics of member n; there are as many topics as members.
 SHAPES: dict[str, Callable[[random.Random, int, int], list[int]]] = {
     "2 random topics each": _some(2),
     "3 random topics each": _some(3),
@@ -272,7 +272,7 @@ SHAPES: dict[str, Callable[[random.Random, int, int], list[int]]] = {
 
 
 def drawn_group(rng: random.Random, shape: str, members: int, partitions: int) -> Group:
-    """As many topics as members, nothing owned yet."""
+    """A random group with as many topics as members and without owned partitions."""
     return {
         "group_id": "drawn",
         "assignor": "sticky",
@@ -288,7 +288,7 @@ def drawn_group(rng: random.Random, shape: str, members: int, partitions: int) -
 
 
 def _next(rng: random.Random, group: Group, answer: bytes) -> Group:
-    """Owned as answered; then one member leaves, or one more like another joins."""
+    """The group after the answer: members own their partitions, and one member joins or leaves."""
     held = json.loads(answer)["assignment"]
     new = copy.deepcopy(group)
     new["generation_id"] = 1
@@ -309,7 +309,7 @@ def _next(rng: random.Random, group: Group, answer: bytes) -> Group:
 
 
 def shares(seed: int, groups: int) -> None:
-    """How many never end, by shape and size: first assignments, then one member more or less."""
+    """Counts hanging groups by shape and size: first assignments, then a member joins or leaves."""
     print("| shape | members | partitions a topic | groups | first never ends | next never ends |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     total: Counter[str] = Counter()
@@ -336,11 +336,11 @@ def shares(seed: int, groups: int) -> None:
     )
 
 
-# Is it so? ----------------------------------------------------------------------------------------
+# Comparing with Kafka's class ---------------------------------------------------------------------
 
 
 def around_the_smallest(seed: int, count: int) -> tuple[list[Group], list[Group]]:
-    """Different groups drawn around the known ones: so many that never end, and that end."""
+    """Draws `count` variants of the known cases that never end, and `count` that end."""
     rng = random.Random(seed)
     known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
     drawn: dict[bool, dict[str, Group]] = {True: {}, False: {}}
@@ -355,10 +355,10 @@ def around_the_smallest(seed: int, count: int) -> tuple[list[Group], list[Group]
 
 
 def judge(seed: int, groups: int) -> int:
-    """Draws small groups around the known ones, and asks Kafka's class about each.
+    """Draws variants of the known cases and compares our answer with Kafka's class.
 
-    About half of them never end by us: Kafka's class must not answer. The others it must answer as
-    we do. Returns how often it was otherwise.
+    For about half of them, we report that they never end: Kafka's class must not answer these. It
+    must answer the others as we do. Returns the number of differences.
     """
     hang, end = around_the_smallest(seed, groups // 2)
     count: Counter[str] = Counter()
@@ -380,7 +380,7 @@ def judge(seed: int, groups: int) -> int:
 
 
 class Mended(GeneralBuild):
-    """The reference by one more condition: what is sent back must be held by who is to lose one."""
+    """The reference, corrected: `relocate` moves a partition back only if `owner` holds it."""
 
     moves = 0
 
@@ -395,7 +395,7 @@ class Mended(GeneralBuild):
 
 
 def mended(seed: int, groups: int) -> int:
-    """Plays groups that never end by `Mended`; returns how many do not end then either."""
+    """Plays groups that never end with `Mended`; returns how many still never end."""
     hang, _ = around_the_smallest(seed, groups)
     left, most = 0, 0
     for group in [*hang, *(json.loads(line) for line in SMALLEST.read_bytes().splitlines())]:
@@ -410,8 +410,10 @@ def mended(seed: int, groups: int) -> int:
 
 
 def main() -> int:
-    """Parses the command line and runs one of the above."""
-    parser = argparse.ArgumentParser(description="What docs/never-ends.md tells, printed anew.")
+    """Parses the command line and runs the chosen command."""
+    parser = argparse.ArgumentParser(
+        description="Prints the figures and traces of docs/never-ends.md."
+    )
     parser.add_argument("what", choices=("trace", "smallest", "shares", "judge", "mended"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=200)

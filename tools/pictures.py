@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the pictures of docs/simulator.md anew: `make pictures`.
 
-One run of each ready scenario; where it is about a comparison, that.
+Each picture shows one run of a ready scenario, or a comparison if the scenario is made for one.
 """
 
 from __future__ import annotations

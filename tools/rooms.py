@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the block `rooms` of docs/design.md: which room imports from which, as the files do.
+"""Writes the block `rooms` of docs/design.md: the imports between rooms, read from the files.
 
 python -m tools.rooms
 """

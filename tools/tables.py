@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites the generated tables of docs/behaviour from the tables that the code runs from.
+"""Writes the generated tables of docs/behaviour from the tables in the code.
 
     python -m tools.tables
 

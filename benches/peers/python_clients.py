@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the Python clients' assignors need: a filter of contract lines, for the benchmark.
+"""Measures the assignors of the Python clients: contract lines in, times out, for the benchmark.
 
-`python_clients.py CLIENT SECONDS`, CLIENT one of kafka-python, aiokafka, or one of them with our
-assignors in place of its own: kafka-python+ours, aiokafka+ours.
+`python_clients.py CLIENT SECONDS`. CLIENT is kafka-python or aiokafka; kafka-python+ours and
+aiokafka+ours run our assignors in that client's types.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class Cluster:
-    """What both clients' assignors ask of ClusterMetadata."""
+    """The part of ClusterMetadata that the assignors of both clients call."""
 
     def __init__(self, counts: dict[str, int]) -> None:
         self._partitions = {topic: set(range(count)) for topic, count in counts.items()}
@@ -123,7 +123,7 @@ CLIENTS: dict[str, Callable[[dict[str, Any]], Callable[[], Any]]] = {
 def times(ask: Callable[[], Any], seconds: float) -> list[float]:
     ms: list[float] = []
     start = time.perf_counter()
-    # A call of more than the budget is enough by itself.
+    # One call is enough if it takes longer than the budget; else at least three are made.
     while time.perf_counter() - start < seconds or (len(ms) < 3 and ms[0] < 1000 * seconds):
         once = time.perf_counter()
         ask()
@@ -136,7 +136,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             answer: dict[str, Any] = {"ms": times(prepare(json.loads(line)), seconds)}
-        except Exception as error:  # whatever it is, it is the client's answer
+        except Exception as error:  # the client's answer, whatever the error is
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
 

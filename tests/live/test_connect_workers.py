@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we predict of a Connect cluster, and what a real one then does.
+"""Predictions for a Connect cluster come true on three real workers.
 
-Three workers. One that does not lead is killed and comes back while its work waits for it; another
-comes back too late; at last the leader is killed. Before each, the future is computed from what
-the REST interface shows; after all, every round from what the broker has written down.
+One worker is killed and returns within the delay, another returns too late; then the leader is
+killed. Before each kill, the next rounds are predicted from the REST interface. At the end, every
+round is computed again from the records that the broker wrote.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.live
 
-# Longer than a worker takes to start again on a busy machine.
+# Longer than a restart of a worker takes on a busy machine.
 MAX_DELAY_MS = 15_000
 CONNECTORS = {"files": 5, "orders": 6}
 SETTLE_S = 15.0
-# Between the broker's clock at the JoinGroup response and the leader's when it computes.
+# The broker's time of a JoinGroup response and the leader's time of its answer differ by less.
 CLOCKS_DIFFER_MS = 1000
 
 Shown = dict[str, tuple[frozenset[str], frozenset[tuple[str, int]]]]
 
 
 class Phase(NamedTuple):
-    """What was to run where, and what the REST interface showed; the dead are in neither."""
+    """The work of each live worker: as predicted, and as the REST interface showed it."""
 
     predicted: Shown
     shown: Shown
@@ -61,7 +61,7 @@ class Phase(NamedTuple):
 class Story(NamedTuple):
     phases: dict[str, Phase]
     rounds: list[LiveRound]
-    ghosts: list[bool]  # whether the REST interface shows lost work where it was
+    ghosts: list[bool]  # did the REST interface show work on a dead worker?
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def story() -> Iterator[Story]:
         ConnectCluster(broker.bootstrap_server, workers=3, max_delay_ms=MAX_DELAY_MS) as connect,
     ):
         with pytest.raises(ClusterError, match="nothing runs there"):
-            read_cluster(connect.url)  # three workers, and none can be seen
+            read_cluster(connect.url)  # no work yet, so that REST shows no worker
         for name, tasks in CONNECTORS.items():
             connect.create(name, tasks=tasks)
         yield _play(connect)
@@ -85,7 +85,7 @@ def _play(connect: ConnectCluster) -> Story:
     leader = connect.worker_of(connect.rounds()[-1].leader)
     first, second = (worker for worker in connect.workers if worker != leader)
 
-    # Within the delay.
+    # A worker returns within the delay.
     future = _future(connect, [f"worker {first} leaves", "1s", f"worker {first} returns", "1h"])
     phases["at rest"] = _phase(connect, next(future))
     _kill(connect, first)
@@ -98,7 +98,7 @@ def _play(connect: ConnectCluster) -> Story:
     _await_round(connect, lambda round_: round_.delay_ms == 0)
     phases["has its work again"] = _phase(connect, next(future))
 
-    # After it.
+    # A worker returns after the delay.
     wait = [f"worker {second} leaves", f"{MAX_DELAY_MS}ms", f"worker {second} returns"]
     future = _future(connect, wait)
     next(future)
@@ -107,11 +107,12 @@ def _play(connect: ConnectCluster) -> Story:
     _await_round(connect, lambda round_: round_.delay_ms == 0)
     phases["given to others"] = _phase(connect, next(future))
     connect.start(second)
-    # One round revokes, the next one assigns; who gives up what depends on member ids yet unknown.
+    # One round revokes, the next one assigns. Which work is revoked depends on member ids that
+    # only the next join decides: compare only the amounts.
     *_, last = future
     phases["back too late"] = _phase(connect, last, same=_sizes)
 
-    # A leader takes its memory along.
+    # The memory of a dead leader is lost: the next leader starts without it.
     leader = connect.worker_of(connect.rounds()[-1].leader)
     connect.kill(leader)
     _await_round(connect, lambda round_: len(round_.members) == 2)
@@ -119,7 +120,7 @@ def _play(connect: ConnectCluster) -> Story:
 
 
 def _future(connect: ConnectCluster, events: list[str]) -> Iterator[Shown]:
-    """What is to run where after each round, from what runs now."""
+    """Predicts the work of each worker after each round, from the present state of the cluster."""
     cluster = read_cluster(connect.url)
     running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
     rounds = play_events(running, cluster["config"], events, max_delay_ms=MAX_DELAY_MS)
@@ -131,13 +132,13 @@ def _running(answer: RoundAnswer) -> Shown:
 
 
 def _shown(connect: ConnectCluster) -> Shown:
-    """What the REST interface shows."""
+    """The work of each worker, as the REST interface shows it."""
     workers = read_cluster(connect.url)["workers"]
     return _named({worker["id"]: (worker["connectors"], worker["tasks"]) for worker in workers})
 
 
 def _named(running: Mapping[str, tuple[Any, Any]]) -> Shown:
-    """By worker; those that run nothing are left out, for the REST interface does not show them."""
+    """Work by worker, without idle workers: the REST interface does not show them."""
     return {
         worker: (frozenset(connectors), frozenset((name, number) for name, number in tasks))
         for worker, (connectors, tasks) in running.items()
@@ -152,7 +153,7 @@ def _phase(
     without: str = "",
     same: Callable[[Shown], object] = lambda shown: shown,
 ) -> Phase:
-    """Waits until the cluster shows what was predicted, or for long enough."""
+    """Waits until the cluster shows the prediction, or for `SETTLE_S`."""
     shown: Shown = {}
 
     def alike() -> bool:
@@ -161,7 +162,7 @@ def _phase(
         shown.pop(without, None)
         return same(shown) == same(predicted)
 
-    with suppress(BrokerError):  # the test of this phase tells the difference
+    with suppress(BrokerError):  # the test of this phase shows the difference
         connect.await_(alike, "as predicted", SETTLE_S)
     return Phase(predicted, shown)
 
@@ -192,18 +193,18 @@ def test_back_too_late_it_gets_its_share(story: Story) -> None:
     before = story.phases["given to others"].shown
     predicted, shown = story.phases["back too late"]
     assert _sizes(shown) == _sizes(predicted)
-    for worker, (connectors, tasks) in before.items():  # the others only gave
+    for worker, (connectors, tasks) in before.items():  # the others gained nothing
         assert shown[worker][0] <= connectors
         assert shown[worker][1] <= tasks
 
 
 def test_lost_work_seems_to_run_until_it_is_given_to_somebody(story: Story) -> None:
-    """On the dead worker, and on the same worker when it is back and still runs nothing."""
+    """REST shows the work on the dead worker, also after its return, while it runs nothing."""
     assert story.ghosts == [True, True]
 
 
 def test_every_round_as_the_leader_dealt_it(story: Story, engine: Engine) -> None:
-    """From what each worker reported: what it is given, in order, what is taken, and the delay."""
+    """From the workers' reports: assigned and revoked work in order, and the delay."""
     answers = run_script(_script(story.rounds, reported=True), engine=engine)["rounds"]
     for live, answer in zip(story.rounds, answers, strict=True):
         for told in live.members:
@@ -222,7 +223,7 @@ def test_every_round_as_the_leader_dealt_it(story: Story, engine: Engine) -> Non
 
 
 def test_every_round_from_the_first_one_on(story: Story, engine: Engine) -> None:
-    """From nothing: what each worker reports, round by round, follows from what it was told."""
+    """Without the reports: each report follows from the assignments of earlier rounds."""
     answers = run_script(_script(story.rounds, reported=False), engine=engine)["rounds"]
     for live, answer in zip(story.rounds, answers, strict=True):
         for told in live.members:
@@ -232,7 +233,7 @@ def test_every_round_from_the_first_one_on(story: Story, engine: Engine) -> None
 
 
 def test_a_worker_keeps_the_order_of_what_it_runs(story: Story) -> None:
-    """The oracle's workers, which are Connect's own class, report in the order of live ones."""
+    """The oracle's workers (Connect's own class) report in the order of live workers."""
     if not JAR.is_file():
         pytest.skip("the oracle's jar is missing: `make connect-oracle` builds it")
     with ConnectOracle() as oracle:
@@ -243,7 +244,7 @@ def test_a_worker_keeps_the_order_of_what_it_runs(story: Story) -> None:
 
 
 def test_our_bytes_are_theirs(story: Story) -> None:
-    """What workers report and what their leader tells them, read and written again."""
+    """Workers' reports and the leader's assignments, decoded and encoded again, are equal bytes."""
     for live in story.rounds:
         for told in live.members:
             report = decode_connect_metadata(told.report)
@@ -271,12 +272,12 @@ def test_all_of_it_happened(story: Story) -> None:
 
 
 def _script(rounds: list[LiveRound], *, reported: bool) -> dict[str, Any]:
-    """What happened, as a script; `reported` gives each worker what it said it ran."""
+    """The rounds as a script; with `reported`, the work that each worker reported is part of it."""
     config: dict[str, int] = {}
     script = []
     leader = rounds[0].leader
     for live in rounds:
-        # A connector is there when it is dealt; its tasks come all at once.
+        # A connector exists from its first assignment; its tasks are all created at one time.
         for told in live.members:
             config |= {name: config.get(name, 0) for name in told.assigned_connectors}
             for name, number in told.assigned_tasks:

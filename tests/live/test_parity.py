@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our coordinator answers as a real broker does: scripted steps, played to both.
+"""Our coordinator answers the steps of the scenarios as a real broker does.
 
-`make parity` plays all scenarios; here, those that take little time. PARITY_OURS names another
-driver to judge, e.g. one around Kafka's own classes.
+`make parity` plays all scenarios; this test plays the quick ones. PARITY_OURS names another driver
+to compare with the broker, for example one around Kafka's own classes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_the_broker_and_ours_agree(server: str) -> None:
 
 
 def test_a_lie_is_found(server: str) -> None:
-    """Heartbeats that are always well are wrong at one step of this one, and only there."""
+    """A driver that answers every heartbeat with NONE is wrong at exactly one step."""
     (newcomer,) = (one for one in scenarios.load() if one.name == "newcomer")
     lying = [sys.executable, liar.__file__, *OURS]
     (result,) = run.results([newcomer], lying, server)

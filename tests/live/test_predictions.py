@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real groups did, beside what was predicted: twelve changes on one broker.
+"""Twelve changes of real groups on one broker end as planned.
 
-`make prediction` plays two hundred on three, and prints the tables.
+`make prediction` makes 200 changes on three brokers and prints tables.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tests.prediction import report, run
 
 @pytest.mark.live
 def test_real_groups_do_what_was_told() -> None:
-    """Every generation is Kafka's answer to what was sent, every change ends as the plan told.
+    """Every generation follows from the members' subscriptions, and every change ends as planned.
 
-    A change that does not settle is no evidence; that most of them do is.
+    A change that does not settle proves nothing, so most of the changes must settle.
     """
     missing = missing_tools()
     if missing:

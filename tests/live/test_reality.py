@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator does what real consumers do on a real broker: one scenario, played by both.
+"""The simulator and real consumers on a real broker play one scenario with equal results.
 
 `python -m tests.reality` prints the comparison.
 """
@@ -25,12 +25,12 @@ def test_the_simulator_does_what_real_consumers_do() -> None:
     found = run.comparisons(ASSIGNORS)
     for one in found:
         print(report.summary(one))
-    # Disturbed runs were played again; if every attempt was, that is told with the differences.
+    # Disturbed runs were played again. If every attempt was disturbed, the failure shows that.
     assert not [(one.disturbed, report.show(one)) for one in found if not one.agrees]
 
 
 def test_a_difference_is_found() -> None:
-    """In a run whose killed member is missed 3 s later, and whose bounced one holds less."""
+    """The comparison finds a session timeout that is 3 s late, and a missing partition."""
     ours = simulated.play(scenario("range"))
     assert compare("range", ours, ours).agrees
     late = tuple(

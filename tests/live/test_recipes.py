@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `compare` prints, as it stands: settings of Kafka's own consumer, and Kafka's commands."""
+"""The settings and commands that `compare` prints work unchanged with real clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tools() -> None:
 
 
 def test_javas_settings_construct_javas_consumers() -> None:
-    """Every line that may be printed, from every assignor to every other (friction 2)."""
+    """Every settings line that can be printed, from every assignor to every other."""
     names = kr.assignor_names()
     wanted: list[list[str]] = []
     texts: list[str] = []
@@ -62,7 +62,7 @@ def test_javas_settings_construct_javas_consumers() -> None:
 
 
 def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
-    """Range to cooperative-sticky with the very lists that are printed, member by member."""
+    """Members change from range to cooperative-sticky one by one, with the printed lists."""
     made = recipe(KAFKA_PYTHON, "range", "cooperative-sticky")
     assert made.way == "rolling"
     names: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
 
 
 def test_the_commands_copy_a_groups_offsets(tmp_path: Path) -> None:
-    """Run as they are printed, but for the script's name and the server's."""
+    """The printed commands run unchanged, except for the names of the script and the server."""
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.structs import OffsetAndMetadata
 
@@ -99,7 +99,7 @@ def test_the_commands_copy_a_groups_offsets(tmp_path: Path) -> None:
         with KafkaAdminClient(bootstrap_servers=server) as admin:
             admin.create_topics({"t": {"num_partitions": 3, "replication_factor": 1}})
         offsets = {TopicPartition("t", p): p + 1 for p in range(3)}
-        # The command keeps offsets within what a partition has.
+        # The command lowers an offset to the partition's end, so each partition needs records.
         with KafkaProducer(bootstrap_servers=server) as producer:
             for tp in [*offsets] * 5:
                 producer.send(tp.topic, b"", partition=tp.partition)

@@ -40,7 +40,7 @@ HEALTHY = {
     **{f"java-{assignor}": assignor for assignor in ASSIGNORS},
     **{f"{client}-{assignor}": assignor for client, assignor in PYTHON},
 }
-# A line of `--describe --members --verbose`; the instance id and the assignment may be empty.
+# A line of `--describe --members --verbose`. The instance id and the assignment can be empty.
 MEMBER = re.compile(
     r"(?P<group>\S+)\s+(?P<member_id>\S+)\s+(?:(?P<instance>\S+)\s+)?(?P<host>/\S+)\s+"
     r"(?P<client_id>\S+)\s+(?P<count>\d+)\s+-\s+(?P<assignment>\S+:\S+)?\s*-\s+-\s*"
@@ -48,7 +48,7 @@ MEMBER = re.compile(
 
 
 class Cluster(NamedTuple):
-    """A cluster at rest: what our snapshot, Kafka's command and the Java members say of it."""
+    """A cluster at rest, as our snapshot, Kafka's command and the Java members report it."""
 
     server: str
     lines: dict[str, dict[str, Any]]
@@ -106,7 +106,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def _java(assignor: str, n: int) -> dict[str, Any]:
-    """Number 1 is static, 2 has another subscription, 3 a topic that is not there."""
+    """Member 1 is static, 2 has another subscription, 3 subscribes to a missing topic."""
     member = _member(f"java-{assignor}", n, [assignor], client_rack=RACKS[n % 3])
     if n == 1:
         member["group_instance_id"] = f"pod-{assignor}"
@@ -235,7 +235,7 @@ def test_topics_with_the_racks_of_their_replicas(cluster: Cluster) -> None:
         }
         for name, replicas in TOPICS.items()
     ]
-    for group_id in HEALTHY:  # "missing" is subscribed to, and in none of them
+    for group_id in HEALTHY:  # members subscribe to "missing", which no line has
         assert sorted(cluster.lines[group_id]["topics"], key=lambda t: str(t["name"])) == wanted
 
 

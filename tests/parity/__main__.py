@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.parity --ours CMD [--part quick] [--only NAME ...] [--verbose]`.
 
-Needs Java and the broker's jars. With `--record`, the broker's side is kept for test_recorded.py.
+Plays scenarios on a real broker and on a driver, and prints the differences. Needs Java and the
+broker's jars. `--record` stores the broker's answers for test_recorded.py.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ BROKERS = {
     ("sweeps",): partial(Broker, properties=scenarios.SWEEPING_BROKER),
     ("moves",): partial(Broker, brokers=2, properties=scenarios.BROKER),
 }
-"""What plays the scenarios, by their needs."""
+"""Needs of scenarios -> the broker that plays them."""
 
 AT_ONCE = dict.fromkeys(BROKERS, run.AT_ONCE) | {("moves",): 1}
-"""All groups move together: one scenario at a time."""
+"""One scenario at a time, because a move of the coordinator affects all groups."""
 
 
 def _play(
@@ -58,12 +59,10 @@ def main() -> int:
     )
     parser.add_argument("--part", choices=["full", "quick"], default="full")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="scenarios by name")
+    parser.add_argument("--record", action="store_true", help="store the broker's observations")
+    parser.add_argument("--verbose", action="store_true", help="print the broker's observations")
     parser.add_argument(
-        "--record", action="store_true", help="keep what the broker showed, for later runs"
-    )
-    parser.add_argument("--verbose", action="store_true", help="print what the broker showed")
-    parser.add_argument(
-        "--broker-alone", action="store_true", help="play on the broker and print; judge nothing"
+        "--broker-alone", action="store_true", help="play only on the broker, and print"
     )
     arguments = parser.parse_args()
     chosen = [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is who in a scenario: words become ids on the way in, and ids become words on the way out.
+"""Translates a scenario's names of members into member ids, and ids in answers into names.
 
-Member ids are random, so what two coordinators say can only be compared when ids are named by who
-got them: `c~A` for the first one that was given to A (it began with `c-`), `c~A.2` for the next.
-An id that nobody has been told yet is `c~?`.
+Member ids are random. To compare two coordinators, each id is named after its member: `c~A` is the
+first id of member A (the id began with `c-`), and `c~A.2` the next one. An id that no member has
+received yet is `c~?`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ID = re.compile("(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _REFERENCE = re.compile(r"([A-Z])(?:\.(\d+))?")
 _SUBSCRIPTION = re.compile(r"sub\((.*)\)")
 
-# What an answer tells, by operation; a driver may say more.
+# Operation -> the fields of its answer to compare; a driver may answer with more fields.
 _ANSWER = {
     "hb": ("err",),
     "leave": ("err", "members"),
@@ -39,7 +39,7 @@ _ANSWER = {
 }
 _DESCRIBED = ("state", "proto", "ptype", "members")
 _NO_SUCH_GROUP = ("NONE", "GROUP_ID_NOT_FOUND", None)
-"""Errors of DescribeGroups, by version, that leave the state to tell it: `Dead`."""
+"""Errors of DescribeGroups to ignore: for a missing group they depend on the version."""
 
 _EVENT = {
     "join": ("err", "gen", "ptype", "proto", "leader", "member", "skip", "members"),
@@ -48,14 +48,14 @@ _EVENT = {
 
 
 def subscription(topics: Iterable[str]) -> str:
-    """A consumer's subscription, version 0, in the driver's way of writing bytes."""
+    """A consumer's subscription, version 0, as the driver writes bytes: `hex:…`."""
     names = [topic.encode() for topic in topics]
     array = b"".join(len(name).to_bytes(2, "big") + name for name in names)
     return "hex:" + (b"\0\0" + len(names).to_bytes(4, "big") + array + b"\xff" * 4).hex()
 
 
 def sync_version(command: Command) -> int:
-    """Version 5 has protocol type and name; before it there is no way to send them."""
+    """Version 5 is the first with protocol type and name."""
     return 5 if "pt" in command or "pn" in command else 4
 
 
@@ -67,10 +67,10 @@ class _Member:
 
 
 class Cast:
-    """One run of one scenario.
+    """The names and ids of one run of one scenario.
 
-    In the order of the steps: `command` before a step, `asked` when the driver has numbered it,
-    `observation` after it, again as more events arrive.
+    For each step, call `command` first, then `asked` with the number from the driver, then
+    `observation`, again whenever more events arrive.
     """
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class Cast:
         self._asked: dict[int, tuple[Step, Command]] = {}
 
     def command(self, step: Step) -> Command:
-        """The step as the driver reads it."""
+        """The step as a command of the driver."""
         command: Command = {"op": step.operation}
         for name, text in step.fields.items():
             command[name] = self._value(name, text)
         if step.operation == "join" and "pt" in command:
-            command["pt"] = command["pt"] or ""  # a join has no null there
+            command["pt"] = command["pt"] or ""  # null is not possible in a join
         if step.operation in WHO:
             member = self._members.setdefault(step.who, _Member())
             command.setdefault("m", member.ids[-1] if member.ids else "")
@@ -105,7 +105,7 @@ class Cast:
         return command
 
     def asked(self, number: int, step: Step, command: Command) -> None:
-        """The driver's number of a command; events refer to it."""
+        """Notes the driver's number of a command, because events refer to commands by number."""
         self._asked[number] = (step, command)
 
     def observation(
@@ -115,7 +115,7 @@ class Cast:
         events: Iterable[Mapping[str, Any]],
         groups: Mapping[str, Mapping[str, Any]],
     ) -> Observation:
-        """What a step showed: its answer, requests answered since the last, how groups look."""
+        """Returns a step's answer, the requests answered since the last step, and the groups."""
         told = [
             (*self._asked[event["id"]], event)
             for event in events
@@ -153,7 +153,7 @@ class Cast:
             self._names[given] = f"{match[1]}~{who}" + (f".{count}" if count > 1 else "")
 
     def _event(self, command: Command, event: Mapping[str, Any]) -> Answer:
-        """Only what the request's version can tell."""
+        """Keeps only the fields that the request's version has."""
         shown = {name: event.get(name) for name in _EVENT[event["ev"]]}
         if event["ev"] == "sync":
             if sync_version(command) < 5:
@@ -164,14 +164,14 @@ class Cast:
             del shown["skip"]
         if version < 7:
             del shown["ptype"]
-        # The request layer writes "no protocol" as the version has it, whatever it was told.
+        # Kafka's request layer writes "no protocol" as null or "", depending on the version.
         shown["proto"] = shown["proto"] or (None if version >= 7 else "")
         keys = ("id", "inst", "meta") if version >= 5 else ("id", "meta")
         shown["members"] = [{key: one.get(key) for key in keys} for one in event["members"]]
         return self._renamed(shown)
 
     def _renamed(self, shown: Answer) -> Answer:
-        """With names for ids, and members in the order of names: Kafka's is that of a hash map."""
+        """Replaces ids by names and sorts members by name: Kafka's order is that of a hash map."""
         for key in ("member", "leader"):
             if key in shown:
                 shown[key] = self._name(shown[key])
@@ -181,7 +181,7 @@ class Cast:
                 for key in ("id", "m"):
                     if key in one:
                         one[key] = self._name(one[key])
-            if "err" not in members[0]:  # leave answers in the order of its request
+            if "err" not in members[0]:  # a LeaveGroup response keeps the request's order
                 members.sort(key=lambda one: [str(value) for value in one.values()])
             shown["members"] = members
         return shown

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker made ready for scenarios, and the group coordinator moved from one node to another.
+"""Prepares a broker for scenarios, and moves the group coordinator from one node to another.
 
-The coordinator of a group is the leader of the offsets topic's partition that has the group.
+A group's coordinator is the leader of that partition of the offsets topic which stores the group.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 
 SOME_NAMES = 64
-"""Groups of so many names are in every partition of the offsets topic; transactions likewise."""
+"""So many group names (or transactional ids) cover every partition of their topic."""
 
 READY_TIMEOUT_S = 30.0
 STEP_S = 0.02
@@ -38,9 +38,9 @@ NOT_YET = {
 
 
 def prepare(host: str, port: int) -> None:
-    """Topics to commit offsets of, and all coordinators at this node, loaded.
+    """Makes the topics, moves all coordinators to this node, and waits until they are loaded.
 
-    Kafka makes its own topics when a coordinator is asked for.
+    Kafka makes its internal topics at the first FindCoordinator request.
     """
     with Connection(host, port, "parity") as broker:
         create_topics(broker, TOPICS)
@@ -50,7 +50,7 @@ def prepare(host: str, port: int) -> None:
         for topic in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC) if len(nodes) > 1 else ():
             move(broker, nodes[host, port], topic)
         load_groups(broker)
-        # The first producer id costs the most: not while a scenario is timed.
+        # The first producer id takes the longest: get it before a scenario starts its clock.
         for number in range(SOME_NAMES // 8):
             until_ready(partial(_producer_id, broker, f"ready-{number}"))
 
@@ -75,28 +75,28 @@ def create_topics(broker: Connection, names: Iterable[str]) -> None:
 
 
 def described(broker: Connection, group: str) -> Any:
-    """DescribeGroups; from version 6 on, no such group is an error, here it is the state `Dead`."""
+    """Version 2 of DescribeGroups: a missing group has the state `Dead`, not an error as in 6."""
     return broker.ask("describe_groups", 2, groups=[group]).groups[0]
 
 
 def topic_of(broker: Connection, name: str) -> Any:
-    """What the cluster's metadata have of a topic."""
+    """The topic in the cluster's metadata."""
     return _metadata(broker, name).topics[0]
 
 
 def addresses(broker: Connection) -> dict[int, tuple[str, int]]:
-    """Host and port of every node."""
+    """Node id -> host and port."""
     nodes = _metadata(broker, OFFSETS_TOPIC).brokers
     return {node.node_id: (node.host, node.port) for node in nodes}
 
 
 def leaders(broker: Connection, topic: str = OFFSETS_TOPIC) -> set[int]:
-    """The nodes that lead the topic's partitions."""
+    """The ids of the nodes that lead the topic's partitions."""
     return {one.leader_id for one in topic_of(broker, topic).partitions}
 
 
 def move(broker: Connection, node: int, topic: str = OFFSETS_TOPIC) -> None:
-    """Gives every partition of the topic to that node; all groups go with the offsets topic."""
+    """Moves every partition of the topic to `node`: with the offsets topic, all groups move."""
     partitions = [one.partition_index for one in topic_of(broker, topic).partitions]
     answer = broker.ask(
         "alter_partition_reassignments", 0, timeout=10_000,
@@ -112,7 +112,7 @@ def move(broker: Connection, node: int, topic: str = OFFSETS_TOPIC) -> None:
 
 
 def until_ready(ask: Callable[[], Any]) -> Any:
-    """Asks until the answer's error is none of `NOT_YET`, and raises if there is one then."""
+    """Repeats the request while its error is one of `NOT_YET`; raises on any other error."""
     deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
         answer = ask()
@@ -125,7 +125,7 @@ def until_ready(ask: Callable[[], Any]) -> Any:
 
 
 def wait(done: Callable[[], bool], what: str) -> None:
-    """Looks until it is done; `what` is the complaint if it never is."""
+    """Calls `done` until it returns true; after the timeout, raises an error with text `what`."""
     deadline = time.monotonic() + READY_TIMEOUT_S
     while not done():
         if time.monotonic() > deadline:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playing a scenario, and what differs between two runs of it."""
+"""Plays a scenario, and finds the differences between two runs of it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from .scenarios import Accepted, Scenario
 
 PATIENCE_S = 2.0
-"""How long a broker's answer may come later than the driver's, which takes no time."""
+"""How long to wait for a broker's answer that the driver has given at once."""
 
 LOOK_AGAIN_S = 0.01
 SETTLE_S = 0.025
-"""What a join or sync that shows nothing gets until it counts as held back: a broker handles it in
-a few ms, and the next request takes another connection."""
+"""A join or sync without an answer after this time counts as held back.
+
+A broker handles a request in a few ms; the next request then uses another connection.
+"""
 
 QUIET_S = 0.06
-"""How long nothing has to happen when it is not known what to wait for, and at the end."""
+"""The wait for late events, at the end and where no other run shows which events to expect."""
 
 END = Step(0, "after the last step", "advance", "-", {})
 
 
 class Player(Protocol):
-    """What plays: a driver, or a broker (`live`), whose answers may be on their way."""
+    """A driver, or a broker; a broker is `live`: its answers may arrive later."""
 
     live: bool
 
@@ -42,7 +44,7 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Difference:
-    """At one place of one step; explained if the scenario accepts it."""
+    """A difference in one field of one step; `accepted` is set if the scenario expects it."""
 
     step: Step
     path: str
@@ -54,11 +56,11 @@ class Difference:
 def play(
     scenario: Scenario, player: Player, wanted: Sequence[Observation] | None = None
 ) -> list[Observation]:
-    """What each step showed, and last what came after all of them.
+    """Returns one observation for each step, and one for the events after the last step.
 
-    `wanted` is another's run. It only tells what is worth waiting for; a live player that does
-    not show it in time shows what it has, and the run ends there. So it does at a step that needs
-    an id which was never told.
+    `wanted` is the run of another player: a live player waits until it shows an equal observation.
+    If the wait is too long, the run ends with the observation so far. The run also ends at a step
+    that needs a member id which no answer contained.
     """
     player.begin()
     cast = Cast()
@@ -66,7 +68,7 @@ def play(
     for step in scenario.steps:
         try:
             command = cast.command(step)
-        except ScenarioError as error:  # an earlier answer was not what the scenario goes on from
+        except ScenarioError as error:  # the step needs an id that no answer contained
             return [*seen, {"answer": {"impossible": str(error)}, "answered": {}, "groups": {}}]
         try:
             answer = player.tell(command)
@@ -105,7 +107,7 @@ def play(
 
 
 def differences(step: Step, ours: Observation, broker: Observation) -> list[Difference]:
-    """Where two observations of a step differ."""
+    """The differences between two observations of a step."""
     found = []
     for path, one, other in _walk("", ours, broker):
         accepted = next(
@@ -120,7 +122,7 @@ def unexplained(found: Sequence[Difference]) -> list[Difference]:
 
 
 def _walk(path: str, ours: Any, broker: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Leaves that differ, by path; what one does not have is None there."""
+    """Yields (path, value, other value) for each value that differs; a missing value is None."""
     if isinstance(ours, dict) and isinstance(broker, dict):
         for key in dict.fromkeys((*ours, *broker)):
             yield from _walk(f"{path}.{key}" if path else key, ours.get(key), broker.get(key))

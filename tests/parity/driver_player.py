@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver as a subprocess: JSON lines in, JSON lines out, virtual time."""
+"""Runs a coordinator's driver as a subprocess: JSON lines in and out, in virtual time."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ANSWER_TIMEOUT_S = 30.0
 
 
 class DriverError(RuntimeError):
-    """The driver ended, does not answer, or not in JSON."""
+    """The driver ended, did not answer, or its answer was not JSON."""
 
 
 class DriverPlayer:
-    """Plays scenarios one after another; each begins with a fresh coordinator."""
+    """Plays scenarios one after another, each with a new coordinator."""
 
     live = False
 
@@ -39,7 +39,7 @@ class DriverPlayer:
         self.tell({"op": "init", **CONFIG})
 
     def tell(self, command: Command) -> dict[str, Any]:
-        """One command's answer, with its "id" and "events"."""
+        """Sends a command and returns the answer, with its "id" and "events"."""
         if command["op"] == "sweep":
             waited = self.tell({"op": "advance", "ms": command["ms"]})
             swept = self.tell({"op": "cleanup"})
@@ -67,7 +67,7 @@ class DriverPlayer:
         return answer
 
     def more(self, timeout_s: float) -> list[dict[str, Any]]:
-        """Nothing: a driver has said everything in its answers."""
+        """Returns nothing, because all events of a driver are in its answers."""
         return []
 
     def close(self) -> None:

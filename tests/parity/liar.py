@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that lies: the one given as arguments, but every heartbeat is well.
+"""Wraps the driver given as arguments and answers every heartbeat with NONE, true or not.
 
-The live test plays it once: a comparison that cannot fail would be worth nothing.
+Tests play this driver to show that the comparison can fail.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a real broker showed, kept: ours can be judged by it without Java.
+"""Stores the observations of a real broker, so that tests without Java can compare with them.
 
-tests/data/parity.jsonl.gz has a line for Kafka's version, then one a scenario: its name, its steps,
-and what the broker showed at each. `python -m tests.parity --record` writes it anew.
+tests/data/parity.jsonl.gz has a line with Kafka's version, then one line for each scenario: its
+name, its steps, and the broker's observation at each step. `python -m tests.parity --record`
+writes the file anew.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FILE = TESTS / "data" / "parity.jsonl.gz"
 
 
 def write(seen: Iterable[tuple[Scenario, list[Observation]]]) -> None:
-    from tests.support.broker import LIB  # Only a run on a broker records.
+    from tests.support.broker import LIB  # recording alone needs the broker's jars
 
     kafka = next(LIB.glob("kafka-server-[0-9]*.jar")).stem.removeprefix("kafka-server-")
     lines: list[Any] = [{"kafka": kafka}]
@@ -35,7 +36,7 @@ def write(seen: Iterable[tuple[Scenario, list[Observation]]]) -> None:
 
 
 def read() -> dict[str, tuple[list[str], list[Observation]]]:
-    """Steps and what was shown at them, by the scenario's name."""
+    """Scenario name -> its steps, and the broker's observations."""
     lines = gzip.decompress(FILE.read_bytes()).decode().splitlines()[1:]
     found = map(json.loads, lines)
     return {line["scenario"]: (line["steps"], line["shown"]) for line in found}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays all scenarios on a real broker and on a driver, and prints where they differ."""
+"""Plays scenarios on a real broker and on a driver, and reports the differences."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from .scenarios import Scenario
 
 AT_ONCE = 8
-"""Scenarios that a broker plays at the same time; most of it is waiting."""
+"""The number of scenarios that a broker plays in parallel; most of their time is waits."""
 
 ATTEMPTS = 4
 LATEST_MS = 200.0
-"""A run that was ever later than this is played again: waits keep 250 ms from deadlines."""
+"""A run with a later step is played again, because waits end only 250 ms from deadlines."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One scenario, played by both."""
+    """One scenario, played by the driver and by the broker."""
 
     scenario: Scenario
     steps: int
@@ -71,7 +71,7 @@ def results(
     bootstrap_server: str,
     at_once: int = AT_ONCE,
 ) -> Iterator[Result]:
-    """In the order of `scenarios`, as they become known."""
+    """Yields the results in the order of `scenarios`, each as soon as it is known."""
     host, port = bootstrap_server.rsplit(":", 1)
     with DriverPlayer(ours) as driver:
         said = [play(scenario, driver) for scenario in scenarios]
@@ -83,7 +83,7 @@ def results(
 def record(
     scenarios: Sequence[Scenario], bootstrap_server: str, at_once: int = AT_ONCE
 ) -> Iterator[list[Observation]]:
-    """What the broker alone shows, in the order of `scenarios`."""
+    """Plays only on the broker; yields the observations in the order of `scenarios`."""
     host, port = bootstrap_server.rsplit(":", 1)
     cluster.prepare(host, int(port))
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
@@ -110,7 +110,7 @@ def _late(scenario: Scenario, lag_ms: float) -> bool:
 
 
 def _unlucky(result: Result) -> bool:
-    """A sweep may come between any two steps: there, a difference has to come again and again."""
+    """True for a difference in a `sweeps` scenario: play it again, as a sweep can fall anywhere."""
     return result.scenario.needs == "sweeps" and not result.agrees
 
 
@@ -118,14 +118,14 @@ def _play_wire(
     host: str, port: int, scenario: Scenario, wanted: list[Observation] | None = None
 ) -> tuple[list[Observation], float]:
     if scenario.needs == "moves":
-        cluster.prepare(host, port)  # the last one has left the coordinator elsewhere
+        cluster.prepare(host, port)  # the last scenario moved the coordinator
     prefix = f"{scenario.name}-{uuid.uuid4().hex[:8]}"
     with WirePlayer(host, port, prefix, scenario.doomed) as player:
         return play(scenario, player, wanted), player.lag_ms
 
 
 def show(scenario: Scenario, seen: list[Observation]) -> str:
-    """A run in words, for people."""
+    """A run as text for people."""
     lines = [f"== {scenario.name}"]
     for step, shown in zip((*scenario.steps, END), seen, strict=False):
         lines.append(f"{step.number:3} {step.text}")
@@ -137,7 +137,7 @@ def show(scenario: Scenario, seen: list[Observation]) -> str:
 
 
 def summary(found: Sequence[Result]) -> str:
-    """The last line."""
+    """The last line of the report: how many scenarios and steps agree."""
     every = [difference for result in found for difference in result.differences]
     count = len(unexplained(every))
     verdict = "the broker and ours agree" if not count else "the broker and ours differ"

@@ -1,31 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenarios: steps/*.txt, a command of the coordinator's driver a line.
+"""Reads the scenarios from steps/*.txt: each line is a command of the coordinator's driver.
 
     == leader-leaves slow
-    # A comment tells why.
+    # A comment states the reason.
     join A v=3
     advance 1000
     sync A asg=A:a,B:b
       differs answer.err: ours "NONE", broker "UNKNOWN_MEMBER_ID", because ...
 
-A step is an operation, the member that does it, and fields with the driver's names. Members are
-capital letters, and what is not given is what that member would send: its newest id, the
-generation it last got and its instance id. As values, `A` is A's newest id, `A.1` its first one,
-`none` nothing ("" for an id), and any other word stands for itself. So do ids in `asg=` (id:text)
-and in the list of `leave`: an id, then /instance if there is one. Metadata `sub(t+u)` is the bytes
-of a consumer's subscription to t and u.
+A step is an operation, a member, and fields with the driver's names. A member is a capital letter.
+A field that is left out has the value that this member would send: its newest id, its last
+generation, its instance id. In a value, `A` is A's newest id, `A.1` its first id, `none` is null
+("" for an id), and any other word is itself. These rules also hold for ids in `asg=` (id:text) and
+in the list of `leave`, where /instance can follow an id. Metadata `sub(t+u)` is the bytes of a
+consumer's subscription to t and u.
 
-A step's `differs` lines are the accepted differences: exactly these two values at this place, and
-why. Any other difference is one.
+A `differs` line accepts one difference of its step: exactly these two values in this field, for the
+stated reason. Any other difference is an error.
 
-After the name may stand what a scenario needs; all of these are left out of the quick part.
-    slow    nothing, but it takes time
-    sweeps  a broker that looks every second for what has expired: `sweep 700` waits so long and
-            then for that look, and is `advance` and `cleanup` to a driver
-    moves   two brokers: `unload` moves the offsets topic to the other one, and `reload` follows it
+A word after the name states a need of the scenario. `--part quick` leaves out scenarios with one.
+    slow    more time
+    sweeps  a broker that removes expired offsets every second: `sweep 700` waits 700 ms and then
+            for the next removal; a driver runs `advance` and `cleanup`
+    moves   two brokers: `unload` moves the offsets topic to the other broker; after `reload`,
+            requests go to that broker
 
-The broker and the driver are set up as in `CONFIG`; it decides which waits are safe. Between a
-wait's end and the nearest deadline there are always 250 ms, for a broker runs in real time.
+The broker and the driver are configured with `CONFIG`. A broker runs in real time, so every wait
+must end at least 250 ms before or after a deadline.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ BROKER = {
     "group.max.session.timeout.ms": str(CONFIG["max_st"]),
     "group.max.size": str(CONFIG["max_size"]),
     "offset.metadata.max.bytes": str(CONFIG["meta_max"]),
-    "group.coordinator.append.linger.ms": "0",  # an answer waits for nothing but its own append
+    "group.coordinator.append.linger.ms": "0",  # an append is not delayed to make a batch
     "transaction.state.log.num.partitions": "2",
-    # No scenario meets a sweep by chance.
+    # An hour: no removal of expired offsets happens during a scenario.
     "offsets.retention.check.interval.ms": "3600000",
 }
-"""The same for a broker, and what else its answers depend on."""
+"""The settings of a broker: `CONFIG`, and other settings that change its answers."""
 
 SWEEP_MS = 1000
 SWEEPING_BROKER = {**BROKER, "offsets.retention.check.interval.ms": str(SWEEP_MS)}
@@ -80,10 +81,10 @@ OPERATIONS = {
     "unload": "",
     "reload": "",
 }
-"""Every operation and its fields."""
+"""Operation -> the names of its fields."""
 
 WHO = {"join", "sync", "hb", "commit", "txncommit"}
-"""Operations of one member; its letter, or `-` for nobody, is their first word."""
+"""Operations of one member; their first word is the member's letter, or `-` for no member."""
 
 POSITIONAL = {"leave": "members", "advance": "ms", "sweep": "ms"}
 NUMBERS = {"st", "rt", "v", "gen", "p", "off", "le", "retention", "pid", "ms"}
@@ -91,7 +92,7 @@ NUMBERS = {"st", "rt", "v", "gen", "p", "off", "le", "retention", "pid", "ms"}
 
 @dataclass(frozen=True)
 class Accepted:
-    """A difference that is known and wanted."""
+    """A difference that a `differs` line accepts."""
 
     path: str
     ours: Any
@@ -101,7 +102,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Step:
-    """One line; `number` counts a scenario's steps from 1."""
+    """One line of a scenario; `number` counts the steps from 1."""
 
     number: int
     text: str
@@ -113,7 +114,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Steps on groups of its own; `needs` is one of `NEEDS`."""
+    """Steps on groups that no other scenario uses; `needs` is one of `NEEDS`."""
 
     name: str
     needs: str
@@ -121,16 +122,16 @@ class Scenario:
 
     @property
     def doomed(self) -> list[str]:
-        """Topics that it deletes: no other scenario may use them."""
+        """The topics that the scenario deletes: no other scenario may use them."""
         return [step.fields["topic"] for step in self.steps if step.operation == "topic_deleted"]
 
 
 class ScenarioError(ValueError):
-    """A line that is not a step; says where."""
+    """A line is not a step; the text names the file and the line."""
 
 
 def load(part: str = "full") -> list[Scenario]:
-    """All scenarios in the order of files and lines, or only the `quick` ones."""
+    """Returns all scenarios in the order of files and lines, or only the `quick` ones."""
     found: list[Scenario] = []
     for path in sorted(HERE.glob("*.txt")):
         found.extend(parse(path.read_text(encoding="utf-8"), path.name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real broker's `__consumer_offsets`, loaded by ours: its groups are as the broker said."""
+"""Our coordinator loads a real broker's `__consumer_offsets` and describes the groups as it did."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLASSIC = [name for name, group in GROUPS.items() if group["listed"]["group_type
 
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[DriverPlayer]:
-    """A coordinator that has loaded the log."""
+    """Our coordinator, after it has loaded the captured log."""
     text = (DATA / "consumer_offsets.jsonl").read_text(encoding="utf-8")
     with DriverPlayer(OURS) as driver:
         driver.tell({"op": "init"})
@@ -55,7 +55,7 @@ def test_groups_at_rest(loaded: DriverPlayer, name: str) -> None:
     "name", [name for name in CLASSIC if GROUPS[name]["described"]["state"] not in AT_REST]
 )
 def test_groups_in_a_rebalance(loaded: DriverPlayer, name: str) -> None:
-    """The log has their last generation: who was in it, and what each got."""
+    """In the log, these groups are Stable: it has the members and assignments of a generation."""
     described = GROUPS[name]["described"]
     ours = loaded.tell({"op": "describe", "g": name})
     assert ours["state"] == "Stable"
@@ -77,7 +77,7 @@ def test_offsets(loaded: DriverPlayer, name: str) -> None:
 
 
 def test_nothing_came_back(loaded: DriverPlayer) -> None:
-    """What had a tombstone is gone; so is what only an aborted transaction wrote."""
+    """Deleted groups and offsets are gone, and so are offsets of an aborted transaction."""
     assert loaded.tell({"op": "describe", "g": "raw-deleted"})["state"] == "Dead"
     for group, topic, partition in (
         ("raw-deleted", "t", 0),

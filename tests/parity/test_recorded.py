@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our coordinator answers as a real broker did when `--record` was last given; without Java."""
+"""Our coordinator answers as the recorded broker did (`python -m tests.parity --record`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_ours_answers_as_the_broker_did(driver: DriverPlayer, scenario: Scenario
 
 
 def test_a_lie_is_found() -> None:
-    """A driver whose heartbeats are always well is wrong at one step of this scenario."""
+    """A driver that answers every heartbeat with NONE is wrong at exactly one step."""
     (newcomer,) = (scenario for scenario in SCENARIOS if scenario.name == "newcomer")
     with DriverPlayer([sys.executable, liar.__file__, *OURS]) as lying:
         shown = play(newcomer, lying)

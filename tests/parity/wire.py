@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's requests over a raw socket; every byte is encoded and decoded by kio.
+"""Sends Kafka's requests over a socket; the library kio encodes and decodes every byte.
 
     with Connection("127.0.0.1", 9092, client_id="c") as broker:
         answer = broker.ask("heartbeat", 4, group_id="g", member_id="m", generation_id=1)
 
-kio has a dataclass for every version of every message, generated from Kafka's own schemas. Here
-they are named and filled by field: nested ones from mappings, and a field that a version does not
-know is left out. Times are given in milliseconds, as Kafka's schemas have them.
+kio has a dataclass for every version of every message, generated from Kafka's own schemas. `ask`
+fills its fields by name: nested messages from mappings, without the fields that a version does not
+have. Times are in milliseconds, as in Kafka's schemas.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ LONGEST_ANSWER = 100 * 1024 * 1024
 
 
 class WireError(RuntimeError):
-    """The broker did not answer, or not in Kafka's protocol."""
+    """The broker did not answer, or its answer was not Kafka's protocol."""
 
 
 def message(api: str, version: int, **fields: Any) -> Any:
-    """A request of kio's, e.g. message("join_group", 9, group_id="g", protocols=[...], ...)."""
+    """Builds a request, e.g. message("join_group", 9, group_id="g", protocols=[...], ...)."""
     return _filled(load_entity_schema(api, version, EntityType.request), fields)
 
 
@@ -56,7 +56,7 @@ def _value(hint: Any, value: Any) -> Any:
         if kind is datetime.timedelta or getattr(kind, "__name__", "").endswith("Timedelta"):
             return datetime.timedelta(milliseconds=value)
         if isinstance(value, (list, tuple)):
-            # tuple[X, ...], or that or None
+            # `kind` is tuple[X, ...] or tuple[X, ...] | None
             inner = next(iter(typing.get_args(kind)), kind)
             return tuple(_value(inner, one) for one in value)
         if dataclasses.is_dataclass(kind) and isinstance(value, dict):
@@ -81,7 +81,7 @@ def _reader(schema: Any) -> Callable[[bytes, int], tuple[Any, int]]:
 
 
 def encoded(request: Any, correlation_id: int, client_id: str) -> bytes:
-    """A whole frame: length, header, body."""
+    """Encodes a frame: length, header, body."""
     header = _filled(
         request.__header_schema__,
         {
@@ -100,7 +100,7 @@ def encoded(request: Any, correlation_id: int, client_id: str) -> bytes:
 
 
 def decoded(api: str, version: int, frame: bytes, correlation_id: int) -> Any:
-    """The response in a frame (without its length); all of it has to be read."""
+    """Decodes the response in a frame without its length; raises if bytes are left over."""
     schema: Any = load_entity_schema(api, version, EntityType.response)
     header, size = _reader(schema.__header_schema__)(frame, 0)
     if header.correlation_id != correlation_id:
@@ -112,7 +112,7 @@ def decoded(api: str, version: int, frame: bytes, correlation_id: int) -> Any:
 
 
 class Connection:
-    """One TCP connection with at most one request unanswered, as Kafka answers in order.
+    """One TCP connection with at most one request in flight, because Kafka answers in order.
 
     `ask` sends and waits; `send` only sends, then `waiting` is true until `poll` or `receive` of
     `Connection` returns the answer.
@@ -143,7 +143,7 @@ class Connection:
         self._sent = (api, version)
 
     def receive(self) -> Any | None:
-        """Reads what is there, or waits for something; the answer if it is complete by then."""
+        """Waits for bytes and reads them; returns the answer if it is complete, else None."""
         if self._sent is None:
             raise WireError("nothing was asked")
         chunk = self._socket.recv(65536)
@@ -183,5 +183,5 @@ class Connection:
 
 
 def readable(connections: Sequence[Connection], timeout_s: float) -> list[Connection]:
-    """Those with bytes to read, after at most `timeout_s`."""
+    """Waits up to `timeout_s`; returns the connections that have bytes to read."""
     return select.select(connections, [], [], max(0.0, timeout_s))[0]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver's commands, put to a real broker: each is a request on a socket, a wait is a wait.
+"""Sends the driver's commands to a real broker as requests; a wait takes real time.
 
-`tell` answers as a driver does. A join or sync that the broker holds back keeps its connection
-busy, since Kafka answers a connection's requests in order, so a member that speaks again gets a
-second one. `more` gives what was answered since; `lag_ms` tells how late the real clock ran behind
-the scenario's.
+`tell` returns an answer in the driver's form. A join or sync that the broker holds back blocks its
+connection, because Kafka answers a connection's requests in order; the member's next request then
+uses a second connection. `more` returns later answers. `lag_ms` is the largest delay of a step
+against the scenario's clock.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 
 MOST_CONNECTIONS = 24
-"""Of one scenario."""
+"""The largest number of connections of one scenario."""
 
 
 def bytes_of(text: str) -> bytes:
-    """The driver's way of writing bytes, read."""
+    """Decodes bytes as the driver writes them: `hex:…`, or text."""
     return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
 
 
@@ -47,7 +47,7 @@ def error_name(code: ErrorCode) -> str:
 
 
 class WirePlayer:
-    """One scenario; `prefix` keeps its groups, transactions and doomed topics to itself."""
+    """Plays one scenario; `prefix` makes its groups, transactions and deleted topics unique."""
 
     live = True
 
@@ -71,7 +71,7 @@ class WirePlayer:
         self._due = time.monotonic()
 
     def tell(self, command: Command) -> dict[str, Any]:
-        """One command's answer, with its "id" and "events"."""
+        """Sends a command and returns the answer, with its "id" and "events"."""
         self._count += 1
         if command["op"] != "describe":
             self.lag_ms = max(self.lag_ms, (time.monotonic() - self._due) * 1000)
@@ -79,7 +79,7 @@ class WirePlayer:
         return {**answer, "id": self._count, "events": self.more(0)}
 
     def more(self, timeout_s: float) -> list[Event]:
-        """Answers of requests that were held back."""
+        """Returns answers to requests that the broker had held back."""
         events: list[Event] = []
         for connection in readable(list(self._parked), timeout_s) if self._parked else []:
             response = connection.receive()
@@ -98,10 +98,10 @@ class WirePlayer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Operations, each named like the driver's.
+    # Operations, each named after the driver's operation.
 
     def _advance(self, command: Command) -> None:
-        # To the scenario's clock, not for so long: what the steps took is made up for.
+        # Sleeps until the scenario's time, so that the time of earlier steps does not add up.
         self._due += command["ms"] / 1000
         time.sleep(max(0.0, self._due - time.monotonic()))
 
@@ -116,7 +116,7 @@ class WirePlayer:
         (there,) = cluster.leaders(old)
         (other,) = nodes.keys() - {there}
         cluster.move(old, other)
-        # It is still the old one that is asked, and it has to know.
+        # Requests still go to the old broker: wait until it knows that the groups have moved.
         cluster.wait(
             lambda: described(old, "g").error_code.name == "not_coordinator",
             "the old coordinator kept its groups",
@@ -191,7 +191,7 @@ class WirePlayer:
     def _commit(self, command: Command) -> dict[str, Any]:
         retention = command.get("retention")
         answer = self._ask(
-            # Only these versions have a retention time.
+            # Versions 2 to 4 have a retention time, later versions have none.
             "offset_commit", command.get("v", 9 if retention is None else 4),
             group_id=self._group(command),
             generation_id_or_member_epoch=command["gen"],
@@ -215,7 +215,7 @@ class WirePlayer:
         producer_id, epoch = self._producers[number]
         transaction |= {"producer_id": producer_id, "producer_epoch": epoch, "group_id": group}
         if (number, group) not in self._in_transaction:
-            # Version 3 of all three is a producer's first way of transactions, which brokers keep.
+            # Version 3 of these requests uses the older transaction protocol.
             until_ready(partial(self._ask_home, "add_offsets_to_txn", 3, **transaction))
             self._in_transaction.add((number, group))
         answer = self._ask(
@@ -241,7 +241,7 @@ class WirePlayer:
             )
         )  # fmt: skip
         self._in_transaction = {key for key in self._in_transaction if key[0] != number}
-        # The answer comes before the markers are written; only then is the transaction complete.
+        # The broker answers before it writes the markers; the transaction is complete only then.
         cluster.wait(
             lambda: self._transaction(name).transaction_state.startswith("Complete"),
             f"the transaction {name} was not completed",
@@ -278,7 +278,7 @@ class WirePlayer:
                 "partitions": [{"partition_index": command.get("p", 0)}],
             }],
         )  # fmt: skip
-        # The group's error, or the partition's.
+        # The error is the group's or a partition's.
         errors = [answer, *(one for topic in answer.topics for one in topic.partitions)]
         return {"err": next((error_name(e.error_code) for e in errors if e.error_code), "NONE")}
 
@@ -342,7 +342,7 @@ class WirePlayer:
         return self._free("c").ask(api, version, **fields)
 
     def _ask_home(self, api: str, version: int, **fields: Any) -> Any:
-        """The coordinator of transactions stays where it is."""
+        """Asks the first broker, because the transaction coordinator does not move."""
         return self._free("c", self._home).ask(api, version, **fields)
 
     def _park(
@@ -353,7 +353,7 @@ class WirePlayer:
         self._parked[connection] = (self._count, command["op"])
 
     def _free(self, client_id: str, address: tuple[str, int] | None = None) -> Connection:
-        """A connection of that client with nothing unanswered on it, or a new one."""
+        """Returns a connection of that client without a request in flight, or makes one."""
         address = address or self._coordinator
         for connection in self._connections:
             whose = (connection.client_id, connection.address)

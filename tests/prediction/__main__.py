@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.prediction [--changes 200] [--seed 1] [--leaders java,…] [--minutes 40]`.
 
-Plans changes of real groups on a real broker from snapshots, makes them, and compares; computes
-every generation of these groups again from what their members sent. Writes everything that was seen
-to build/prediction/changes.jsonl, and each miss to a file of its own beside it; `--again FILE`
-judges such files anew, without a broker. Exit code 0 without misses, 1 with some, 2 if it cannot
-run.
+Plans changes of real groups on a real broker from snapshots, makes the changes, and compares. Also
+computes every generation of these groups again from the members' subscriptions. Writes every
+observation to build/prediction/changes.jsonl, and each miss to a file beside it. `--again FILE`
+compares the observations in such files again, without a broker. Exit code 0: no miss; 1: a miss;
+2: it cannot run.
 """
 
 from __future__ import annotations
@@ -30,16 +30,22 @@ def main() -> int:
         prog="python -m tests.prediction",
         description="Plans changes of real groups, makes them, and compares.",
     )
-    parser.add_argument("--changes", type=int, default=200, help="how many (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (%(default)s)")
+    parser.add_argument("--changes", type=int, default=200, help="number of changes (%(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the random draws (%(default)s)"
+    )
     parser.add_argument(
         "--leaders", default=",".join(LIBRARIES), help="separated by commas (%(default)s)"
     )
     parser.add_argument(
-        "--minutes", type=float, default=40, help="no new change after these (%(default)s)"
+        "--minutes", type=float, default=40, help="start no change after this time (%(default)s)"
     )
-    parser.add_argument("--brokers", type=int, choices=(1, 2, 3), default=3, help="(%(default)s)")
-    parser.add_argument("--again", type=Path, metavar="FILE", help="judge an earlier run's file")
+    parser.add_argument(
+        "--brokers", type=int, choices=(1, 2, 3), default=3, help="nodes (%(default)s)"
+    )
+    parser.add_argument(
+        "--again", type=Path, metavar="FILE", help="judge the file of an earlier run again"
+    )
     arguments = parser.parse_args()
     leaders = arguments.leaders.split(",")
     unknown = set(leaders) - set(LIBRARIES)
@@ -74,14 +80,14 @@ def main() -> int:
 
 
 def _keep(one: result.Result, out: TextIO) -> None:
-    """Writes it down at once, so that nothing is lost when the run is ended."""
+    """Writes one result at once, so that it is not lost if the run is stopped."""
     print(one.observed.to_json(), file=out, flush=True)
     seen = one.observed.problem or ("a miss" if one.is_miss else "right")
     print(f"{one.observed.group_id}, {one.observed.event}: {seen}", file=sys.stderr, flush=True)
 
 
 def _misses(results: list[result.Result], out: Path | None = None) -> None:
-    """Prints them, a line each, and writes what is needed to judge one again."""
+    """Prints a line for each miss, and writes the observations of each miss to a file."""
     for n, one in enumerate((one for one in results if one.is_miss), 1):
         where = ""
         if out:

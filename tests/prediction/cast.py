@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who plays: the groups of a run, drawn from a seed, and the members that they are made of.
+"""Draws the groups of a run, and their members, from a seed.
 
-A run goes round the casts: each leader's library with each assignor that it has, alone and mixed
-with members of other libraries. Everything else is drawn: names, subscriptions, racks, who is
-static, and whether client ids are alike or counted.
+The groups take turns: each library of the leader with each of its assignors, first with members of
+one library, then with members of several. Names, subscriptions, racks, static members and client
+ids are random.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NUMBER = re.compile(r"(.*?)(\d*)")
 
 @dataclass(frozen=True)
 class Part:
-    """A member to be: what is configured in its client.
+    """The configuration of a member's client.
 
-    `number` is its own in the group, and a part of its session timeout: records in the log of the
-    group have that timeout, so that each of their members is known, whatever its ids are.
+    `number` is unique in the group and part of the session timeout. Records in the group's log
+    contain the timeout, so that they show which member is which, whatever its member id is.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Part:
 
 @dataclass
 class Cast:
-    """A group: its topics with the brokers of their replicas, and its members as they are now."""
+    """A group: its topics, the brokers of their replicas, and its present members."""
 
     group_id: str
     leader: str
@@ -66,11 +66,11 @@ class Cast:
     numbers: Iterator[int] = field(repr=False)
 
     def subscribed(self) -> list[str]:
-        """The topics that somebody subscribes to; a snapshot knows no others."""
+        """The topics with a subscriber; a snapshot contains no others."""
         return sorted({topic for part in self.parts for topic in part.topics})
 
     def like(self, model: Part) -> Part:
-        """The next one of its kind: its ids are counted as the model's are."""
+        """A new member with the model's configuration and the next number in its ids."""
         clients = {part.client_id for part in self.parts}
         instances = {part.group_instance_id or "" for part in self.parts}
         instance = model.group_instance_id
@@ -83,7 +83,7 @@ class Cast:
 
 
 def casts(seed: int, leaders: Sequence[str], brokers: int) -> Iterator[Cast]:
-    """Groups without an end; each draws from a seed of its own, whatever the others do."""
+    """Yields groups without end; each has a random source that does not depend on other groups."""
     kinds = [
         (leader, assignor, is_mixed)
         for is_mixed in (False, True)
@@ -97,14 +97,14 @@ def casts(seed: int, leaders: Sequence[str], brokers: int) -> Iterator[Cast]:
 
 
 def assignors_of(library: str) -> tuple[str, ...]:
-    """aiokafka has no cooperative rebalancing."""
+    """The assignors of a library; aiokafka has no cooperative rebalancing."""
     return ASSIGNORS[:3] if library == AIOKAFKA else ASSIGNORS
 
 
 def next_name(name: str, taken: Collection[str]) -> str:
-    """The next free one in its count, as a deployment would call it: pod-2 after pod-1.
+    """The next free name in a deployment's numbering: pod-2 after pod-1.
 
-    A name that does not end in a number is not counted, and stays as it is.
+    A name without a number at its end is returned unchanged.
     """
     match = _NUMBER.fullmatch(name)
     assert match

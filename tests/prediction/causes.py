@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a plan was wrong: where what members sent first differs from what it let them send.
+"""Finds why a plan was wrong: the member fields whose planned and real values explain the miss.
 
-The plan, with the real ids put in, is laid beside the generations of the log. In the first round
-whose answer differs, one kind of field after another is replaced by what was really sent; the one
-that makes the answer the leader's is the cause. Where no single one does, all that differ are.
+The plan, with the real member ids, is compared with the generations of the log. In the first round
+whose assignment differs, one kind of field after another is replaced by the values that members
+really sent. The kind that makes the assignment equal to the leader's is the cause. If no single
+kind does, all differing kinds are causes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def find(observed: Observed, plan: RebalancePlan, records: Sequence[Written]) -> list[str]:
-    """Causes in words; none where every round that both have is the same."""
+    """Returns the causes as texts, or an empty list if all rounds are equal."""
     for n, (round_, record) in enumerate(zip(plan.rounds, records, strict=False), 1):
         theirs = {id_: set(owned) for id_, owned in record.assigned().items()}
         if {id_: set(map(tuple, own)) for id_, own in round_.assignment.items()} == theirs:
@@ -50,7 +51,7 @@ def find(observed: Observed, plan: RebalancePlan, records: Sequence[Written]) ->
 
 
 def _members(*names: str) -> Mend:
-    """Takes fields of the members from what they really sent; the order of a list is none."""
+    """Replaces these fields by the members' real values; the order in lists does not count."""
 
     def mend(planned: GroupSpec, real: GroupSpec) -> GroupSpec:
         sent = {member.member_id: member for member in real.members}
@@ -131,7 +132,7 @@ def _answer(group: GroupSpec) -> dict[str, set[tuple[str, int]]] | None:
 
 
 def _named(what: str, planned: GroupSpec, real: GroupSpec) -> str:
-    """The cause as findings call it."""
+    """The text of a cause, as docs and reports name it."""
     sent = {member.member_id: member for member in real.members}
     pairs = [(member, sent[member.member_id]) for member in planned.members]
     kinds: set[str] = set()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens: changes drawn for a group, each as a text for `plan` and as acts on live members.
+"""Draws changes for a group, each as a text for `plan` and as actions on live members.
 
-    join            add-members=1,like=M    a member like M starts, in its rack or in another
+    join            add-members=1,like=M    a member like M starts, in M's rack or another rack
     leave           remove-member=M         M closes: LeaveGroup
-    kill            remove-member=M         M ends without a word: its session times out
+    kill            remove-member=M         M is killed and sends nothing: its session times out
     partitions      partitions T=N          the topic grows
     resubscription  resubscribe=M:T,…       M subscribes to others of the group's topics
-    static bounce   bounce-members=M        a static member is killed, and is back in time
-    bounce          bounce-members=M        a dynamic member closes; when that has settled, again
+    static bounce   bounce-members=M        a static member is killed, and returns in time
+    bounce          bounce-members=M        a dynamic member closes; later it starts again
 
 M is the id of a member, T the name of a topic.
 """
@@ -39,9 +39,9 @@ MOST_PARTITIONS = 8
 
 @dataclass(frozen=True)
 class Happening:
-    """One change.
+    """One change of a group.
 
-    `steps` are played one after another, each until the group has settled.
+    The steps are played one after another; before each, the group must have settled.
     """
 
     event: str
@@ -51,7 +51,7 @@ class Happening:
 
 @dataclass(frozen=True)
 class Step:
-    """Members that close, that are killed, that start, that subscribe anew; a topic that grows."""
+    """Members to close, to kill, to start or to subscribe again; or a topic to grow."""
 
     closes: tuple[Part, ...] = ()
     kills: tuple[Part, ...] = ()
@@ -60,7 +60,7 @@ class Step:
     grows: tuple[str, int] | None = None
 
     def after(self, parts: list[Part]) -> list[Part]:
-        """The members of the group after it."""
+        """The members of the group after this step."""
         gone = {part.number for part in (*self.closes, *self.kills)}
         anew = {part.number: part for part in self.subscribes}
         kept = [anew.get(part.number, part) for part in parts if part.number not in gone]
@@ -68,14 +68,14 @@ class Step:
 
 
 def deck(cast: Cast) -> list[str]:
-    """Events in the order in which the group tries them: each once, joins twice."""
+    """The events in the order in which the group tries them: each once, `join` twice."""
     drawn = [*EVENTS, "join"]
     cast.random.shuffle(drawn)
     return drawn
 
 
 def draw(event: str, cast: Cast, ids: Mapping[int, str]) -> Happening | None:
-    """One such event, or None where the group has nobody for it; `ids` are by number."""
+    """Draws the event's details; None if the group has no suitable member. `ids` are by number."""
     random, parts = cast.random, sorted(cast.parts, key=lambda part: part.number)
     dynamic = [part for part in parts if part.group_instance_id is None]
     static = [part for part in parts if part.group_instance_id is not None]

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Given what the members sent: is the leader's answer Kafka's? Every generation, from its bytes.
+"""Judges every generation of a group: is the leader's assignment what Kafka's assignor returns?
 
-1. A member is what its subscription says (`wire.sent_member`); topics are as the cluster had them
-   when the record was written.
-2. Our answer and the leader's are the same: in partitions a member; where Java leads, in order too.
-3. The log does not have what the leader knew of topics. Where the answers differ, it is tried
-   whether the leader's metadata were older, or had not yet a topic that it does not subscribe to;
-   such a generation is counted apart. Then it is named what would explain the difference.
+1. Members come from the bytes of their subscriptions (`wire.sent_member`), topics from the cluster
+   at the time of the record.
+2. Our assignment must equal the leader's: each member has the same partitions; if the leader is a
+   Java client, also in the same order.
+3. The log does not contain the leader's metadata. If the assignments differ, older metadata are
+   tried, and metadata without topics to which the leader does not subscribe. If one of them
+   explains the leader's assignment, the verdict is OLDER. Else the cause names fields whose
+   absence explains it.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Judged:
-    """One generation; `cause` is empty where the answers are equal."""
+    """The verdict on one generation; `cause` is empty if the assignments are equal."""
 
     generation_id: int
     leader: str
@@ -56,7 +58,7 @@ class Judged:
 
 
 def judge(observed: Observed) -> list[Judged]:
-    """Every generation that has been written since the change."""
+    """Judges every generation in the records since the change."""
     known = -1 if observed.earlier is None else observed.earlier.generation_id
     return [
         _judge(record, observed)
@@ -66,7 +68,7 @@ def judge(observed: Observed) -> list[Judged]:
 
 
 def spec(record: Written, topics: Sequence[Topic]) -> GroupSpec:
-    """What the leader was asked for this record."""
+    """The group as the leader had to assign it, rebuilt from the record."""
     value = record.value
     members = tuple(
         wire.sent_member(
@@ -121,7 +123,7 @@ def _compare(
 def _older(
     record: Written, group: GroupSpec, inventories: Sequence[Inventory]
 ) -> Iterator[tuple[str, tuple[Topic, ...]]]:
-    """What the leader may have known instead."""
+    """Yields other topics that the leader may have known, with a description."""
     for one in inventories:
         if one.topics != group.topics:
             yield "topics of another time", one.topics
@@ -137,7 +139,7 @@ def _older(
 
 
 def _explanations(group: GroupSpec) -> Iterator[tuple[str, GroupSpec]]:
-    """Groups of which a leader sees less, least changed first."""
+    """Yields groups without some fields, as if the leader ignored them; fewest fields first."""
     for count in range(1, len(_IGNORED) + 1):
         for names in combinations(_IGNORED, count):
             changed = group
@@ -180,7 +182,7 @@ def _same(ours: Owners, theirs: Owners, in_order: bool) -> bool:
 
 
 def _in_order(owned: Iterable[tuple[str, int]]) -> list[tuple[str, list[int]]]:
-    """As the bytes have it: each topic once, in order of first appearance."""
+    """Groups partitions by topic as the bytes do: each topic once, in order of first appearance."""
     topics: dict[str, list[int]] = {}
     for topic, run in groupby(owned, key=lambda tp: tp[0]):
         topics.setdefault(topic, []).extend(p for _, p in run)

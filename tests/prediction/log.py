@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups' own records, read from `__consumer_offsets` as they are written."""
+"""Reads the groups' records from `__consumer_offsets` while the broker writes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READY_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Written:
-    """A record of a group, as its bytes; `timestamp_ms` is the broker's."""
+    """The bytes of a group's record, with the broker's timestamp."""
 
     timestamp_ms: int
     data: bytes
@@ -41,7 +41,7 @@ class Written:
         return self.value.generation_id
 
     def assigned(self) -> dict[str, tuple[tuple[str, int], ...]]:
-        """What the leader gave each member; Kafka keeps no bytes for one that was given nothing."""
+        """Partitions by member. For a member without partitions, Kafka stores no bytes."""
         return {
             member.member_id: tuple(
                 (tp.topic, tp.partition)
@@ -64,9 +64,9 @@ def subscription_of(member: MemberMetadata) -> wire.Subscription:
 
 
 def generations(records: Sequence[Written]) -> list[Written]:
-    """The first record of each generation that has members.
+    """Returns the first record of each generation that has members.
 
-    A later record of a generation is written by a static member that is back under another id.
+    A generation has a second record if a static member returns under another id.
     """
     found: dict[int, Written] = {}
     for record in records:
@@ -76,7 +76,7 @@ def generations(records: Sequence[Written]) -> list[Written]:
 
 
 class OffsetsLog:
-    """Reads the topic from its beginning in a thread of its own, until its `with` ends."""
+    """Reads the topic from its beginning in a thread, until the `with` block ends."""
 
     def __init__(self, bootstrap_server: str) -> None:
         self._server = bootstrap_server
@@ -93,7 +93,7 @@ class OffsetsLog:
         return tuple(self._records.get(group_id, ()))
 
     def quiet_s(self, group_id: str) -> float:
-        """How long ago the last one of the group came."""
+        """Seconds since the group's last record arrived."""
         return time.monotonic() - self._arrived_s.get(group_id, 0.0)
 
     def __enter__(self) -> Self:
@@ -148,7 +148,7 @@ def from_json(records: Sequence[Mapping[str, Any]]) -> tuple[Written, ...]:
 
 
 def _await_topic(bootstrap_server: str) -> None:
-    """Kafka makes the topic when it is asked for a group."""
+    """Asks for a group's coordinator, so that Kafka creates the offsets topic, and waits for it."""
     from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
 

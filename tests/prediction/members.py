@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members: Java's in one JVM, those of the Python clients in a process each."""
+"""Runs the members: all Java members in one JVM, each Python member in its own process."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CLOSE_TIMEOUT_S = 10.0
 WRITING_S = 0.5
 FRAMES = 6
 MOST_POLL_MS = 15_000
-"""A client that hangs is put out of its group after this long."""
+"""The maximum poll interval: after this time, a client that hangs leaves its group."""
 
-# Metadata are young: a leader misses a new partition for a second at most.
+# Metadata are at most a second old, so that a leader soon sees new partitions.
 JAVA_CONFIGS = {
     "group.protocol": "classic",
     "heartbeat.interval.ms": "500",
@@ -41,10 +41,10 @@ JAVA_CONFIGS = {
 
 
 class Members:
-    """All members of a run, from any thread; every one has ended when its `with` has."""
+    """All members of a run, for calls from any thread; the end of `with` ends every member."""
 
     def __init__(self, bootstrap_server: str, directory: Path) -> None:
-        """What they write goes to `directory`."""
+        """The members' logs go to `directory`."""
         self._server = bootstrap_server
         self._directory = directory
         self._java = JavaMembers(bootstrap_server, directory / "java.log")
@@ -70,7 +70,7 @@ class Members:
         self._python[part.name] = process, ours
 
     def close(self, part: Part) -> None:
-        """The member leaves its group; returns when it has, or when it takes too long."""
+        """Lets the member leave its group; returns when it has left, or after a timeout."""
         if part.library == JAVA:
             self._in_java.remove(part.name)
             self._tell(close=[part.name])
@@ -81,7 +81,7 @@ class Members:
         _end(process, pipe)
 
     def kill(self, part: Part) -> None:
-        """The member ends without a LeaveGroup; nothing, where it was not started."""
+        """Ends the member without a LeaveGroup, if it was started."""
         if part.name in self._in_java:
             self._in_java.remove(part.name)
             self._tell(kill=[part.name])
@@ -89,14 +89,14 @@ class Members:
             _end(*self._python.pop(part.name))
 
     def subscribe(self, part: Part) -> None:
-        """To what it is now to be subscribed to."""
+        """Subscribes the member to the part's present topics."""
         if part.library == JAVA:
             self._tell(subscribe={part.name: part.topics})
         else:
             _send(self._python[part.name][1], ("subscribe", part.topics))
 
     def failures(self, parts: Iterable[Part]) -> dict[str, str]:
-        """What ended those that have ended by themselves."""
+        """Name -> error, for each member that has ended by itself."""
         parts = list(parts)
         failures: dict[str, str] = self._tell()["failures"]
         found = {part.name: failures[part.name] for part in parts if part.name in failures}
@@ -111,7 +111,7 @@ class Members:
         return found
 
     def where(self, part: Part) -> str:
-        """The function in which the first thread of a Python member is; it may hang there."""
+        """The call stack of a Python member's first thread, to find where the member hangs."""
         if part.name not in self._python:
             return "unknown"
         pid = self._python[part.name][0].pid
@@ -157,7 +157,7 @@ def _described(part: Part) -> dict[str, Any]:
 
 
 def _send(pipe: Connection, command: tuple[str, tuple[str, ...]]) -> None:
-    """Nothing, where the member has ended."""
+    """Sends a command; a member that has ended is no error."""
     with contextlib.suppress(OSError):
         pipe.send(command)
 

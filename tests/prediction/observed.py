@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was seen of one change, or of how a group came to be: all that the judges need, as JSON.
+"""All observations of one change, or of a group's start, as JSON.
 
-The judges (`given.py`, `told.py`) read nothing else, so that a change can be judged again without a
+The judges (`given.py`, `told.py`) read nothing else. So a change can be judged again without a
 broker: `python -m tests.prediction --again build/prediction/changes.jsonl`.
 """
 
@@ -23,7 +23,7 @@ FORMATION = "formation"
 
 @dataclass(frozen=True)
 class Inventory:
-    """The group's topics as the cluster had them, from a time on."""
+    """The group's topics in the cluster, valid from `from_ms` until the next inventory."""
 
     from_ms: int
     topics: tuple[Topic, ...]
@@ -31,14 +31,14 @@ class Inventory:
 
 @dataclass(frozen=True)
 class Observed:
-    """One change.
+    """The observations of one change.
 
-    `before`      the snapshot's line; None for a formation, which nobody planned.
-    `earlier`     the record in which the group stood when the line was read.
-    `records`     what was written since, up to the record in which it settled.
-    `inventories` as the topics were, in order of time.
-    `libraries`   by member id, of all members of these records.
-    `problem`     why it has not settled; None where it has.
+    `before`      the snapshot's line; None for the start of a group, which has no plan.
+    `earlier`     the group's newest record when the line was read.
+    `records`     the records since, up to the record in which the group settled.
+    `inventories` the topics, in order of time.
+    `libraries`   member id -> library, for all members of these records.
+    `problem`     why the group has not settled; None if it has.
     """
 
     group_id: str

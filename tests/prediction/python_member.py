@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member of a Python client with our plug-in, in a process of its own: it can really be killed.
+"""A member of a Python client with our plug-in, in its own process, so that it can be killed.
 
-Its pipe brings ("subscribe", topics) and ("close", ()); the end of the pipe means the end. A client
-that raises sends the last line of what it raised, and ends.
+The member reads ("subscribe", topics) and ("close", ()) from a pipe, and ends when the pipe ends.
+If the client raises, the member sends the last line of the error and ends.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ CLASSES = {
 def run(
     part: Part, bootstrap_server: str, most_poll_ms: int, pipe: Connection, stacks: Path
 ) -> None:
-    """Polls until it is told to close, or killed; SIGUSR1 writes where it is to `stacks`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its parent's to handle
+    """Polls until the pipe brings `close`; SIGUSR1 writes the call stacks to `stacks`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     faulthandler.register(signal.SIGUSR1, stacks.open("w"))
     logging.disable(logging.CRITICAL)
     settings = {
@@ -65,7 +65,7 @@ def run(
         else:
             _kafka_python(part, settings, pipe)
     except EOFError:
-        pass  # nobody is there any more
+        pass  # the parent process has ended
     except Exception as error:
         pipe.send(traceback.format_exception_only(error)[-1].strip())
 

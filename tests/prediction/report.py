@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two figures, the tables by leader, assignor and event, and what was missed and why."""
+"""Reports a run: two figures, tables by leader, assignor and event, and the misses with causes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show(results: Sequence[Result]) -> str:
-    """All of it, as the run prints it."""
+    """The whole report, as the run prints it."""
     judged = [one for result in results for one in result.judged]
     compared = [result for result in results if result.told]
     unsettled = [result for result in results if result.observed.problem]
@@ -55,7 +55,7 @@ def show(results: Sequence[Result]) -> str:
 
 
 def miss(result: Result) -> str:
-    """One line."""
+    """One line about a missed prediction."""
     observed = result.observed
     why = list(result.told.causes) if result.told else []
     why += [

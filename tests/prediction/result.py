@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One observation and both judges' verdicts on it."""
+"""One observation with the verdicts of both judges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """`told` is None where nothing was told, or where the group has not settled."""
+    """`told` is None if there was no plan, or if the group has not settled."""
 
     observed: Observed
     judged: list[Judged]
@@ -32,7 +32,7 @@ class Result:
 
 
 def result(observed: Observed, foreseen: Foreseen | None = None) -> Result:
-    """Judges; what was foreseen is computed again where it is not given."""
+    """Judges an observation; without `foreseen`, the plan is computed again from the snapshot."""
     compared = None
     if observed.before is not None and observed.problem is None:
         compared = told.compare(observed, foreseen or told.foresee(observed.before, observed.text))
@@ -43,5 +43,5 @@ def result(observed: Observed, foreseen: Foreseen | None = None) -> Result:
 
 
 def again(lines: Iterable[str]) -> list[Result]:
-    """Judges what an earlier run has seen, with the package as it is now."""
+    """Judges the observations of an earlier run again, with the present package."""
     return [result(Observed.from_json(line)) for line in lines]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run: a cluster, several groups at a time, so many changes, no longer than so many minutes."""
+"""Runs a cluster and several groups at a time, for a number of changes and limited minutes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 MOST_CHANGES_A_GROUP = 6
 FAILED_GROUPS = 10
-"""So many groups that do not come to be, and the run gives up: something else is wrong."""
+"""After so many groups that do not start, the run gives up."""
 
 
 class _Budget:
-    """How many changes are still to be played, and the groups that play them; for many threads."""
+    """The number of changes left, and the groups that play them, shared by many threads."""
 
     def __init__(self, changes: int, a_group: int, groups: Iterator[Cast]) -> None:
         self._left = changes
@@ -65,9 +65,9 @@ def run(
     lanes: int = 5,
     progress: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
-    """Plays and judges. Ends early after `minutes`, or at Ctrl-C, with what there is by then.
+    """Plays and judges changes. After `minutes` or Ctrl-C, returns the results so far.
 
-    Errors: BrokerError; what a lane raises.
+    Errors: BrokerError, and every error of a thread that plays a group.
     """
     results: list[Result] = []
     lock = threading.Lock()
@@ -115,5 +115,5 @@ def _lane(make: Callable[[], Stage], budget: _Budget, stop: threading.Event) -> 
 
 
 def _cluster(brokers: int) -> Broker:
-    """Each node in a rack, also where there is only one."""
+    """A cluster whose nodes have racks, also if there is only one node."""
     return Broker(brokers=brokers, properties={"broker.rack": RACKS[0]} if brokers == 1 else {})

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a group has settled.
+"""Waits until a group has settled, by three conditions:
 
-1. Its newest record has exactly the members that it should have, each with its subscription; who
-   has restarted has another id.
-2. The coordinator describes it as Stable with these members, twice alike.
-3. No newer record has come for a while: a short one where every partition of the topics is
-   assigned, a long one where some are not, as between the two rounds of a cooperative group.
+1. The newest record has exactly the expected members with their subscriptions; a restarted member
+   has a new id.
+2. The coordinator describes the group as Stable with these members, twice in a row.
+3. No newer record arrives for a while: a short while if every partition is assigned, a longer one
+   if some are not, as between the two rounds of a cooperative group.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ LOOK_AGAIN_S = 0.25
 
 @dataclass(frozen=True)
 class Expected:
-    """What a group has to look like; `replaced` are ids that have to be gone.
+    """The expected state of a group; the ids in `replaced` must be gone.
 
-    `at_least` are the records that were there before the change: only newer ones count. `staying`
-    are members that have no reason to be away meanwhile.
+    `at_least` is the number of records before the change: only newer records count. `staying` are
+    members that must be in every generation since the change.
     """
 
     parts: Sequence[Part]
@@ -42,7 +42,7 @@ class Expected:
     staying: Sequence[Part] = ()
 
     def problem(self, records: Sequence[Written]) -> str | None:
-        """1. in words: what is not yet as it should be."""
+        """Condition 1: the first thing that is not as expected, as text, or None."""
         if len(records) <= self.at_least:
             return "no newer record"
         members = records[-1].value.members
@@ -60,9 +60,9 @@ class Expected:
         return None
 
     def away(self, records: Sequence[Written]) -> str | None:
-        """Who should have been in every generation since, but was not, in words.
+        """Names a member of `staying` that is missing in a generation since the change, or None.
 
-        A member that a busy machine keeps from its heartbeats is put out, and joins again.
+        On a busy machine, a member can miss its heartbeats; then it is removed and joins again.
         """
         wanted = {part.session_timeout_ms: part.name for part in self.staying}
         for record in records[self.at_least :]:
@@ -72,7 +72,7 @@ class Expected:
         return None
 
     def holes(self, record: Written) -> int:
-        """How many partitions of subscribed topics nobody has."""
+        """The number of partitions of subscribed topics without an owner."""
         subscribed = {topic for part in self.parts for topic in part.topics}
         assigned = {tp for owned in record.assigned().values() for tp in owned}
         return sum(
@@ -83,7 +83,7 @@ class Expected:
 
 
 class NotSettledError(Exception):
-    """The change took too long; the message has what was still missing."""
+    """The change took too long; the message names the condition that does not hold."""
 
 
 def settle(
@@ -93,7 +93,7 @@ def settle(
     describe: Callable[[str], Any],
     stop: threading.Event,
 ) -> Written:
-    """Waits; returns the record in which the group has settled. Errors: NotSettledError."""
+    """Waits, and returns the record in which the group has settled. Errors: NotSettledError."""
     deadline = time.monotonic() + TIMEOUT_S
     last = None
     problem: str | None = "nothing"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group on the stage: it comes to be, and each change is foreseen, made, and waited for."""
+"""Starts a real group, then plans, makes and observes one change after another."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SNAPSHOT_ATTEMPTS = 5
 
 
 class Stage:
-    """One group at a time; `seen` is called with every formation and every change.
+    """Plays one group at a time; calls `seen` with the group's start and with every change.
 
-    `brokers` is the number of nodes, each in a rack of its own.
+    `brokers` is the number of nodes; each node has its own rack.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Stage:
         self._admin.close()
 
     def play(self, cast: Cast, changes: int) -> int:
-        """Plays so many changes, fewer where one does not settle; returns how many were played."""
+        """Plays `changes` changes, or fewer if one does not settle; returns the number played."""
         self._admin.create_topics(
             {name: {"assignments": dict(enumerate(at))} for name, at in cast.topics.items()},
             wait_for_metadata=True,
@@ -88,7 +88,7 @@ class Stage:
         return played
 
     def _form(self, cast: Cast) -> bool:
-        """The leader first, then all others at once."""
+        """Starts the leader first, then all other members at once."""
         everybody, cast.parts = cast.parts, []
         problem = self._steps(
             cast, [Step(starts=(everybody[0],)), Step(starts=tuple(everybody[1:]))]
@@ -108,7 +108,7 @@ class Stage:
         return problem is None
 
     def _steps(self, cast: Cast, steps: list[Step] | tuple[Step, ...]) -> str | None:
-        """Plays them; returns what the group was waiting for when it has not settled."""
+        """Plays the steps; returns the missing condition, or None if the group settles."""
         for step in steps:
             there = len(self._log.of(cast.group_id))
             ids = self._ids(cast)
@@ -125,7 +125,7 @@ class Stage:
         return None
 
     def _troubles(self, cast: Cast) -> list[str]:
-        """Members that have ended by themselves, and where those are that the group is without."""
+        """Describes members that have ended by themselves, and where missing members hang."""
         failures = self._members.failures(cast.parts)
         there = self._ids(cast)
         missing = [part for part in cast.parts if part.number not in there]
@@ -186,7 +186,7 @@ class Stage:
         self._seen(observed, foreseen)
 
     def _ids(self, cast: Cast) -> dict[int, str]:
-        """The members' ids by number, as the newest record has them."""
+        """Member number -> member id, from the newest records."""
         parts: dict[int, Part] = {part.session_timeout_ms: part for part in cast.parts}
         ids: dict[int, str] = {}
         for record in self._log.of(cast.group_id):
@@ -199,7 +199,7 @@ class Stage:
         return ids
 
     def _describe(self, group_id: str) -> Any:
-        """As the coordinator describes the group, or None where it does not answer."""
+        """The coordinator's description of the group, or None if it does not answer."""
         from kafka.errors import KafkaError
 
         try:
@@ -208,7 +208,7 @@ class Stage:
             return None
 
     def _snapshot(self, cast: Cast) -> dict[str, Any]:
-        """A line of the group; a group that rebalances without a cause is asked again."""
+        """The group's snapshot line; repeated if the group happens to rebalance."""
         line: dict[str, Any] = {}
         for _ in range(SNAPSHOT_ATTEMPTS):
             (line,) = snapshot(self._server, [cast.group_id])
@@ -218,7 +218,7 @@ class Stage:
         return line
 
     def _inventory(self, cast: Cast, from_ms: int) -> Inventory:
-        """The topics as the cluster describes them, once it knows of all partitions."""
+        """The topics as the cluster describes them, as soon as it shows all partitions."""
         wanted = {name: len(at) for name, at in cast.topics.items()}
         described: dict[str, Any] = {}
         while {name: len(partitions) for name, partitions in described.items()} != wanted:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As told: does a change end as the plan of it told, when it had only the snapshot?
+"""Judges a change: does the real group end as the plan predicted from the snapshot?
 
-1. Before the change: the plan, and the same plan in DRAWS draws of other ids for new members.
-2. Afterwards the plan's made-up ids get the names of those that have joined. Then the members hold
-   what the plan told (`direct`), or
-3. the draws told that ids decide, and every partition has ended where it ended in some draw
-   (`among`), or the plan with the real ids put in ends so (`real`).
-4. A plan that told nothing of ids and is not right is wrong, though the real ids may mend it.
+1. Before the change: compute the plan, and DRAWS samples of it with other ids for new members.
+2. After the change: map the plan's made-up ids to the members that have joined. The plan is right
+   if the members hold the planned partitions (`direct`).
+3. It is also right if the samples showed that ids decide, and each partition is where some sample
+   had it (`among`), or the plan with the real ids ends as the group did (`real`).
+4. If the samples did not show that ids decide, a plan that is right only with the real ids is
+   wrong.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Holds = dict[str, frozenset[tuple[str, int]]]
 
 @dataclass(frozen=True)
 class Foreseen:
-    """1. A plan, or why there is none."""
+    """Step 1: the plan with its samples, or the reason why there is no plan."""
 
     plan: RebalancePlan | None
     samples: Samples | None = None
@@ -54,10 +55,10 @@ class Foreseen:
 
 @dataclass(frozen=True)
 class Told:
-    """2. to 4. of one change that has settled; `causes` is empty where it is right.
+    """Steps 2 to 4 for one change that has settled; `causes` is empty if the plan is right.
 
-    `idle` are those of its `rounds` in which nothing changed: a member has joined again. `unasked`
-    are those that nothing asked for, but that changed who has what.
+    Of the `rounds`, `idle` ones changed nothing, because a member only joined again. `unasked` ones
+    had no cause, but changed the assignment.
     """
 
     ids_decide: bool
@@ -76,7 +77,7 @@ class Told:
 
 
 def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
-    """What `plan` tells of a change from the line of a snapshot."""
+    """Plans a change from a snapshot line."""
     try:
         plan = kr.plan(GroupSpec.from_dict(before), None, [text])
         return Foreseen(plan, kr.sample(plan, DRAWS) if plan.has_guesses else None)
@@ -85,7 +86,7 @@ def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
 
 
 def compare(observed: Observed, foreseen: Foreseen) -> Told:
-    """What came, beside what was told; `observed` is a change that has settled."""
+    """Compares a settled change with its plan."""
     records = _new(observed)
     if foreseen.plan is None:
         why = (f"refused: {foreseen.refusal}",)
@@ -106,16 +107,16 @@ def compare(observed: Observed, foreseen: Foreseen) -> Told:
 
 
 def _new(observed: Observed) -> list[Written]:
-    """The generations since the change."""
+    """The first record of each generation since the change."""
     known = -1 if observed.earlier is None else observed.earlier.generation_id
     return [one for one in generations(observed.records) if one.generation_id != known]
 
 
 def _again(observed: Observed) -> tuple[int, int]:
-    """Generations that repeat the one before: with its answer, and with another.
+    """Counts generations without a cause: with an unchanged assignment, and with another one.
 
-    They have the same members, subscriptions and topics. One with another answer is asked for where
-    the generation before left partitions out, as a cooperative leader does.
+    A generation has no cause if members, subscriptions and topics are those of the one before. But
+    a round that leaves partitions unassigned, as a cooperative leader does, causes another one.
     """
     idle = unasked = 0
     kept = generations([one for one in (observed.earlier, *observed.records) if one])
@@ -159,7 +160,7 @@ def _causes(
 
 
 def _called(observed: Observed, plan: RebalancePlan) -> str:
-    """Whether a new member is called as the plan thought, but for the UUID."""
+    """States whether the plan guessed the client ids of new members correctly."""
     real = {member.member_id: member.client_id for member in observed.records[-1].value.members}
     for member in plan.final.members:
         client_id = real.get(member.member_id)
@@ -169,7 +170,7 @@ def _called(observed: Observed, plan: RebalancePlan) -> str:
 
 
 def _joined(observed: Observed) -> list[str]:
-    """Ids that were not there before, in the order of the log."""
+    """The ids of new members, in the order of the log."""
     assert observed.before
     known = {member["member_id"] for member in observed.before["members"]}
     ids = [m.member_id for one in observed.records for m in one.value.members]
@@ -177,7 +178,7 @@ def _joined(observed: Observed) -> list[str]:
 
 
 def _names(plan: RebalancePlan, joined: Sequence[str], last: Written) -> Iterator[dict[str, str]]:
-    """Ways to give each real new id a made-up one; static members have to be the same ones."""
+    """Yields mappings of real new ids to made-up ids; instance ids must be equal."""
     made_up = {m.member_id: m.group_instance_id for m in plan.final.members}
     real = {m.member_id: m.group_instance_id for m in last.value.members}
     ours = [one for one in plan.made_up if one in made_up]
@@ -209,7 +210,7 @@ def _is_among(plan: RebalancePlan, samples: Samples | None, truth: Holds) -> boo
 
 
 class _RealIds(MadeUp):
-    """New members are called as they were, in the order in which they came."""
+    """Gives planned newcomers the real ids, in the order in which the members joined."""
 
     def __init__(self, group_id: str, real: Sequence[str], made_up: Sequence[Newcomer]) -> None:
         super().__init__(group_id, instead_of=made_up)
@@ -225,7 +226,7 @@ class _RealIds(MadeUp):
 
 
 def _with_real_ids(plan: RebalancePlan, joined: Sequence[str]) -> RebalancePlan | None:
-    """The plan played again; None where not as many have joined as it has made up."""
+    """Plans again with the real ids; None if the number of new members differs from the plan."""
     if len(joined) != len(plan.newcomers):
         return None
     ids = _RealIds(plan.group.group_id, joined, plan.newcomers)

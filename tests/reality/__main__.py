@@ -28,7 +28,9 @@ def main() -> int:
     parser.add_argument(
         "--assignors", default=",".join(ASSIGNORS), help="separated by commas (%(default)s)"
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write it as well")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="also write the comparison to this file"
+    )
     arguments = parser.parse_args()
     assignors = arguments.assignors.split(",")
     unknown = set(assignors) - set(ASSIGNORS)

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both sides have shown, next to each other: equal, or within a tolerance that is told.
+"""Compares a real run with the simulated one: equal, or within a stated tolerance.
 
-Generations and assignments have to be equal. Durations are of one run with one phase of every
-heartbeat, so they may differ by
+Generations and assignments must be equal. Durations depend on when a member's heartbeats fall, so
+they may differ by
 
-    heartbeats   one interval, and what a client waits between two looks at its clock, for each
-                 time that somebody learns of a rebalance by a heartbeat
-    polls        for each generation one poll's timeout, and how late the latest poll was, or
-                 anything else that waits for the clock
-    answers      for each generation those of four requests: heartbeat, commit, join and sync
+    heartbeats   one interval, plus the time between two clock checks of a client, for each time
+                 that a heartbeat informs a member of a rebalance
+    polls        for each generation one poll's timeout, plus the delay of the latest timer
+    answers      for each generation the response times of heartbeat, commit, join and sync
 
-The last two are measured, in the same run.
+The delays and response times are measured in the same run.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ if TYPE_CHECKING:
     from .scenario import Phase
 
 LOOK_MS = 100
-"""retry.backoff.ms: the heartbeat thread sleeps so long between two looks at its clock."""
+"""retry.backoff.ms: the heartbeat thread checks its clock at this interval."""
 
 LATEST_MS = 300
-"""A run in which anything was later than this, and which does not agree, says little."""
+"""If the sides differ and a timer was later than this, the machine was too busy."""
 
 REQUESTS = 4
-"""Of a member, in one generation."""
+"""The requests of a member in one generation."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """See the module; `str` derives it."""
+    """The tolerance of a duration (see the module's docstring); `str` shows its parts."""
 
     heartbeats: int
     generations: int
@@ -62,7 +61,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Duration:
-    """One duration on both sides; None where there was none."""
+    """One duration on both sides; None if the event did not happen there."""
 
     what: str
     real_ms: int | None
@@ -82,7 +81,7 @@ class Duration:
 
 @dataclass(frozen=True)
 class Compared:
-    """One phase of the scenario."""
+    """One phase of the scenario, on both sides."""
 
     phase: Phase
     real: list[Taken]
@@ -92,7 +91,7 @@ class Compared:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing has happened: whoever took something took what it had before."""
+        """True if no assignment changed in this phase."""
         return all(
             self.before is not None
             and taken.generation_id == self.before.generation_id
@@ -111,7 +110,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One assignor; `report.py` shows it."""
+    """The comparison for one assignor; `report.py` prints it."""
 
     assignor: str
     phases: list[Compared]
@@ -129,7 +128,7 @@ class Comparison:
 
     @property
     def disturbed(self) -> str:
-        """Why this run says little: not the protocol but the machine has led to it; or nothing."""
+        """The reason why a busy machine made this run useless, or "" if it did not."""
         reasons = []
         if self.overtaken:
             reasons.append(f"{', '.join(self.overtaken)} synced after another had joined again")
@@ -139,7 +138,7 @@ class Comparison:
 
 
 def compare(assignor: str, real: Played, simulated: Played, attempt: int = 1) -> Comparison:
-    """All phases."""
+    """Compares all phases."""
     return Comparison(
         assignor,
         [_compared(phase, real, simulated) for phase in PHASES],
@@ -168,14 +167,14 @@ def _compared(phase: Phase, real: Played, simulated: Played) -> Compared:
         )
     ]  # fmt: skip
     if any(one.kind == KILLED for one in ours):
-        # One interval between the last heartbeat and the kill, another until somebody learns.
+        # Two intervals: last heartbeat to kill, and timeout to the next member's heartbeat.
         durations.insert(
             0,
             Duration("kill to first JoinGroup", _missed_ms(events), _missed_ms(ours), tolerance(2)),
         )
     revoked = _first_revoked(ours)
     if revoked is not None and newer:
-        # Cooperative members revoke as they take a generation, eager ones before they join it.
+        # Cooperative members revoke when they receive a generation, eager ones before they join it.
         since = [number for number in newer if number > revoked.generation_id]
         durations.append(
             Duration(

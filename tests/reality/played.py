@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one side has shown: the callbacks of all members, in the order of time.
+"""One side of the comparison: the callbacks of all members, in the order of time.
 
-Members go by their names: a member id is `name-UUID`, of a static member as well, so ids sort as
-the names do.
+Members are identified by name. A member id is `name-UUID`, also of a static member, so that ids
+sort as names do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KILLED = "killed"
 
 @dataclass(frozen=True)
 class Event:
-    """`joined_ms`, of `assigned` alone: when the member sent this rebalance's first JoinGroup."""
+    """A callback. `joined_ms` (only of `assigned`): when the member sent its first JoinGroup."""
 
     at_ms: int
     member: str
@@ -35,7 +35,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Taken:
-    """A generation, and who held what in it as each member took it."""
+    """A generation, and each member's partitions when it received the generation."""
 
     generation_id: int
     holds: dict[str, frozenset[str]]
@@ -43,12 +43,12 @@ class Taken:
 
 @dataclass(frozen=True)
 class Played:
-    """One side.
+    """All that one side recorded.
 
-    answer_ms   the longest that a request has waited for its answer
-    lags        (at_ms, late_ms): how late something came that only waits for the clock
-    overtaken   members whose SyncGroup came when another had joined again: they join again
-                themselves, and their assignment is never taken
+    answer_ms   the longest time between a request and its response
+    lags        (at_ms, late_ms): the delay of an event that only waits for a timer
+    overtaken   members whose SyncGroup came after another member had joined again: they
+                join again too, and never receive an assignment of this generation
     """
 
     events: tuple[Event, ...]
@@ -66,11 +66,11 @@ class Played:
         return [one for one in self.events if phase.from_ms <= one.at_ms < phase.until_ms]
 
     def generations(self, phase: Phase) -> list[Taken]:
-        """Those that members took in a phase, in their order."""
+        """The generations that members received in a phase, in order."""
         return self._taken(phase.from_ms, phase.until_ms)
 
     def latest(self, until_ms: int) -> Taken | None:
-        """The newest that was taken before; None before the first."""
+        """The newest generation received before `until_ms`; None if there is none."""
         return next(reversed(self._taken(0, until_ms)), None)
 
     def _taken(self, from_ms: int, until_ms: int) -> list[Taken]:
@@ -81,7 +81,7 @@ class Played:
         return [Taken(number, found[number]) for number in sorted(found)]
 
     def _followed(self) -> Iterator[tuple[Event, frozenset[str]]]:
-        """Each event, with what its member holds after it: callbacks only tell what changes."""
+        """Yields each event with its member's partitions; callbacks report only changes."""
         held: dict[str, frozenset[str]] = {}
         for event in self.events:
             before = held.get(event.member, frozenset())
@@ -91,7 +91,7 @@ class Played:
 
 
 def name_of(member_id: str) -> str:
-    """A member's name; nothing for no id.
+    """The member's name in a member id; "" for an empty id.
 
     >>> name_of("c0-2f7c1b9e-52b5-4a53-9d5a-0c4e6d7a8b9c")
     'c0'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real side: Kafka's own consumers, a JVM each, told what to do at the scenario's times.
+"""The real side: Kafka's own consumers, one JVM for each, act at the scenario's times.
 
-All JVMs are up and warm before the first one subscribes: what starts is the membership, since the
-simulator knows nothing of classes that have to be loaded.
+All JVMs run and are warm before the first consumer subscribes, because the simulator does not
+simulate the start of a JVM.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLOSE_TIMEOUT_S = 15.0
 SLEEP_MS = 10
 
 OVERTAKEN = "SyncGroup failed: The group began another rebalance"
-"""What a consumer logs when its SyncGroup is answered by REBALANCE_IN_PROGRESS."""
+"""A consumer's log text after a SyncGroup response REBALANCE_IN_PROGRESS."""
 
 CLASSES = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -46,11 +46,11 @@ CLASSES = {
 
 
 class RealityError(RuntimeError):
-    """A consumer did not do what it was told; the message has its last words."""
+    """A consumer did not obey a command; the message has the last lines of its log."""
 
 
 def prepare(server: str, scenarios: Sequence[Scenario]) -> None:
-    """Topics, and a coordinator that is there: Kafka makes its own topic when asked for one."""
+    """Creates the topics, and waits for a coordinator: its topic is created at first use."""
     from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
 
@@ -76,9 +76,9 @@ def prepare(server: str, scenarios: Sequence[Scenario]) -> None:
 
 
 def play(scenario: Scenario, server: str, directory: Path) -> Played:
-    """Takes as long as the scenario, and the start of its JVMs; their logs go to `directory`.
+    """Plays the scenario in real time; the JVMs' logs go to `directory`.
 
-    The group is a new one every time: what an attempt has left behind is not seen by the next.
+    Each attempt uses a new group, so that it does not see the state of an earlier attempt.
     """
     todo = sorted(
         [
@@ -138,7 +138,7 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
 
 
 class _Sleeper(threading.Thread):
-    """What the broker's timers suffer from on a busy machine: it sleeps, and is woken late."""
+    """Measures how late this machine's timers are: sleeps, and notes how late it wakes up."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -155,7 +155,7 @@ class _Sleeper(threading.Thread):
 
 
 class _Jvm:
-    """The program kafkarebalance.OneConsumer."""
+    """A JVM that runs the program kafkarebalance.OneConsumer."""
 
     def __init__(self, plan: MemberPlan, group_id: str, server: str, log: Path) -> None:
         self.name = plan.name
@@ -187,7 +187,7 @@ class _Jvm:
     def _read(self) -> None:
         assert self._process.stdout
         for line in self._process.stdout:
-            if line.endswith("\n"):  # a killed one may have been in the middle of a line
+            if line.endswith("\n"):  # a killed program can leave half a line
                 self.lines.append(json.loads(line))
                 self._ready.set()
         self._ready.set()
@@ -197,7 +197,7 @@ class _Jvm:
             raise RealityError(f"{self.name} did not start:\n{self._last_words()}")
 
     def tell(self, word: str) -> None:
-        """Nothing, where it has ended."""
+        """Sends a command; a program that has ended is no error."""
         assert self._process.stdin
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(word + "\n")
@@ -215,7 +215,7 @@ class _Jvm:
         return self._log.read_text(errors="replace")[-2000:]
 
     def wait(self, deadline: float) -> None:
-        """Until it has ended, by force at last."""
+        """Waits until the program has ended; kills it after the deadline."""
         try:
             self._process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -228,15 +228,15 @@ class _Jvm:
                 stream.close()
 
     def lags(self) -> list[tuple[int, int]]:
-        """How late its polls were, by the events after them."""
+        """(time, delay) of the consumer's polls, from the lines that follow them."""
         return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
 
     def was_overtaken(self) -> bool:
-        """By its log: no callback tells."""
+        """True if the consumer's log shows that another member had joined again before it."""
         return OVERTAKEN in self._log.read_text(errors="replace")
 
     def events(self, started_ms: int) -> list[Event]:
-        """Its callbacks, from the start of the scenario on."""
+        """Its callbacks, with times from the start of the scenario."""
         found, joining_ms = [], 0
         for line in self.lines:
             if line["event"] not in CALLBACKS:
@@ -244,7 +244,7 @@ class _Jvm:
             if line["member_id"] and name_of(line["member_id"]) != self.name:
                 raise RealityError(f"{self.name} is {line['member_id']!r}")
             at_ms, joined_ms = line["at_ms"] - started_ms, None
-            if line["event"] == "assigned":  # the sum has grown by this rebalance
+            if line["event"] == "assigned":  # the sum now includes this rebalance
                 joined_ms = at_ms - (line["joining_ms"] - joining_ms)
                 joining_ms = line["joining_ms"]
             found.append(
@@ -261,14 +261,14 @@ class _Jvm:
 
 
 def _configs(plan: MemberPlan) -> dict[str, str]:
-    """Our settings have Kafka's names."""
+    """The Java consumer's settings; our settings have Kafka's names."""
     consumer = plan.config
     assert isinstance(consumer, ConsumerConfig)
     configs = {
         "client.id": plan.name,
         "group.protocol": "classic",
         "auto.offset.reset": "earliest",
-        "metrics.sample.window.ms": "600000",  # what it measures is of the whole run
+        "metrics.sample.window.ms": "600000",  # metrics of the whole run
     }
     for one in fields(consumer):
         value = getattr(consumer, one.name)
@@ -281,7 +281,7 @@ def _configs(plan: MemberPlan) -> dict[str, str]:
 
 
 def _now_ms() -> int:
-    """The clock that the JVMs read."""
+    """The wall clock, as in the JVMs."""
     return time.time_ns() // 1_000_000
 
 

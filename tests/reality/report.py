@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison in words, for people."""
+"""Prints a comparison as text for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show(one: Comparison) -> str:
-    """All of it."""
+    """The whole comparison of one assignor."""
     lines = [f"== {one.assignor}"]
     if one.attempt > 1:
         lines.append(f"attempt {one.attempt}: others were disturbed")
@@ -26,7 +26,7 @@ def show(one: Comparison) -> str:
 
 
 def summary(one: Comparison) -> str:
-    """The last line."""
+    """The last line: which assignments and durations agree."""
     pairs = [pair for phase in one.phases for pair in _pairs(phase.real, phase.simulated)]
     generations = {taken.generation_id for pair in pairs for taken in pair if taken is not None}
     wrong = sum(real != simulated for real, simulated in pairs)
@@ -70,7 +70,7 @@ def _phase(one: Compared) -> list[str]:
 def _pairs(
     real: Iterable[Taken], simulated: Iterable[Taken]
 ) -> list[tuple[Taken | None, Taken | None]]:
-    """By generation."""
+    """Pairs the generations of both sides by number."""
     theirs = {one.generation_id: one for one in real}
     ours = {one.generation_id: one for one in simulated}
     return [(theirs.get(number), ours.get(number)) for number in sorted({*theirs, *ours})]
@@ -81,7 +81,7 @@ def _holds(holds: Mapping[str, frozenset[str]]) -> list[str]:
 
 
 def _partitions(partitions: frozenset[str]) -> str:
-    """`orders 0 1, payments 0`."""
+    """Partitions as text, for example `orders 0 1, payments 0`."""
     topics: dict[str, list[int]] = {}
     for one in partitions:
         topic, _, number = one.rpartition("-")

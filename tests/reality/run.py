@@ -27,11 +27,11 @@ BROKER = {"group.initial.rebalance.delay.ms": str(INITIAL_DELAY_MS)}
 
 
 ATTEMPTS = 3
-"""A run that was disturbed and does not agree is played again."""
+"""The number of attempts: a run that differs on a busy machine is played again."""
 
 
 def comparisons(assignors: Sequence[str]) -> list[Comparison]:
-    """Takes about a minute, if nothing is disturbed. Errors: BrokerError, RealityError."""
+    """Takes about a minute on an idle machine. Errors: BrokerError, RealityError."""
     scenarios = [scenario(assignor) for assignor in assignors]
     ours = [simulated.play(one) for one in scenarios]
     with (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is played twice: a group of two grows to four, one is killed, a static one is bounced.
+"""The scenario: a group of two grows to four, a member is killed, a static one restarts.
 
-Each phase is over well before the next begins, so what happens in it belongs to it.
+Each phase settles long before the next phase begins, so an event belongs to one phase.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ ASSIGNORS = ("range", "cooperative-sticky")
 POLL_MS = 100
 HEARTBEAT_MS = 1_000
 SESSION_MS = 6_500
-"""It ends between two heartbeats of the others; else ms would decide which of them tells them."""
+"""The session ends between two heartbeats of the others: else a few ms could decide which
+member first learns of the rebalance."""
 
 INITIAL_DELAY_MS = 3_000
-"""Kafka's default: c1 has to come within it, also where the machine is slow."""
+"""Kafka's default; c1 must join within this time, also on a slow machine."""
 
 TOPICS = {"orders": 12, "payments": 3}
 STATIC = "c2"
@@ -27,7 +28,7 @@ STATIC = "c2"
 
 @dataclass(frozen=True)
 class Phase:
-    """Half-open: it lasts until the next one begins. A quiet one has no rebalance."""
+    """A part of the scenario, as a half-open interval. A quiet phase has no rebalance."""
 
     title: str
     from_ms: int
@@ -35,10 +36,10 @@ class Phase:
     is_quiet: bool = False
 
 
-# Heartbeats count from the generation before, which comes at about 6.0, 11.0 and 18.0 s: half a
-# second is between two of them as well.
+# Members send heartbeats every second after a generation begins (at about 6, 11 and 18 s), so a
+# start at half a second falls between two heartbeats.
 STARTS = {"c0": 0, "c1": 1_000, "c2": 10_500, "c3": 17_500}
-KILL_MS = 23_500  # of c0, the leader: missed 5.5 to 7.5 s later
+KILL_MS = 23_500  # kills c0, the leader; its session times out 5.5 to 7.5 s later
 BOUNCE_MS = (35_000, 37_000)
 END_MS = 41_000
 
@@ -52,7 +53,7 @@ PHASES = (
 
 
 def scenario(assignor: str) -> Scenario:
-    """Both sides read all settings from here."""
+    """The scenario with the settings that both sides use."""
     consumer = ConsumerConfig(
         group_id=f"reality-{assignor}",
         session_timeout_ms=SESSION_MS,

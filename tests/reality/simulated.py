@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator's side: what its consumers do, written down as they do it."""
+"""The simulated side: plays the scenario and records the consumers' callbacks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ KINDS = {Revoked: "revoked", Assigned: "assigned", Lost: "lost"}
 
 
 class _Watch:
-    """What `Consumer.handle` is replaced by: it does the same, and is noted."""
+    """A replacement for `Consumer.handle` that calls it and records its callbacks."""
 
     def __init__(self) -> None:
         self.seen: list[Event] = []
-        self._joined_ms: dict[Consumer, int] = {}  # the first JoinGroup of a rebalance that runs
+        self._joined_ms: dict[Consumer, int] = {}  # the current rebalance's first JoinGroup
         self._handle = Consumer.handle
 
     def handle(self, consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
-        # As callbacks see them: what follows a callback may reset both.
+        # Read before the call: the call may reset both, and callbacks see the values from before.
         member, generation_id = name_of(consumer.member_id), consumer.generation_id
         effects = self._handle(consumer, event, now_ms)
         for effect in effects:
@@ -46,13 +46,13 @@ class _Watch:
 
 
 def play(scenario: Scenario) -> Played:
-    """Takes no time; one at a time, for it changes a class meanwhile."""
+    """Plays in virtual time. Not thread-safe, because it replaces a method of a class."""
     watch = _Watch()
 
     def handle(consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         return watch.handle(consumer, event, now_ms)
 
-    with mock.patch.object(Consumer, "handle", handle):  # a function, to become a method
+    with mock.patch.object(Consumer, "handle", handle):  # a function becomes a method
         run = simulate(scenario)
     assert not run.crashed, run.crashed
     killed = (one for one in scenario.happenings if one.kind is Kind.KILL)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Apache Kafka in a throw-away directory, on 127.0.0.1, from the jars of tools/broker.
+"""Runs a real Apache Kafka in a temporary directory, on 127.0.0.1, from the jars of tools/broker.
 
-    with Broker() as broker:                    # one node: controller and broker
+    with Broker() as broker:                    # one node, which is controller and broker
         use(broker.bootstrap_server)
     with Broker(brokers=3) as broker:           # three brokers, in racks a, b and c
         use(broker.bootstrap_server)
 
-`python tests/broker.py` (or `make broker`) starts one by hand. A node ends with its standard input,
-so none outlives the process that started it; only the directory stays when that was killed.
+`make broker` starts a broker by hand. A node ends when its standard input ends, so no node outlives
+the process that started it. If that process was killed, the directory stays.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ PROPERTIES = {
 
 
 class BrokerError(RuntimeError):
-    """The broker cannot be started; the message tells what to do."""
+    """The broker cannot be started; the message states what to do."""
 
 
 def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
     """The command line of a Java class of tools/broker; `log` is the level of its stderr.
 
-    Raises `BrokerError` if it cannot run.
+    Raises `BrokerError` if Java or the jars are missing.
     """
     missing = missing_tools()
     if missing:
@@ -70,7 +70,7 @@ def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
 
 
 def missing_tools() -> str | None:
-    """What is missing to run a broker and how to get it, or None."""
+    """The text about a missing tool and how to install it, or None if a broker can run."""
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-broker.jar").exists():
@@ -79,7 +79,7 @@ def missing_tools() -> str | None:
 
 
 class Broker:
-    """A Kafka cluster of one or more nodes; started by `with`, gone after it.
+    """A Kafka cluster of one or more nodes; `with` starts it and removes it at the end.
 
     `properties` are added to the configuration of every node. `bootstrap_server` is the address to
     connect to, and `directory` holds node-N/ with configuration, data and log.
@@ -95,7 +95,7 @@ class Broker:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
-        java("kafka.Kafka")  # fails before anything is created
+        java("kafka.Kafka")  # raises if Java is missing, before a directory is made
         self.directory = Path(tempfile.mkdtemp(prefix="kafka-rebalance-broker-"))
         try:
             self._start()
@@ -113,7 +113,7 @@ class Broker:
         self.stop()
 
     def stop(self) -> None:
-        """Ends every node, by force after 15 s, and removes the directory."""
+        """Ends every node, kills it after 15 s if necessary, and removes the directory."""
         for process in self._processes:
             process.terminate()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -143,7 +143,7 @@ class Broker:
                         stdin=subprocess.PIPE,
                         stdout=log,
                         stderr=subprocess.STDOUT,
-                        start_new_session=True,  # Ctrl-C is ours to handle
+                        start_new_session=True,  # Ctrl-C must not reach the node
                     )
                 )
         self.bootstrap_server = f"127.0.0.1:{ports[0]}"
@@ -175,7 +175,7 @@ class Broker:
         config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
 
     def _format(self) -> None:
-        """Every node's directory gets the cluster id; node 0 is the only voter."""
+        """Writes the cluster id into every node's directory; node 0 is the only voter."""
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").lstrip("-")
         formats = []
         for node in range(self.brokers):
@@ -199,7 +199,7 @@ class Broker:
                 raise BrokerError(f"formatting failed ({code}):\n{output}")
 
     def _wait_until_ready(self, ports: list[int]) -> None:
-        """Ready means that an admin request tells of every broker, not that a port is open."""
+        """Waits until an admin request lists every broker; an open port is not enough."""
         from kafka import KafkaAdminClient
         from kafka.errors import KafkaError
 
@@ -223,7 +223,7 @@ class Broker:
         raise BrokerError(f"not ready after {START_TIMEOUT_S:.0f} s:\n{self.log(0)}")
 
     def log(self, node: int, lines: int = 30) -> str:
-        """The last lines that a node has written (warnings and errors only)."""
+        """The last lines of a node's log (warnings and errors only)."""
         text = (self.directory / f"node-{node}" / "log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of the Python clients without a broker: their own coordinators, told what a broker would.
+"""Members of the Python clients without a broker: the clients' own coordinator code is called.
 
-    member.join()                     what it sends, as bytes: JoinGroup
-    member.lead(generation, joined)   what it answers as the leader: SyncGroup
-    member.take(generation, bytes)    its assignment; afterwards `rejoins` and `held` are its own
+    member.join()                     returns the subscription bytes of its JoinGroup
+    member.lead(generation, joined)   returns the assignments of its SyncGroup as the leader
+    member.take(generation, bytes)    receives its assignment; sets `rejoins` and `held`
 
-All of it runs in the clients' own functions, as with a broker: only requests go nowhere. Beside
-them `Java`, whose answers are those of Kafka's own classes, and a `Group` of any of them.
+Only the sending of requests is left out. `Java` is a member that answers with Kafka's own classes.
+A `Group` has members of any kind.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 GROUP = "g"
 RACKS: tuple[str | None, ...] = ("a", "b", "c", None)
-"""Of brokers 0 to 3."""
+"""The racks of brokers 0 to 3."""
 
 
 @dataclass(frozen=True)
 class Joined:
-    """The part of a member's data that the leader gets."""
+    """A member, as the leader receives it in the JoinGroup response."""
 
     member_id: str
     group_instance_id: str | None
@@ -59,7 +59,7 @@ def _replicas(topic: Topic, partition: int) -> list[int]:
 
 
 class KafkaPython:
-    """A consumer of kafka-python; `strategy` as in its partition_assignment_strategy."""
+    """A consumer of kafka-python; `strategy` is its setting partition_assignment_strategy."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class KafkaPython:
         self._coordinator.reset_generation()
 
     def join(self, assignor: str | None = None) -> bytes:
-        """The bytes that the member sends for `assignor`, or for its first assignor."""
+        """Returns the subscription bytes for `assignor`, or for the member's first assignor."""
         _run(self._coordinator._on_join_prepare_async(-1, self.member_id))
         self._coordinator.rejoin_needed = False
         protocols = dict(self._coordinator.group_protocols())
@@ -167,7 +167,7 @@ def _kafka_metadata(cluster: Sequence[Topic]) -> Any:
 
 
 class Aiokafka:
-    """A consumer of aiokafka: the coordinator's functions, but not its task."""
+    """A consumer of aiokafka: its coordinator's functions are called without an event loop."""
 
     def __init__(
         self,
@@ -261,7 +261,7 @@ def _aiokafka_metadata(cluster: Sequence[Topic]) -> Any:
 
 
 def _run(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """A coroutine that waits for nothing."""
+    """Runs a coroutine that never waits."""
     try:
         coroutine.send(None)
     except StopIteration:
@@ -274,17 +274,17 @@ async def _nothing() -> None:
 
 
 def topic_to_json(topic: Topic) -> dict[str, Any]:
-    """The topic as a contract line has it."""
+    """The topic as in a contract line."""
     fields = {"name": topic.name, "partitions": topic.partitions}
     return fields if topic.racks is None else {**fields, "racks": topic.racks}
 
 
 class KafkaThrows(Exception):
-    """Kafka's class throws or never ends, so there is no answer."""
+    """Kafka's class throws or never ends, so that it returns no assignment."""
 
 
 class Java:
-    """A Java consumer; as the leader it asks Kafka's own classes."""
+    """A Java consumer; as the leader, it lets Kafka's own classes assign."""
 
     def __init__(
         self,
@@ -358,7 +358,7 @@ class Java:
 
 
 class Group:
-    """Rebalances of such members, one after another."""
+    """A group of these members; each call of `rebalance` plays one generation."""
 
     def __init__(self, assignor: str, members: Iterable[Any]) -> None:
         self.assignor, self.members = assignor, list(members)
@@ -371,7 +371,7 @@ class Group:
         ]
 
     def rebalance(self) -> dict[str, bytes]:
-        """One generation, led by the first member; returns the assignment as the leader sent it."""
+        """Plays one generation; the first member leads. Returns the leader's assignment bytes."""
         joined = self.joined()
         self.generation += 1
         answer: dict[str, bytes] = self.members[0].lead(self.generation, joined, self.assignor)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Connect cluster of several workers on 127.0.0.1, from the jars of tools/connect-plugin.
+"""Runs real Connect workers on 127.0.0.1, from the jars of tools/connect-plugin.
 
     with Broker() as broker, ConnectCluster(broker.bootstrap_server, workers=3) as connect:
         connect.create("files", tasks=4)
         connect.kill(connect.workers[0])
 
-A worker ends with its standard input, so none outlives the process that started it; only the
-directory stays when that was killed.
+A worker ends when its standard input ends, so no worker outlives the process that started it. If
+that process was killed, the directory stays.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PROPERTIES = {
 
 
 def missing_connect() -> str | None:
-    """What is missing to run a worker and how to get it, or None."""
+    """The text about a missing tool and how to install it, or None if a worker can run."""
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-connect-plugin.jar").exists():
@@ -63,9 +63,9 @@ def missing_connect() -> str | None:
 
 
 class ConnectCluster:
-    """Connect workers of one group; started by `with`, gone after it.
+    """Connect workers of one group; `with` starts them and ends them.
 
-    `workers` are their ids, `host:port` of their REST interfaces, whether they run or not.
+    `workers` has the ids of running and ended workers: `host:port` of the REST interface.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ConnectCluster:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._log = _GroupLog(bootstrap_server)
         self.directory = Path()
-        # Sorted, so that ids and list have the same order.
+        # Sorted, so that the list has the order of the ids.
         self.workers = [f"127.0.0.1:{port}" for port in sorted(_free_ports(workers))]
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class ConnectCluster:
         self.close()
 
     def close(self) -> None:
-        """Ends every worker, by force after 15 s, and removes the directory."""
+        """Ends every worker, kills it after 15 s if necessary, and removes the directory."""
         for process in self._processes.values():
             process.terminate()
         for worker in list(self._processes):
@@ -113,7 +113,7 @@ class ConnectCluster:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self, worker: str) -> None:
-        """Starts a worker, or one that was stopped again; it joins when it is ready."""
+        """Starts a worker, also again after its end; the worker joins when it is ready."""
         config = self.directory / f"{worker.partition(':')[2]}.properties"
         properties = {
             **PROPERTIES,
@@ -130,26 +130,26 @@ class ConnectCluster:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is ours to handle
+                start_new_session=True,  # Ctrl-C must not reach the worker
             )
 
     def stop(self, worker: str) -> None:
-        """Ends a worker in good order: it leaves the group."""
+        """Ends a worker normally: it leaves the group."""
         self._processes[worker].terminate()
         self._reap(worker)
 
     def kill(self, worker: str) -> None:
-        """Ends a worker at once: the group learns of it when its session times out."""
+        """Kills a worker: the group rebalances after its session times out."""
         self._processes[worker].kill()
         self._reap(worker)
 
     def create(self, connector: str, *, tasks: int) -> None:
-        """Creates a connector of that many tasks, and waits until all of them run."""
+        """Creates a connector with this number of tasks, and waits until all of them run."""
         config = {"connector.class": "connectplugin.IdleSource", "tasks.max": str(tasks)}
         created: list[Any] = []
 
         def create() -> bool:
-            # 409 while the group rebalances, 404 and 500 while a worker does not know its leader.
+            # REST answers 409 during a rebalance, and 404 or 500 while a worker knows no leader.
             try:
                 if not created:
                     created.append(self._request("PUT", f"/connectors/{connector}/config", config))
@@ -167,13 +167,13 @@ class ConnectCluster:
         return self._log.read()
 
     def worker_of(self, member_id: str) -> str:
-        """The worker that has a member id: `connect-host:port-<uuid>`, unless client.id is set."""
+        """The worker of a member id: `connect-host:port-<uuid>`, unless client.id is set."""
         return next(worker for worker in self.workers if member_id.startswith(f"connect-{worker}-"))
 
     def await_(
         self, condition: Callable[[], object], what: str, within_s: float = START_TIMEOUT_S
     ) -> None:
-        """Waits until the condition holds; tests it again and again."""
+        """Polls the condition until it holds; an error with `what` is raised after `within_s`."""
         deadline = time.monotonic() + within_s
         while not condition():
             if time.monotonic() > deadline:
@@ -228,7 +228,7 @@ def _answers(worker: str) -> bool:
 
 
 class _GroupLog:
-    """The group's records in the offsets topic, read as far as they go."""
+    """Reads the group's records from the offsets topic."""
 
     def __init__(self, bootstrap_server: str) -> None:
         self._bootstrap_server = bootstrap_server
@@ -241,7 +241,7 @@ class _GroupLog:
             self._open()
         if self._consumer is None:
             return []
-        # To the end as it is now: whoever waits for a round must not take an older one for it.
+        # Read up to the present end: a caller that waits for a round must not get an older one.
         ends = self._consumer.end_offsets(self._partitions)
         deadline = time.monotonic() + START_TIMEOUT_S
         while any(self._consumer.position(one) < end for one, end in ends.items()):
@@ -265,7 +265,7 @@ class _GroupLog:
             enable_auto_commit=False,
         )
         partitions = consumer.partitions_for_topic(OFFSETS_TOPIC)
-        if not partitions:  # it comes to be with the first group
+        if not partitions:  # Kafka creates the topic with the first group
             consumer.close()
             return
         self._partitions = [TopicPartition(OFFSETS_TOPIC, one) for one in sorted(partitions)]
@@ -276,6 +276,6 @@ class _GroupLog:
         if record.value is None or group_of(record.key) != GROUP_ID:
             return
         found = live_round(record.value)
-        # The same generation again is not another round: something else about the group changed.
+        # A second record of one generation is no new round: the record changed for another reason.
         if found and found.generation_id not in [known.generation_id for known in self._rounds]:
             self._rounds.append(found)

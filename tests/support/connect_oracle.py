@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of Connect's assignors: its own classes behind a pipe (`tools/connect-oracle`)."""
+"""Runs Connect's own assignor classes (`tools/connect-oracle`) as a process, to compare with."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ JAR = (
 class ConnectOracle(Oracle):
     """A running oracle for scripts of rounds, for one thread.
 
-    `ask(script)` is `{"id"?, "rounds": …}`, or `{"id"?, "error": …}` where Connect throws. A script
-    with `"own_order": true` has workers that keep the order of what they run, as real ones do; the
-    shared vectors have workers that take the order in which their report was read.
+    `ask(script)` returns `{"id"?, "rounds": …}`, or `{"id"?, "error": …}` if Connect throws. In a
+    script with `"own_order": true`, workers keep their work in their own order, as real workers do.
+    In other scripts, they keep it in the order in which the leader decoded their report.
 
     >>> with ConnectOracle() as oracle:  # doctest: +SKIP
     ...     oracle.ask({"assignor": "connect/eager", "rounds": []})

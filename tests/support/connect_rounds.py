@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every rebalance of a live Connect group, as the broker has written it down.
+"""Reads every rebalance of a live Connect group from the broker's records.
 
-Each time that a leader has answered, the group coordinator appends the whole group to
-`__consumer_offsets`: generation, leader, what each worker reported (its subscription) and what it
-was told (its assignment), in Connect's own encoding. Nothing is missed, however fast rounds follow.
+After each SyncGroup of a leader, the group coordinator appends the whole group to
+`__consumer_offsets`: generation, leader, each worker's report (its subscription) and assignment, in
+Connect's own encoding. So no round is missed, even if rounds follow quickly.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Work = tuple[list[str], Pairs]
 
 @dataclass(frozen=True)
 class Told:
-    """One worker in one round; `running` is what it reported. Lists are in the wire's order.
+    """One worker in one round; `running` is the work it reported. Lists are in the wire's order.
 
-    `report` and `answer` are what it and its leader have written, in bytes.
+    `report` and `answer` are the bytes of the worker's report and of the leader's assignment.
     """
 
     member_id: str
@@ -53,7 +53,7 @@ class Told:
 
 @dataclass(frozen=True)
 class LiveRound:
-    """One rebalance; `time_ms` is when the leader was asked, `members` in the group's order."""
+    """One rebalance; the leader got it at `time_ms`. `members` are in the group's order."""
 
     generation_id: int
     time_ms: int
@@ -66,13 +66,13 @@ class LiveRound:
 
 
 def group_of(key: bytes) -> str | None:
-    """The group id if a record of the offsets topic has a group's state, else None."""
+    """The group id if the key is that of a group's metadata, else None."""
     found = decode_key(key)
     return found.group_id if isinstance(found, GroupMetadataKey) else None
 
 
 def live_round(value: bytes) -> LiveRound | None:
-    """A rebalance from the group's record; None while there is no member or no answer."""
+    """The rebalance in a group's record; None if the record has no members or no assignment."""
     group = decode_value(GroupMetadataKey(""), value)
     assert isinstance(group, GroupMetadataValue)
     told = [_told(member) for member in group.members if member.assignment]

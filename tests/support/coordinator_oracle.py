@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of the coordinator: Kafka's own, in virtual time, behind a pipe."""
+"""Runs Kafka's own group coordinator in virtual time as a process, to compare with ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JAR = (
 
 
 class CoordinatorOracle(Oracle):
-    """A running one; `command` is what `Driver.command` is, for Kafka's coordinator."""
+    """Kafka's coordinator with the interface of our `Driver`."""
 
     def __init__(self, jar: Path = JAR) -> None:
         super().__init__(jar)

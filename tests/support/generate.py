@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random groups on which engines are compared: the same for each seed, and difficult on purpose.
+"""Generates random groups for the comparison of engines; a seed always generates the same groups.
 
-Every assignor has its own stream of stories. A story is one group through one to eight rounds:
-what was assigned is owned in the next round, and between two rounds something happens to the group
-(`EVENTS`). The first round chooses names (`FAMILIES`: some collide in Java's hash tables),
-subscriptions (`SHAPES`) and racks (`PLACES`), and may begin with what only confused clients send:
-topics listed twice, partitions beyond the count.
+Groups are difficult on purpose. Every assignor has its own stream of stories. A story is one group
+in one to eight rounds: members own the partitions of the round before, and between two rounds
+events (`EVENTS`) change the group. The first round chooses names (`FAMILIES`: some collide in
+Java's hash tables), subscriptions (`SHAPES`) and racks (`PLACES`). Some members send data that only
+faulty clients send: topics listed twice, partitions beyond the count.
 
     case --assign--> answer --own--> members --events--> next case
 
-Order    one random source a stream, and nothing iterates over a set: a seed is a list of cases.
+Order    each stream has one random source, and no loop runs over a set.
 Valid    by the contract: no negative partition; no topic or member id twice.
 """
 
@@ -28,13 +28,13 @@ Case = dict[str, Any]
 Assign = Callable[[Case], dict[str, Any]]
 Owned = list[tuple[str, int]]
 
-# Kafka's general sticky algorithm is worse than quadratic: far beyond this, one case costs seconds.
+# Kafka's general sticky algorithm is worse than quadratic: a much larger case takes seconds.
 MOST_MEMBERS_TIMES_PARTITIONS = 20_000
 MOST_MEMBERS = 200
 
 
 def generate(seed: int, count: int, assignors: Sequence[str], assign: Assign) -> Iterator[Case]:
-    """`count` cases, the assignors in turn; `assign` answers a case and so writes the histories."""
+    """Yields `count` cases, the assignors in turn; `assign` answers a case for the next round."""
     streams = [_stories(seed, assignor, assign) for assignor in assignors]
     for n in range(count):
         yield next(streams[n % len(streams)])
@@ -42,7 +42,7 @@ def generate(seed: int, count: int, assignors: Sequence[str], assign: Assign) ->
 
 def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
     rng = random.Random(f"{seed}/{assignor}")
-    # Range and roundrobin remember nothing: a second round is only a check that they do not.
+    # Range and roundrobin must ignore owned partitions: a second round checks only that.
     most_rounds = 8 if "sticky" in assignor else 2
     number = itertools.count()
     while True:
@@ -82,7 +82,7 @@ class _Member:
 
 
 class _Story:
-    """One group and its random source. Events change it in place; `case` tells its state."""
+    """One group and its random source. Events change the group in place; `case` returns it."""
 
     def __init__(self, rng: random.Random, assignor: str) -> None:
         self.rng = rng
@@ -135,8 +135,11 @@ class _Story:
         self.rng.shuffle(self.members)
 
     def _begin_tangled(self) -> None:
-        """Makes a group whose answer depends on removals from a hash table's tree: many ids share a
-        slot, some members take no part in balancing, and ghosts let partitions be held twice."""
+        """Begins a group whose answer depends on removals from a tree in a Java hash table.
+
+        Many member ids share a bucket, some members take no part in balancing, and claims of
+        partitions that do not exist let two members hold one partition.
+        """
         rng = self.rng
         del self.topics[rng.choice([2, 3, 3]) :]
         for topic in self.topics:
@@ -147,7 +150,7 @@ class _Story:
         self.tangle()
 
     def tangle(self) -> None:
-        """Few owners, and members of a newer generation that own nothing."""
+        """Lets few members claim partitions, and some members claim a newer generation."""
         self.rng.shuffle(self.members)
         for n, member in enumerate(self.members):
             owns = self.rng.random() < 0.3
@@ -182,13 +185,13 @@ class _Story:
         return case
 
     def own(self, assignment: dict[str, Sequence[Sequence[Any]]]) -> None:
-        """Everybody takes what was assigned, in one new generation."""
+        """Every member owns its assigned partitions, in a new generation."""
         self.generation += 1
         for member in self.members:
             member.owned = [(topic, partition) for topic, partition in assignment[member.member_id]]
             member.generation_id = self.generation
 
-    # How a group is chosen.
+    # Choices of groups.
 
     def _member_count(self, crowded: bool) -> int:
         rng = self.rng
@@ -206,11 +209,11 @@ class _Story:
             rng.randint(7, 16): 25,
             rng.randint(17, 64): 10,
         }
-        # A third of the room, so that some is left for the topics to come.
+        # At most a third of the room, so that later topics have some.
         return _Topic(next(self.topic_names), min(pick(rng, counts), 1 + self._room(members) // 3))
 
     def _room(self, members: int) -> int:
-        """How many partitions more keep an answer cheap."""
+        """How many more partitions the group may have before an answer takes too long."""
         used = sum(topic.partitions for topic in self.topics)
         return max(0, MOST_MEMBERS_TIMES_PARTITIONS // max(1, members) - used)
 
@@ -252,7 +255,7 @@ class _Story:
         return rng.choice(self.rack_names) if rng.random() < 0.95 else "elsewhere"
 
     def _place_replicas(self) -> None:
-        """Racks for every topic anew; topics of one count may be placed alike (copartitioned)."""
+        """Places all replicas again; topics of equal size may have equal racks (copartitioned)."""
         rng = self.rng
         alike = rng.random() < 0.4
         placed: dict[int, list[list[str | None]]] = {}
@@ -264,7 +267,7 @@ class _Story:
                 topic.racks = placed.setdefault(topic.partitions, racks) if alike else racks
 
     def _claims(self, count: int, beyond: float = 0.05) -> Owned:
-        """Anything a confused client could claim: real partitions, ghosts, the same twice."""
+        """Claims of a faulty client: real partitions, missing partitions, duplicates."""
         rng = self.rng
         claims: Owned = []
         for _ in range(count if self.topics else 0):
@@ -279,13 +282,16 @@ class _Story:
         return claims
 
     def _generation(self) -> int | None:
+        """Mostly the group's generation; else an older one, none, -1 or a newer one."""
         g = self.generation
-        return pick(self.rng, {g: 12, max(g - 1, 0): 4, max(g - 2, 0): 2, None: 2, -1: 1, g + 1: 1})
+        # Two lists, not the dict of `pick`: for a young group, several choices are generation 0.
+        claimed = [g, max(g - 1, 0), max(g - 2, 0), None, -1, g + 1]
+        return self.rng.choices(claimed, [12, 4, 2, 2, 1, 1])[0]
 
-    # How a case writes its fields.
+    # Fields of a case.
 
     def _said(self, name: str, value: Any) -> dict[str, Any]:
-        """A field; if its value is None, it is null or absent."""
+        """The field with its value; a field without a value is sometimes null, else absent."""
         return {name: value} if value is not None or self.rng.random() < 0.2 else {}
 
     def _by_topic(self, owned: Owned) -> list[dict[str, Any]]:
@@ -307,7 +313,7 @@ class _Story:
 
 
 def _quiet(story: _Story) -> None:
-    """Nothing changes except the order of the members."""
+    """Changes only the order of the members."""
     story.rng.shuffle(story.members)
 
 
@@ -326,7 +332,7 @@ def _leave(story: _Story) -> None:
 
 
 def _restart(story: _Story) -> None:
-    """A new member id; a static member keeps its instance id. Nothing is owned."""
+    """Members restart: a new member id and no owned partitions; static members stay static."""
     for member in _some(story):
         member.member_id = next(story.member_names)
         member.owned, member.generation_id = [], None
@@ -339,7 +345,7 @@ def _resubscribe(story: _Story) -> None:
 
 
 def _repeat_topics(story: _Story) -> None:
-    """A member lists topics twice; one or more members from it on get the same list."""
+    """A member lists topics twice; in some cases the next members have an equal list."""
     rng = story.rng
     at = rng.randrange(len(story.members))
     topics = list(story.members[at].topics)
@@ -361,7 +367,7 @@ def _change_shape(story: _Story) -> None:
 
 
 def _claim_twice(story: _Story) -> None:
-    """Members claim what others own, in this generation or another."""
+    """Members claim partitions of other members, in this generation or another."""
     for claimant in _some(story):
         other = story.rng.choice(story.members)
         stolen = story.rng.sample(other.owned, story.rng.randint(0, len(other.owned)))
@@ -372,7 +378,7 @@ def _claim_twice(story: _Story) -> None:
 
 
 def _claim_beyond(story: _Story) -> None:
-    """Members claim partitions that their topics never had, or have no longer."""
+    """Members claim partitions beyond the partition count of the topic."""
     rng = story.rng
     counts = {topic.name: topic.partitions for topic in story.topics}
     for member in _some(story):
@@ -386,7 +392,7 @@ def _claim_beyond(story: _Story) -> None:
 
 
 def _go_stale(story: _Story) -> None:
-    """Members missed rounds, or forgot the generation in which they took part."""
+    """Members send an old generation or none, as if they had missed rounds."""
     for member in _some(story):
         member.generation_id = story._generation()
         if story.rng.random() < 0.5:
@@ -394,7 +400,7 @@ def _go_stale(story: _Story) -> None:
 
 
 def _forget_generations(story: _Story) -> None:
-    """All clients use an old subscription version, which has no generation."""
+    """All members send no generation, as old clients do."""
     for member in story.members:
         member.generation_id = None
 
@@ -405,7 +411,7 @@ def _lose_partitions(story: _Story) -> None:
 
 
 def _repeat_claims(story: _Story) -> None:
-    """A member lists a partition twice."""
+    """Members list a partition twice."""
     for member in _some(story):
         if member.owned:
             member.owned.insert(
@@ -469,5 +475,5 @@ EVENTS: tuple[Callable[[_Story], None], ...] = (
 
 
 def _some(story: _Story) -> list[_Member]:
-    """One to three members."""
+    """Draws one to three members."""
     return story.rng.sample(story.members, min(len(story.members), story.rng.randint(1, 3)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random lists of changes, the same for each seed; most of them fit the group of the case."""
+"""Generates random changes for generated groups; most of them are valid for the group."""
 
-# ruff: noqa: ARG001 -- one signature, whatever a kind needs of it
+# ruff: noqa: ARG001 -- all functions in KINDS have one signature
 from __future__ import annotations
 
 import random
@@ -13,7 +13,7 @@ from tests.support.generate import generate
 
 
 def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[str]]]:
-    """`count` generated groups, each with changes; some with none."""
+    """Yields `count` groups with their changes; a few groups have none."""
 
     def answer(case: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -28,7 +28,7 @@ def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[
 
 
 def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
-    """One to `most` texts; each is drawn for the group as the texts before it leave it."""
+    """Draws one to `most` texts; each is drawn for the group after the earlier changes."""
     texts: list[str] = []
     for _ in range(rng.randint(1, most)):
         text = rng.choice(KINDS)(rng, group)
@@ -41,7 +41,7 @@ def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
 
 
 def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """A generated group with client ids: one for all, counted, one by process, or only for some."""
+    """Adds client ids: equal, numbered, one for each process, or only for some members."""
     members = case["members"]
     first = rng.choice([0, 1, 8, 98])
     ways: list[Callable[[int], str | None]] = [

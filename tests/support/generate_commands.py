@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random runs of a coordinator, as commands of the driver protocol.
+"""Generates random runs of a coordinator, as commands of the driver.
 
-Ids are symbols: `@7` is the member id that the seventh command's JoinGroup got, whatever it is on
-either side, so that one run can be played on two coordinators. What is drawn depends on what our
-own coordinator answered: mostly what a real client would say next, often something stale or wrong.
-A run has a theme, as what is rare everywhere never meets: any members, static members of one group
-that have no time to rejoin, or the offsets and transactions of one group.
+One run is played on two coordinators, so ids are symbols: `@7` is the member id from the answer to
+the JoinGroup of command 7. Each draw depends on our coordinator's answers: it is the next request
+of a real client, or a stale or wrong one. A run has a theme, so that rare events meet: any members;
+static members of one group with no time to rejoin; or the offsets and transactions of one group.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ REBALANCES = (0, 1_500, 4_000, 20_000, 20_000)
 GROUPS = ("g", "h", "s", "")
 LEADER_EPOCHS = (-1, -1, -1, 0, 3, -2)
 RETENTIONS = (-1, 0, 1_000, 90_000)
-TXN_VERSIONS = (3, 5, 6)  # from 6 on a group that is absent is an error of its own
+TXN_VERSIONS = (3, 5, 6)  # from 6 on, a missing group has its own error code
 METADATA_MAX = 4
 STEPS_MS = (0, 1, 499, 500, 1_000, 1_500, 2_000, 4_000, 6_000)
 
 
 def settings(rng: random.Random) -> Command:
-    """A fresh coordinator with small limits."""
+    """The command that makes a new coordinator with small limits."""
     command = {
         "op": "init",
         "init_delay": rng.choice((0, 1_000, 1_000)),
@@ -54,7 +53,7 @@ def settings(rng: random.Random) -> Command:
 
 @dataclass
 class Client:
-    """A client's knowledge of itself: symbols of its ids, generations, and its next action."""
+    """A client: the symbols of its ids, its generations, and its next action."""
 
     group: str
     instance: str | None
@@ -63,11 +62,11 @@ class Client:
     ids: list[str] = field(default_factory=lambda: [""])
     generations: list[int] = field(default_factory=lambda: [-1, 0])
     next: str = "join"
-    busy: bool = False  # a request of it is parked
+    busy: bool = False  # the coordinator holds back a request of this client
 
 
 class Commands:
-    """Draws one command after another; `told` has the result of the last one."""
+    """Draws one command after another; the caller passes each result to `told`."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -103,7 +102,7 @@ class Commands:
             self.draw_rare = self._about_offsets
 
     def draw(self, number: int) -> Command:
-        """The command with this number."""
+        """Draws the command with this number."""
         if not self.planned:
             command = self._draw(number)
             self.planned = command["what"] if command["op"] == "then" else [command]
@@ -194,7 +193,7 @@ class Commands:
         )
 
     def _raw(self, group: str, topic: str, producer: int) -> Command:
-        """A new coordinator reads records in an order in which no coordinator writes them."""
+        """Appends log records in an order that no coordinator writes, then loads the log."""
         rng = self.rng
         key = {"op": "raw", "k": encode_key(OffsetCommitKey(group, topic, 0)).hex()}
         epoch, expires = rng.choice(LEADER_EPOCHS), rng.choice((-1, 5_000))
@@ -271,7 +270,7 @@ class Commands:
         return {"op": "leave", "g": group, "members": members}
 
     def told(self, number: int, answer: Command) -> None:
-        """The result of the command with this number, with symbols in place of ids."""
+        """Receives the result of the command with this number, with symbols in place of ids."""
         for event in answer.get("events", ()):
             if event["ev"] == "join" and event["id"] in self.by_join:
                 self._joined(self.by_join[event["id"]], event)

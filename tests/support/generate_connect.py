@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random Connect rebalances to compare engines: the same for each seed, difficult on purpose.
+"""Generates random Connect rebalances for the comparison of engines; a seed fixes them.
 
-A script is one cluster through one to twelve rounds. Between two rounds time passes (`_Story.wait`:
-none, a little, or to the very millisecond at which something was to happen) and things happen to
-the cluster (`EVENTS`); a round itself may go wrong (`_Story.mishaps`).
+Scripts are difficult on purpose. A script is one cluster in one to twelve rounds. Between two
+rounds, time passes (`_Story.wait`: none, a little, or up to a scheduled time, to the millisecond)
+and events change the cluster (`EVENTS`). A round itself can fail (`_Story.mishaps`).
 
     names, max delay --> round --wait, events--> round …
 
-Order    one random source a script, and nothing iterates over a set: a seed is a list of scripts.
-Valid    by `Script.from_dict`: time goes on, a worker stands once in a round, nothing runs that
-         was in no config.
+Order    each script has one random source, and no loop runs over a set.
+Valid    by `Script.from_dict`: time does not run back, a round lists a worker once, and workers
+         run only what was in some config.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Script = dict[str, Any]
 MOST_ROUNDS = 12
 MOST_WORKERS = 20
 MOST_TASKS = 60
-# Below, at and above the back-off's steps (40, 1600, 64000), and what is cut off to one less.
+# Around the steps of Connect's exponential back-off: 40, 1600 and 64000 ms.
 MAX_DELAYS_MS = (0, 1, 2, 39, 40, 41, 100, 999, 1000, 1600, 64_000, 2**31 - 1)
 COMMON_MAX_DELAYS_MS = (300_000, 300_000, 600_000, 3_600_000)
 BACKOFF_MS = (1, 40, 999, 1600, 64_000)
 
 
 def generate(seed: int, count: int) -> Iterator[Script]:
-    """`count` scripts, one in eight for the eager assignor."""
+    """Yields `count` scripts; one in eight is for the eager assignor."""
     for n in range(count):
         rng = random.Random(f"{seed}/connect/{n}")
         yield _Story(rng, eager=n % 8 == 7).script(f"gen-connect-{seed}-{n:06d}")
 
 
 class _Story:
-    """One cluster and its random source. Events change it in place; `round` tells its state."""
+    """One cluster and its random source. Events change it in place; `round` returns its state."""
 
     def __init__(self, rng: random.Random, *, eager: bool) -> None:
         self.rng = rng
@@ -47,7 +47,7 @@ class _Story:
         self.max_delay_ms = self._max_delay_ms()
         self.time_ms = rng.choice([0, 0, 1, 1000, 1_700_000_000_000])
         self.due_ms: list[int] = []
-        # How often something goes wrong in this script; in some scripts, little goes wrong.
+        # The probability of failures in this script.
         self.misfortune = rng.choice([0, 0, 0.1, 0.3, 1])
         families = [pick(rng, FAMILIES)]
         if rng.random() < 0.15:
@@ -62,8 +62,8 @@ class _Story:
             self.create()
         self.workers: list[str] = []
         self.away: list[str] = []
-        self.back: list[str] = []  # returned since the last round
-        self.given: dict[str, dict[str, Any]] = {}  # explicit running sets of the next round
+        self.back: list[str] = []  # workers that have returned since the last round
+        self.given: dict[str, dict[str, Any]] = {}  # work to report in the next round, by worker
         crowded = any(family in CROWDED for family in families)
         sizes = {rng.randint(1, 4): 60, rng.randint(5, 9): 30, rng.randint(10, MOST_WORKERS): 10}
         many = crowded and rng.random() < 0.4
@@ -86,7 +86,7 @@ class _Story:
         return script | {"rounds": rounds}
 
     def round(self) -> dict[str, Any]:
-        """The present state as a round."""
+        """Returns the cluster's present state as a round of the script."""
         rng = self.rng
         workers = []
         for worker in self.workers:
@@ -104,7 +104,7 @@ class _Story:
         return round_ | self.mishaps()
 
     def mishaps(self) -> dict[str, Any]:
-        """Makes something go wrong in the round itself."""
+        """Draws the failures of a round."""
         rng = self.rng
         wrong: dict[str, Any] = {}
         if rng.random() < 0.15 * self.misfortune:
@@ -122,11 +122,11 @@ class _Story:
         return wrong
 
     def wait(self) -> None:
-        """Time passes: seldom much, often up to the end of the leader's wait for lost workers."""
+        """Lets time pass: often to the end of the leader's wait for lost workers, rarely longer."""
         rng = self.rng
         due = [due_ms for due_ms in self.due_ms if due_ms >= self.time_ms]
         if due and rng.random() < 0.4:
-            # 0 is the scheduled time itself, at which the wait is over.
+            # At +0 ms, the scheduled time itself, the wait is over.
             at_ms = rng.choice(due) + rng.choice([-1, 0, 0, 0, 0, 1])
             self.time_ms = max(self.time_ms, at_ms)
             return
@@ -135,12 +135,12 @@ class _Story:
         self.time_ms += rng.choice(steps)
 
     def happen(self, n: int) -> None:
-        """What happens between two rounds, and what the leader may schedule for it."""
+        """Plays the events between two rounds, and notes when the leader's waits may end."""
         rng = self.rng
         for _ in range(pick(rng, {0: 4, 1: 8, 2: 3, 4: 1})):
             event = pick(rng, EVENTS)
             event(self)
-        # A later wait is what is left of the first one, and a back-off starts at any round.
+        # A wait keeps its first deadline; a back-off can start at any round.
         self.due_ms = [*self.due_ms[-4:], self.time_ms + self.max_delay_ms]
         if n and rng.random() < 0.5:
             self.due_ms.append(self.time_ms + min(self.max_delay_ms, rng.choice(BACKOFF_MS)))
@@ -165,12 +165,12 @@ class _Story:
             self.back.append(worker)
 
     def bounce(self) -> None:
-        """One step of a rolling restart: the absent worker returns, and the next worker leaves."""
+        """One step of a rolling restart: an absent worker returns, and another worker leaves."""
         self.return_()
         self.leave()
 
     def crash(self) -> None:
-        """Most workers vanish at once."""
+        """Two thirds of the workers leave at once."""
         for _ in range(len(self.workers) * 2 // 3):
             self.leave()
 
@@ -179,7 +179,7 @@ class _Story:
             self.return_()
 
     def shuffle(self) -> None:
-        """The same workers, in another member order."""
+        """Changes only the order of the workers."""
         self.rng.shuffle(self.workers)
 
     def create(self) -> None:
@@ -191,7 +191,7 @@ class _Story:
         self.config[name] = self._tasks()
 
     def delete(self) -> None:
-        # Not one that no round has seen: it may be claimed already.
+        # Only connectors of an earlier round: workers may claim nothing else after the deletion.
         deletable = [name for name in self.known if name in self.config]
         if deletable:
             del self.config[self.rng.choice(deletable)]
@@ -203,7 +203,7 @@ class _Story:
             self.config[name] = self._tasks()
 
     def claim(self) -> None:
-        """A worker runs something of its own: what others run too, what is no longer configured."""
+        """A worker reports random work, also other workers' work or work no longer configured."""
         if not self.known:
             return
         rng = self.rng
@@ -215,7 +215,7 @@ class _Story:
         self.given[rng.choice(self.workers)] = claims
 
     def restart(self) -> None:
-        """All configured work runs on some worker, and the leader has no memory of it."""
+        """Starts with all configured work running, while the leader has no memory of it."""
         running: dict[str, dict[str, Any]] = {
             worker: {"connectors": [], "tasks": []} for worker in self.workers
         }
@@ -225,7 +225,7 @@ class _Story:
                 running[self.rng.choice(self.workers)]["tasks"].append([name, n])
         self.given = running
 
-    # Choices.
+    # Random choices.
 
     def _tasks(self) -> int:
         rng = self.rng

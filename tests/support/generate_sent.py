@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose members sent bytes, in every version of the subscription and of the user data.
+"""Generates groups whose members are bytes, in every version of subscription and user data.
 
-    by_bytes(case, rng)   the case, each member with its subscription in hexadecimal
-    group_of(case)        the group that those bytes make, through `wire.sent_member`
+    by_bytes(case, rng)   returns the case with each member's subscription in hexadecimal
+    group_of(case)        returns the group that `wire.sent_member` makes of these bytes
 
-A member is drawn as one of the clients that exist (`CLIENTS`) or as one that contradicts itself: a
-generation in the field and another in the user data, an order that no encoder writes, user data
-that is cut short. The bytes are written here, field by field: our encoders sort as Java's do.
+A member sends the bytes of a real client (`CLIENTS`) or contradicts itself: two generations in
+field and user data, an order that no encoder writes, user data cut short. This module writes the
+bytes field by field, because our encoders sort as Java's do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Owned = list[tuple[str, int]]
 
 
 def by_bytes(case: Case, rng: random.Random) -> Case:
-    """The same group, its members' fields replaced by the bytes of their subscriptions."""
+    """Replaces each member's fields by the bytes of its subscription."""
     one_client = pick(rng, CLIENTS) if rng.random() < 0.3 else None
     members = []
     for member in case["members"]:
@@ -40,7 +40,7 @@ def by_bytes(case: Case, rng: random.Random) -> Case:
 
 
 def group_of(case: Case) -> kr.GroupSpec:
-    """The group of a case: from its members' bytes where it has them."""
+    """The group of a case, from the members' bytes if the case has them."""
     if "subscription" not in case["members"][0]:
         return kr.GroupSpec.from_dict(case)
     fields = {name: value for name, value in case.items() if name != "members"}
@@ -58,7 +58,7 @@ def group_of(case: Case) -> kr.GroupSpec:
 
 
 class _Sent:
-    """One subscription before it is written; a client sets what it writes."""
+    """The fields of a subscription; a function in `CLIENTS` sets those that the client writes."""
 
     def __init__(self, rng: random.Random, assignor: str, member: dict[str, Any]) -> None:
         self.rng = rng
@@ -117,7 +117,7 @@ def _aiokafka(sent: _Sent) -> None:
 
 
 def _kafka_python(sent: _Sent) -> None:
-    """A client whose sticky user data begin with a version that other clients do not expect."""
+    """kafka-python: its sticky user data begin with a version that no other client expects."""
     sent.version = 1 if sent.assignor == "cooperative-sticky" else 0
     sent.user_data = b""
     if sent.assignor == "sticky" and sent.held:
@@ -132,7 +132,7 @@ def _librdkafka(sent: _Sent) -> None:
 
 
 def _contradictory(sent: _Sent) -> None:
-    """What no client should send, field by field at random."""
+    """A faulty client: each field is drawn without regard to the others."""
     rng = sent.rng
     sent.version = rng.randint(0, 3)
     rng.shuffle(sent.topics)
@@ -186,7 +186,7 @@ def subscription_bytes(
     generation: int,
     rack_id: str | None,
 ) -> bytes:
-    """A subscription with the fields that its version has, in the order given."""
+    """Encodes a subscription with the fields of its version; keeps the given order."""
     body = struct.pack(">hi", version, len(topics)) + b"".join(map(_string, topics))
     body += _data(user_data)
     if version >= 1:
@@ -199,13 +199,13 @@ def subscription_bytes(
 
 
 def sticky_bytes(owned: Owned, generation: int | None) -> bytes:
-    """User data of the sticky assignor: version 1, or version 0 without a generation."""
+    """Encodes user data of the sticky assignor: version 1, or version 0 without a generation."""
     data = _partitions(_runs(owned))
     return data if generation is None else data + struct.pack(">i", generation)
 
 
 def _runs(owned: Owned) -> list[tuple[str, list[int]]]:
-    """One entry for each run of one topic's partitions, so that the order is kept."""
+    """One entry for each run of partitions of one topic, which keeps the order."""
     runs: list[tuple[str, list[int]]] = []
     for topic, partition in owned:
         if not runs or runs[-1][0] != topic:

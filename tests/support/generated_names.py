@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names for generated groups: simple ones, and names that are hard for Java's tables and orders."""
+"""Names for generated groups: simple ones, and ones that test Java's hash tables and sorting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeVar
 Names = Iterator[str]
 T = TypeVar("T")
 
-# U+1F600 and U+10000 are surrogate pairs: before U+E000 by UTF-16 unit, after U+FFFF by code point.
+# Java sorts by UTF-16 unit, so that U+1F600 and U+10000 (surrogate pairs) come before U+E000.
 UNICODE = ["é", "ß", "主", "题", "\ue000", "\uf8ff", "\uff5e", "\ufffd", "\U0001f600", "\U00010000"]
 
 
@@ -28,7 +28,7 @@ def _words(rng: random.Random) -> Names:
 
 
 def _consumers(rng: random.Random) -> Names:
-    """The ids that Kafka's group coordinator gives."""
+    """Member ids as Kafka's group coordinator makes them."""
     group = rng.choice(["payments", "orders", "click-stream"])
     for n in itertools.count(1):
         yield f"consumer-{group}-{n}-{uuid.UUID(int=rng.getrandbits(128), version=4)}"
@@ -41,7 +41,7 @@ def _unicode(rng: random.Random) -> Names:
 
 
 def colliding(rng: random.Random) -> Names:
-    """Names with equal hashes, as of "Aa" and "BB". More than eight make a bucket a tree."""
+    """Names with equal hashes, made of "Aa" and "BB". Java turns a bucket of over 8 into a tree."""
     prefix = rng.choice(["", "", "m-", "x"])
     for pairs in itertools.count(6):
         names = ["".join(name) for name in itertools.product(["Aa", "BB"], repeat=pairs)]
@@ -50,7 +50,7 @@ def colliding(rng: random.Random) -> Names:
 
 
 def _one_bucket(rng: random.Random) -> Names:
-    """Names with different hashes, in one bucket of 16 (or 64) but in several of bigger tables."""
+    """Names that share a bucket in a table of 16 (or 64), but not in larger tables."""
     prefix = rng.choice(["m", "member-", "t"])
     buckets = rng.choice([16, 16, 64])
     bucket = rng.randrange(buckets)
@@ -60,7 +60,7 @@ def _one_bucket(rng: random.Random) -> Names:
 
 
 def _spread(name: str) -> int:
-    """java.util.HashMap's hash of a string of one UTF-16 unit a character."""
+    """The hash of a name in java.util.HashMap, if each character is one UTF-16 unit."""
     h = 0
     for character in name:
         h = (31 * h + ord(character)) & 0xFFFFFFFF
@@ -72,7 +72,7 @@ CROWDED = (colliding, _one_bucket)
 
 
 def names(rng: random.Random, families: Sequence[Callable[[random.Random], Names]]) -> Names:
-    """An endless series of different names, each from a random family."""
+    """Yields different names without end, each from a random family."""
     seen: set[str] = set()
     streams = [family(rng) for family in families]
     while True:
@@ -83,5 +83,5 @@ def names(rng: random.Random, families: Sequence[Callable[[random.Random], Names
 
 
 def pick(rng: random.Random, weights: dict[T, int]) -> T:
-    """A random key; each key is as frequent as its weight says."""
+    """Draws a key with a probability in proportion to its weight."""
     return rng.choices(list(weights), list(weights.values()))[0]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who subscribes to what, and which racks hold what, in generated groups."""
+"""Random subscriptions of members and racks of replicas, for generated groups."""
 
-# ruff: noqa: ARG001 -- shapes and places have one signature, whatever they need of it
+# ruff: noqa: ARG001 -- all shapes have one signature, and so have all places
 
 from __future__ import annotations
 
 import random
 
-# Subscription shapes: the topics of member n of many ----------------------------------------------
+# Subscription shapes: each returns the topics of member n -----------------------------------------
 
 
 def _same(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
@@ -24,7 +24,7 @@ def _disjoint(rng: random.Random, names: list[str], n: int, members: int) -> lis
 
 
 def _windows(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    """Each member shares topics with its neighbours only."""
+    """Each member shares topics only with its neighbours."""
     width = max(1, len(names) // 2)
     return [names[(n + k) % len(names)] for k in range(width)] if names else []
 
@@ -38,7 +38,7 @@ def _random(rng: random.Random, names: list[str], n: int, members: int) -> list[
 
 
 def some_idle(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    """Some members have no topics, and take no part in balancing."""
+    """Some members have no topics, so that they take no part in balancing."""
     return [] if rng.random() < 0.3 else _random(rng, names, n, members)
 
 
@@ -48,7 +48,7 @@ SHAPES = (
 )
 
 
-# Replica placements: the racks of partition p -----------------------------------------------------
+# Replica placements: each returns the racks of partition p ----------------------------------------
 
 
 def _everywhere(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
@@ -56,7 +56,7 @@ def _everywhere(rng: random.Random, racks: list[str], p: int) -> list[str | None
 
 
 def _rotating(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    """The racks of two replicas, placed as Kafka places them."""
+    """Two replicas in the order of racks, as Kafka places replicas."""
     return [racks[(p + k) % len(racks)] for k in range(min(2, len(racks)))]
 
 
@@ -65,7 +65,7 @@ def _scattered(rng: random.Random, racks: list[str], p: int) -> list[str | None]
 
 
 def _holey(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    """Brokers without rack, with an empty one, two in one rack, or no replica at all."""
+    """Replicas without a rack, with an empty rack name or in one rack; or no replica."""
     return rng.choices([*racks, None, ""], k=rng.randint(0, 3))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The imports between files, in Python and in Rust, and the rooms to which the files belong."""
+"""Finds the imports between files, in Python and Rust, and the rooms (top folders) of the files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "python" / "kafka_rebalance"
 RUST = ROOT / "src"
 
-# A module imports only from its own room and from rooms in rows above its own.
+# A module imports only from its own room and from rooms in earlier rows.
 ROWS = [
     ("_core", "errors"),
     ("java",),
@@ -44,7 +44,7 @@ Imports = dict[str, set[str]]
 
 
 def python_modules() -> dict[str, Path]:
-    """Returns files by dotted name below the package; `__init__` is the package itself."""
+    """Returns dotted name below the package -> file; `__init__` is the package itself."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
@@ -58,7 +58,7 @@ MODULES = python_modules()
 def python_imports(
     name: str, source: str, modules: dict[str, Path], *, at_run_time: bool = False
 ) -> set[str]:
-    """Returns the modules that a file imports; `at_run_time` leaves out those only for types."""
+    """Returns the modules that a file imports; `at_run_time` leaves out imports for types."""
     package = ["kafka_rebalance", *(name.split(".") if name != "__init__" else [])]
     if name not in modules or modules[name].name != "__init__.py":
         package = package[:-1]
@@ -92,7 +92,7 @@ def _without_types_alone(tree: ast.Module) -> ast.Module:
 
 
 def rust_modules() -> dict[str, Path]:
-    """Returns files by path below src with `::`, without `lib`."""
+    """Returns module path below src, with `::`, -> file; without `lib`."""
     files = (path for path in sorted(RUST.rglob("*.rs")) if path.name != "lib.rs")
     return {"::".join(path.relative_to(RUST).with_suffix("").parts): path for path in files}
 
@@ -101,7 +101,7 @@ RUST_MODULES = rust_modules()
 
 
 def rust_imports(name: str, source: str, modules: dict[str, Path]) -> set[str]:
-    """Returns the modules that a file names after `crate::` or `super::`, its tests left out."""
+    """Returns the modules after `crate::` or `super::` in a file, without its tests."""
     source = source.partition("#[cfg(test)]")[0]
     found = set()
     for path in re.findall(r"\b(?:crate|super)(?:::\w+|::\{[^}]*\})+", source):
@@ -143,7 +143,7 @@ def upwards(name: str, imports: set[str], rank: dict[str, int], separator: str) 
 
 
 def circles(graph: Imports) -> list[list[str]]:
-    """Returns every path along imports that ends where it began, each once."""
+    """Returns every circular chain of imports once."""
     found, done = [], set()
 
     def walk(name: str, way: list[str]) -> None:
@@ -160,7 +160,7 @@ def circles(graph: Imports) -> list[list[str]]:
 
 
 def rooms(graph: Imports, rank: dict[str, int], separator: str) -> Imports:
-    """Returns the imports from room to room, lowest first; without `__init__` and `__main__`."""
+    """Returns the imports between rooms, lowest room first; without `__init__` and `__main__`."""
     found: Imports = {}
     for name in sorted(graph, key=lambda one: (rank[one.split(separator)[0]], one)):
         room = name.split(separator)[0]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds as real clients and Java's classes run them, written independently of `plans/rounds.py`.
+"""Plays rounds with Java's classes and the claims of real clients, independent of plans/rounds.py.
 
-A client holds partitions, and sends what its library sends of them; the oracle's class answers; a
-cooperative client that loses a part of what it claimed joins again. Which clients there are is in
-`KINDS`; a member of the contract names its kind by `subscription_version` and `user_data`.
+Each client sends its partitions as its library does, and the oracle's class answers. A cooperative
+client that must revoke a claimed partition joins again. `KINDS` lists the clients; a contract line
+names a member's kind by `subscription_version` and `user_data`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Held = list[tuple[str, int]]
 
-# Java of today twice; Java of 3.2, 2.4 and 2.3; the Python clients' own sticky assignors.
+# Current Java (twice as likely); Java 3.2, 2.4 and 2.3; the Python clients' own sticky assignors.
 KINDS: tuple[tuple[int | None, UserData | None], ...] = (
     *((None, None), (None, None), (2, None), (1, None), (0, None)),
     *((0, "partitions"), (0, "none"), (1, "none")),
@@ -30,7 +30,7 @@ KINDS: tuple[tuple[int | None, UserData | None], ...] = (
 
 
 def with_clients(group: kr.GroupSpec, rng: random.Random) -> kr.GroupSpec:
-    """The group with a kind of client for each member, often one for all."""
+    """Draws a kind of client for each member; in half of the groups one kind for all."""
     alike = rng.choice(KINDS) if rng.random() < 0.5 else None
     members = []
     for member in group.members:
@@ -46,19 +46,19 @@ class Client:
     generation_id: int | None
 
     def claims(self, assignor: str) -> Held:
-        """What is left to claim when it joins: a cooperative client lets go of topics it left."""
+        """The partitions to claim; a cooperative client first gives up topics it has left."""
         if assignor != "cooperative-sticky":
             return self.held
         return [tp for tp in self.held if tp[0] in self.member.topics]
 
     def sends(self, assignor: str, *, starts_over: bool) -> dict[str, Any]:
-        """Its member of an oracle's case."""
+        """The member in the oracle's input."""
         claims = [] if starts_over else self.claims(assignor)
         generation = None if starts_over else self.generation_id
         member = self.member
         fields = {"member_id": member.member_id, "group_instance_id": member.group_instance_id}
         if member.subscription_version is None and member.user_data is None:
-            # The oracle has Java's own encoder write it.
+            # The oracle encodes such a member with Java's own encoder.
             return fields | {
                 "topics": list(member.topics),
                 "owned_partitions": [{"topic": t, "partitions": [p]} for t, p in claims],
@@ -90,7 +90,7 @@ class Client:
 
 
 def difference(oracle: Oracle, step: kr.Step) -> str | None:
-    """Runs a step's rounds through the oracle; returns the first difference, in words."""
+    """Plays a step's rounds with the oracle; returns the first difference as text, or None."""
     group = step.before
     assignor = group.assignor or ""
     starts_over = "switch-assignor" in step.cause

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real members of consumer groups, for the live tests and the captured sample.
 
-`JavaMembers` are Kafka's own consumers, all in one JVM; `PythonMembers` those of kafka-python (a
-thread each) and aiokafka (a task each, on one loop). Both end with `close` or their `with`.
+`JavaMembers` runs Kafka's own consumers in one JVM. `PythonMembers` runs kafka-python, with a
+thread for each consumer, and aiokafka, with tasks on one loop. `close` or `with` ends them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 STABLE_TIMEOUT_S = 60.0
 SAME_LOOKS = 3
-"""Equal looks in a row that are needed: a cooperative group is also stable between two rounds."""
+"""So many equal looks mean stable: a cooperative group is also stable between two rounds."""
 
 
 class JavaMembers:
-    """The program kafkarebalance.Consumers; its messages to people go to `log`."""
+    """A JVM that runs the program kafkarebalance.Consumers; its log goes to `log`."""
 
     def __init__(self, bootstrap_server: str, log: Path) -> None:
         with log.open("wb") as stderr:
@@ -41,12 +41,12 @@ class JavaMembers:
             )
 
     def tell(self, **command: Any) -> dict[str, Any]:
-        """Sends add=, close= or stall=; returns {group: {client_id: what it owns}} when stable."""
+        """Sends add=, close= or stall=; when all is stable, returns {group: {client_id: owned}}."""
         groups: dict[str, Any] = self.send(**command)["groups"]
         return groups
 
     def send(self, **command: Any) -> dict[str, Any]:
-        """Sends any command and returns its answer; RuntimeError for an error."""
+        """Sends a command and returns its answer. Errors: RuntimeError."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps(command) + "\n")
@@ -152,7 +152,7 @@ class PythonMembers:
         from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
         from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-        # The sticky one keeps its memory on the class: a class of its own for every member.
+        # aiokafka's sticky assignor stores its state on the class, so each member needs a subclass.
         strategy = {
             "range": RangePartitionAssignor,
             "roundrobin": RoundRobinPartitionAssignor,
@@ -196,7 +196,7 @@ def await_coordinators(bootstrap_server: str, group_ids: Sequence[str]) -> None:
 
 
 def await_stable(bootstrap_server: str, sizes: Mapping[str, int]) -> None:
-    """Waits until every group has that many members and keeps still."""
+    """Waits until every group is Stable with the given number of members."""
     from kafka import KafkaAdminClient
     from kafka.errors import CoordinatorNotAvailableError
 
@@ -230,9 +230,9 @@ def join_by_hand(
     protocol_type: str = "consumer",
     assignment: bytes | None,
 ) -> None:
-    """A member that writes any bytes, alone in its group for the next 60 s.
+    """Joins a group alone with any bytes as subscription; the member stays for 60 s.
 
-    With `assignment` None it never sends SyncGroup: the group stays in CompletingRebalance.
+    With `assignment` None, it sends no SyncGroup, so that the group stays in CompletingRebalance.
     """
     from kafka import KafkaAdminClient
     from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
@@ -256,7 +256,7 @@ def join_by_hand(
                 protocols=[
                     JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription)
                 ],
-                max_version=3,  # from version 4 on, the first answer is only a member id
+                max_version=3,  # from version 4 on, the first response has only a member id
             ),
         )
         if assignment is None:

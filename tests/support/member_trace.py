@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member stepped through by hand: commands of a trace, and what it does as text.
+"""Plays the commands of a trace on one member, and prints the member's actions as text.
 
     config assignors=range,sticky auto_commit=no instance=i session_timeout=45s
            heartbeat_interval=3s max_poll_interval=5m       (on one line)
@@ -21,14 +21,15 @@
     answer SyncGroup c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1
     answer SyncGroup as-sent
 
-A worker's work is written as Kafka names it: `c` is a connector, `c-0` a task. Of another worker's
-report its offset (3) and its work are said; `as-sent` is what the worker, as the leader, has sent
-for itself.
+Connect's work has Kafka's names: `c` is a connector, `c-0` a task. `x@3[c,c-0]` is another worker's
+report: its configuration offset 3 and its work. `as-sent` is the assignment that the worker, as the
+leader, has sent for itself.
 
-The trace is the application (`poll t-0=7` has consumed t-0 up to offset 7), the cluster (`topics`)
-and the network: it answers, or fails, the request of a kind that was sent last. `advance` lets the
-heartbeat thread do what is due on the way. `config` starts anew, `again` where `mark` stood.
-`nodes` asks whom a FindCoordinator goes to. The spread of back-offs is left out: 100 ms are 100 ms.
+The trace plays the application (`poll t-0=7` has consumed t-0 up to offset 7), the cluster
+(`topics`) and the network (`answer` and `fail` end the last request of that kind). `advance` runs
+the heartbeat thread at its deadlines. `config` starts with a new member, and `again` goes back to
+`mark`. `nodes` shows which node gets a FindCoordinator. Back-offs have no random part: 100 ms are
+100 ms.
 """
 
 import random
@@ -65,7 +66,7 @@ from kafka_rebalance.tracing.text import Command, at, duration_ms, whole
 
 
 class _NoSpread(random.Random):
-    """A random source whose answer is always the middle."""
+    """A random source that always returns the middle of the range."""
 
     def uniform(self, a: float, b: float) -> float:
         return (a + b) / 2
@@ -91,7 +92,7 @@ class Tracer:
         self._lines: list[str] = []
 
     def step(self, command: Command) -> list[str]:
-        """Plays one command. Errors: GroupError with the line; nothing has happened then."""
+        """Plays one command. Errors: GroupError with the line; the command has no effect then."""
         name = command.words[0]
         if name not in _COMMANDS:
             known = ", ".join(_COMMANDS)
@@ -119,7 +120,7 @@ class Tracer:
             self._say(effect_line(effect, self._member.generation_id))
 
     def config(self, command: Command) -> None:
-        """`config …`: a new member, in place of the one there was, at 0 s."""
+        """`config …`: replaces the member by a new one, at 0 s."""
         if command.words[1:] == ("worker",):
             self._config_worker(command)
             return
@@ -156,27 +157,27 @@ class Tracer:
         self._begin(config)
 
     def configuration(self, command: Command) -> None:
-        """`configuration 3 c=2`: the worker has read what should run, up to this offset."""
+        """`configuration 3 c=2`: the worker has read the configuration up to offset 3."""
         offset = whole(command, _one_word(command, "OFFSET"))
         tasks = tuple((name, whole(command, count)) for name, count in command.options.items())
         self._handle(ConfigurationUpdated(offset, tasks))
 
     def topics(self, command: Command) -> None:
-        """`topics t=4 u=1`: the cluster's metadata has come."""
+        """`topics t=4 u=1`: the member receives the cluster's metadata."""
         counts = command.options.items()
         topics = tuple(Topic(name, whole(command, count)) for name, count in counts)
         self._handle(MetadataUpdated(topics))
 
     def subscribe(self, command: Command) -> None:
-        """`subscribe t u`."""
+        """`subscribe t u`: the application subscribes to topics."""
         self._handle(Subscribe(command.words[1:]))
 
     def subscribe_pattern(self, command: Command) -> None:
-        """`subscribe-pattern t.*`."""
+        """`subscribe-pattern t.*`: the application subscribes to a pattern."""
         self._handle(SubscribePattern(_one_word(command, "PATTERN")))
 
     def poll(self, command: Command) -> None:
-        """`poll`, `poll t-0=7`: what has been consumed is known from then on."""
+        """`poll`, `poll t-0=7`: the application polls; it has consumed t-0 up to offset 7."""
         self._positions |= {
             partition(command, name): whole(command, offset)
             for name, offset in command.options.items()
@@ -184,14 +185,14 @@ class Tracer:
         self._handle(Poll(tuple(self._positions.items())))
 
     def answer(self, command: Command) -> None:
-        """`answer KIND [ERROR] …`."""
+        """`answer KIND [ERROR] …`: the response to the last request of this kind arrives."""
         number = self._last(command)
         response = answer_to(self._sent[number], command)
         del self._sent[number]
         self._handle(Answered(number, response))
 
     def fail(self, command: Command) -> None:
-        """`fail KIND`: no answer will come."""
+        """`fail KIND`: the last request of this kind gets no response."""
         number = self._last(command)
         del self._sent[number]
         self._handle(Failed(number))
@@ -204,7 +205,7 @@ class Tracer:
         raise command.error(f"no request {kind!r} is without an answer")
 
     def advance(self, command: Command) -> None:
-        """`advance 3s`: ticks at each deadline on the way."""
+        """`advance 3s`: time passes, with a tick at each deadline."""
         until_ms = self._now_ms + duration_ms(command, _one_word(command, "DURATION"))
         while (due_ms := self._member.next_deadline_ms()) is not None and due_ms <= until_ms:
             self._now_ms = max(self._now_ms, due_ms)
@@ -212,7 +213,7 @@ class Tracer:
         self._now_ms = until_ms
 
     def show(self, _: Command) -> None:
-        """`show`: the state of the member, and its partitions."""
+        """`show`: prints the state of the member, and its partitions."""
         member = self._member
         who = membership(member.member_id, member.generation_id)
         leader = " leader" if member.is_leader else ""
@@ -225,11 +226,11 @@ class Tracer:
         self._say(f"{member.state} {who}{leader} {has}")
 
     def mark(self, _: Command) -> None:
-        """`mark`: what has been played since `config` can be played again."""
+        """`mark`: stores the commands since `config`, to return to this state later."""
         self._marked = tuple(self._played)
 
     def again(self, _: Command) -> None:
-        """`again`: as it was at the mark."""
+        """`again`: returns to the state at `mark`."""
         self._begin(ConsumerConfig())
         for one in self._marked:
             _COMMANDS[one.words[0]](self, one)
@@ -237,7 +238,7 @@ class Tracer:
         self._lines = []
 
     def nodes(self, command: Command) -> None:
-        """`nodes 1=ready:2 2=away:9s offset=1`: whom a client asks that knows no coordinator."""
+        """`nodes 1=ready:2 2=away:9s offset=1`: shows which node gets a FindCoordinator."""
         named = {name: what for name, what in command.options.items() if name != "offset"}
         if not named:
             raise command.error("nodes NUMBER=STATE …")
@@ -286,7 +287,7 @@ _COMMANDS: dict[str, Callable[[Tracer, Command], None]] = {
     "nodes": Tracer.nodes,
 }
 
-# Commands that are not for every kind of member
+# Commands for one kind of member only
 _ONLY: dict[str, type[Consumer] | type[Worker]] = {
     "configuration": Worker,
     "subscribe": Consumer,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of exactness: Kafka's own Java assignors behind a pipe (`tools/oracle`)."""
+"""Runs Kafka's own Java assignors (`tools/oracle`) as a process, to compare with."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ JAR = Path(__file__).resolve().parent.parent.parent / "tools" / "oracle" / "targ
 
 
 class OracleError(Exception):
-    """The oracle is missing, died, or did not understand a line."""
+    """The oracle is missing, has ended, or could not read a line."""
 
 
 class Oracle:
-    """A running oracle, for one thread. Exhaust `ask_many` before the next question.
+    """A running oracle, for one thread. Read all answers of `ask_many` before the next call.
 
     >>> with Oracle() as oracle:  # doctest: +SKIP
     ...     oracle.ask({"assignor": "range", "topics": [], "members": []})
@@ -37,7 +37,7 @@ class Oracle:
         if java is None:
             raise OracleError("no `java` on the path: the oracle needs Java 17 or newer")
         self._process = subprocess.Popen(
-            # The flag: else a compiled method's NullPointerException loses its message.
+            # With the last flag, a NullPointerException of a compiled method keeps its message.
             [java, "-XX:+UseSerialGC", "-XX:-OmitStackTraceInFastThrow", "-jar", str(jar)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -59,7 +59,7 @@ class Oracle:
         self.close()
 
     def ask(self, line: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one line: an `assignment`, Kafka's `error`, or what a wire request asks."""
+        """Returns the answer to one line: an `assignment`, an `error`, or a wire answer."""
         try:
             self._stdin.write(_dump(line))
             self._stdin.flush()
@@ -68,9 +68,9 @@ class Oracle:
         return self._read(line)
 
     def ask_many(self, lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The answers to many lines, in order. The lines are all made before the first is sent."""
+        """Yields the answers to many lines, in order. Reads all lines before it sends the first."""
         asked = list(lines)
-        # Both pipes have limited room, so a thread must write while we read.
+        # Pipes hold little, so a thread must write while this thread reads.
         writer = threading.Thread(target=self._write_all, args=(asked,), daemon=True)
         writer.start()
         for line in asked:
@@ -83,13 +83,13 @@ class Oracle:
             self._stdin.close()
         try:
             self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:  # it computes an answer that nobody waits for any more
+        except subprocess.TimeoutExpired:  # it still computes an answer, which is not needed
             self._process.kill()
             self._process.wait()
         self._stdout.close()
 
     def _write_all(self, lines: list[dict[str, Any]]) -> None:
-        # The oracle is dead or closed; the reader notices it and raises the error.
+        # If the oracle has ended, the reading thread raises the error.
         with contextlib.suppress(BrokenPipeError, ValueError):
             for line in lines:
                 self._stdin.write(_dump(line))
@@ -109,7 +109,7 @@ class Oracle:
 
 
 def ask_once(line: dict[str, Any], *, within_s: float) -> dict[str, Any] | None:
-    """Asks an oracle one line; returns None, and ends it, if it does not answer in time."""
+    """Asks a new oracle one line; kills it and returns None if it does not answer in time."""
     command = ["java", "-jar", str(JAR)]
     try:
         run = subprocess.run(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Independent checks of plans: what is possible, by its witnesses and by brute force, and whether
-rounds are what repeated `assign` calls give. Nothing here uses the code that it checks.
+"""Checks plans without the code that made them.
+
+The best possible result is checked by its proof and by brute force; rounds are checked against
+repeated calls of `assign`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from kafka_rebalance import Assignment, GroupSpec, Possible, RebalancePlan, Step
 
 
 def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
-    """For each partition with a subscriber: the members, by number, that may read it."""
+    """Partition -> numbers of its subscribers, without partitions that have none."""
     readers = {
         TopicPartition(topic.name, p): [
             m for m, member in enumerate(group.members) if topic.name in member.topics
@@ -28,7 +30,7 @@ def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
 
 
 def owners(group: GroupSpec) -> dict[TopicPartition, int]:
-    """The only claimant of the newest generation, if it may read the partition."""
+    """Partition -> its only claimant of the newest generation, if that member is subscribed."""
     claims: dict[TopicPartition, set[tuple[int, int]]] = {}
     for m, member in enumerate(group.members):
         generation = -1 if member.generation_id is None else member.generation_id
@@ -47,7 +49,7 @@ def owners(group: GroupSpec) -> dict[TopicPartition, int]:
 
 
 def brute_force(group: GroupSpec) -> tuple[list[int], int]:
-    """The least load vector, descending, and the least moves with it, over all assignments."""
+    """Tries all assignments; returns the best loads, in descending order, and their least moves."""
     readers, owner = subscribed(group), owners(group)
     best: tuple[list[int], int] | None = None
     for choice in itertools.product(*readers.values()):
@@ -62,17 +64,17 @@ def brute_force(group: GroupSpec) -> tuple[list[int], int]:
 
 
 def check_witnesses(group: GroupSpec, possible: Possible) -> None:
-    """Proves both claims from the answer alone, without trust in how it was found."""
+    """Proves the best balance and the least moves from the answer's proof alone."""
     ids = [member.member_id for member in group.members]
     number = {member_id: m for m, member_id in enumerate(ids)}
     readers, owner = subscribed(group), owners(group)
-    # The balance can be reached.
+    # The balance is possible: `possible.assignment` is a valid assignment with it.
     given = [(tp, number[m]) for m, owned in possible.assignment.items() for tp in owned]
     assert sorted(tp for tp, _ in given) == sorted(readers)
     assert all(m in readers[tp] for tp, m in given)
     assert sum(owner.get(tp) != m for tp, m in given) == possible.least_moves
     assert possible.balance == possible.assignment.balance
-    # No balance is better: level by level, so many partitions have so few readers.
+    # No balance is better: in each level, these partitions have only these readers.
     assert sorted(m for level in possible.levels for m in level.members) == sorted(ids)
     topics = [topic for level in possible.levels for topic in level.topics]
     assert sorted(topics) == sorted({tp.topic for tp in readers})
@@ -95,7 +97,7 @@ def check_witnesses(group: GroupSpec, possible: Possible) -> None:
         {level.load for level in possible.levels}, reverse=True
     )
     assert sorted(possible.assignment.counts(), reverse=True) == loads
-    # The prices prove that no way to this balance has fewer moves.
+    # The prices prove that every assignment with this balance has at least as many moves.
     assert bound == possible.least_moves
 
 
@@ -108,7 +110,7 @@ def _bound(
     owner: dict[TopicPartition, int],
     readers: dict[TopicPartition, list[int]],
 ) -> int:
-    """Linear duality: these prices allow no fewer moves in this level."""
+    """The lower bound on the moves in this level, from the prices by linear duality."""
     price = {m: possible.member_prices[group.members[m].member_id] for m in members}
     bound = -(max(level.load - 1, 0)) * sum(price.values())
     bound -= sum(sorted(price.values(), reverse=True)[: level.extra])
@@ -126,7 +128,7 @@ def _bound(
 
 
 def check_rounds(plan: RebalancePlan, *, engine: str = "rust") -> None:
-    """Every round is legal, and is what `assign` returns step by step."""
+    """Asserts that every round is legal and equals the answer of `assign`."""
     for step in plan.steps:
         if step.rounds:
             _check_step(step, engine)
@@ -154,7 +156,7 @@ def _check_step(step: Step, engine: str) -> None:
         answer = kr.assign(one.group, assignor, engine=engine)  # type: ignore[arg-type]
         assert answer == one.assignment
         held = {m.member_id: set(m.owned_partitions) for m in group.members}
-        # What a cooperative member does not subscribe to any more it gives up before it joins.
+        # A cooperative member gives up topics it no longer subscribes to before it joins.
         claimed = {
             m.member_id: {tp for tp in m.owned_partitions if tp.topic in m.topics}
             for m in group.members
@@ -168,7 +170,7 @@ def _check_step(step: Step, engine: str) -> None:
             gained = set(one.gained[member_id])
             assert kept | gained == set(answer[member_id])
             assert not gained & owned
-            # Where Kafka gives the same partition twice, the answer's anomalies say so.
+            # If Kafka assigns a partition twice, the answer lists an anomaly.
             if cooperative and not contested and not one.assignment.anomalies:
                 others = (tps for other, tps in claimed.items() if other != member_id)
                 assert not gained.intersection(*[set().union(*others)])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumers of kafka-python and aiokafka with our plug-ins, on a real broker, each told apart.
+"""Runs consumers of kafka-python and aiokafka with our plug-ins on a real broker.
 
-They poll until they are closed or end; `failure` is what ended one. kafka-python's run in a thread
-each, aiokafka's as tasks on one loop. `generations` reads what the broker stored of their groups.
+Each consumer polls until it is closed or fails; `failure` is the error that ended it. A consumer of
+kafka-python has its own thread; those of aiokafka are tasks on one loop. `generations` reads the
+groups' records from the broker.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CLOSE_TIMEOUT_S = 20.0
 
 
 class _Member:
-    """One consumer: topics to subscribe to next, what it holds, what ended it."""
+    """One consumer: its next subscriptions, its partitions, and the error that ended it."""
 
     def __init__(self, client: str, topics: Sequence[str], settings: dict[str, Any]) -> None:
         self.client = client
@@ -69,7 +70,7 @@ class _Member:
             self.ended.set()
 
     def _next(self) -> list[str] | None:
-        """The topics that it was told since, maybe none; None if it must end."""
+        """New topics to subscribe to, or an empty list; None if the consumer must end."""
         try:
             return self.subscriptions.get_nowait()
         except queue.Empty:
@@ -77,7 +78,7 @@ class _Member:
 
 
 class PlugInMembers:
-    """All consumers, in this process."""
+    """All consumers; they run in this process."""
 
     def __init__(self, bootstrap_server: str) -> None:
         self._server = bootstrap_server
@@ -90,9 +91,9 @@ class PlugInMembers:
         self, client: str, group_id: str, client_id: str, strategy: Any, topics: Sequence[str],
         *, group_instance_id: str | None = None,
     ) -> None:  # fmt: skip
-        """`client` is "kafka-python" or "aiokafka"; `strategy` a class, an instance, a function.
+        """`client` is "kafka-python" or "aiokafka"; `strategy` is a class, instance or function.
 
-        A list of these is taken as it is.
+        A list of strategies is passed on unchanged.
         """
         settings = {
             "bootstrap_servers": self._server,
@@ -141,7 +142,7 @@ class PlugInMembers:
 
 
 def generations(bootstrap_server: str) -> Iterator[tuple[str, GroupMetadataValue]]:
-    """Every assignment that the broker stored: group id, and the members' own bytes."""
+    """Yields every record with an assignment that the broker stored, with its group id."""
     from kafka import KafkaConsumer
     from kafka import TopicPartition as Partition
 
@@ -167,7 +168,7 @@ def generations(bootstrap_server: str) -> Iterator[tuple[str, GroupMetadataValue
 
 
 def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
-    """The group that the leader of that generation was asked about."""
+    """The group that the leader of this generation had to assign."""
     assert value.protocol is not None
     members = tuple(
         wire.sent_member(

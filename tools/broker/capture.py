@@ -3,9 +3,9 @@
 
     make broker-jars && .venv/bin/python -m tools.broker.capture
 
-Three brokers in racks a, b and c; Kafka's own consumers, kafka-python's and aiokafka's; a round of
-scaling out and one of scaling in, so that generations differ; one group held in a rebalance.
-Takes about a minute, three at most. A README.md beside the sample tells with what it was made.
+Runs three brokers in racks a, b and c with consumers of Kafka, kafka-python and aiokafka. Groups
+grow and shrink once, so that generations differ; one group stays in a rebalance. Takes one to
+three minutes. Also writes the README.md beside the sample, with the versions used.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def java_members(
     racks: bool = False,
     static: bool = False,
 ) -> _Members:
-    """Consumers number 1, 2, ... of a group; the subscriptions are dealt out in turn."""
+    """Consumers number 1, 2, ... of a group; the subscriptions go to them in turn."""
     return [
         {
             "client_id": f"{group_id}-{n}",
@@ -126,8 +126,8 @@ PYTHON = [
 
 
 def capture() -> list[dict[str, Any]]:
-    """Starts everything, takes the snapshot, stops everything."""
-    # A broker places replicas by racks, from a random start: these are the same in every run.
+    """Starts brokers and consumers, takes the snapshot, and stops all."""
+    # A broker would place replicas from a random start; fixed places make every run equal.
     assignments = {
         topic: {p: [(t + p + r) % len(RACKS) for r in range(REPLICAS)] for p in range(count)}
         for t, (topic, count) in enumerate(TOPICS.items())
@@ -152,7 +152,7 @@ def capture() -> list[dict[str, Any]]:
             _say("scaled out")
             java.tell(close=SCALE_IN)
             _say("scaled in")
-            # The second member never answers the rebalance that the third one starts.
+            # Member 2 stops polling, so the rebalance for member 3 does not end.
             java.tell(stall=["checkout-2"])
             java.tell(add=java_members("checkout", range(3, 4), "range", "carts"))
             lines = list(snapshot(server))
@@ -171,7 +171,7 @@ def _create_topics(server: str, assignments: dict[str, dict[int, list[int]]]) ->
 
 
 def readme(lines: list[dict[str, Any]]) -> str:
-    """What a reader of the sample wants to know of its making."""
+    """The text of the README.md beside the sample: date, versions and groups."""
     kafka = next(LIB.glob("kafka-clients-*.jar")).stem.removeprefix("kafka-clients-")
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
     version = re.search(r'"([^"]+)"', java)

@@ -3,11 +3,11 @@
 
     make broker-jars && .venv/bin/python -m tools.broker.capture_offsets
 
-Consumers of several kinds come, commit and go: Java's (eager, cooperative, static, the new
-protocol), kafka-python's and aiokafka's, a transactional producer's, and requests by hand. While
-some are still there, the topic is read as it is, and the broker is asked about every group, in
-consumer_offsets_groups.json. The two tell of the same moment: nothing was written in between.
-Takes about half a minute, two at most. consumer_offsets.md beside them tells how they were made.
+Consumers of several kinds join, commit and leave: Java's (eager, cooperative, static, the new
+protocol), kafka-python's and aiokafka's, a transactional producer's, and hand-made requests. While
+some still run, the topic is read, and the broker describes every group for
+consumer_offsets_groups.json. Nothing is written between the two, so both show one moment. Takes
+half a minute to two minutes. Also writes consumer_offsets.md, with the versions used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DATA = ROOT / "tests" / "data"
 
 TIME_LIMIT_S = 120
 PARTITIONS = 4
-"""Of the offsets topic, as tests/broker.py has it."""
+"""The partitions of the offsets topic; tests/support/broker.py sets their number."""
 
 QUIET_ATTEMPTS = 200
 FETCH_BYTES = 4 * 1024 * 1024
@@ -123,7 +123,7 @@ def java(group_id: str, n: int, assignor: str, **more: Any) -> dict[str, Any]:
 
 
 def capture() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Starts everything, lets it happen, reads everything, stops everything."""
+    """Starts broker and clients, reads the log and the groups, and stops all."""
     log = Path(tempfile.gettempdir()) / "kafka-rebalance-capture.log"
     with Broker() as broker:
         server = broker.bootstrap_server
@@ -153,7 +153,7 @@ def capture() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _java_members(members: JavaMembers) -> None:
-    """Eager, cooperative, static; one group that ends empty, one that a rebalance will hold."""
+    """Adds eager, cooperative and static members, and closes some of them."""
     modern = {"group.protocol": "consumer", "heartbeat.interval.ms": None}
     members.tell(
         add=[
@@ -199,7 +199,7 @@ def _produce(server: str) -> None:
 
 
 def _transactions(server: str) -> None:
-    """kafka-python's producer: offsets that it commits, and offsets that it gives up."""
+    """kafka-python's producer commits some offsets in a transaction and aborts others."""
     from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition
 
     producer = KafkaProducer(bootstrap_servers=server, transactional_id="kafka-python-producer")
@@ -213,7 +213,7 @@ def _transactions(server: str) -> None:
 
 
 def _both(connection: Connection) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The log and the broker's word, taken again until nothing was written between them."""
+    """Reads the log and the groups, again until nothing was written in between."""
     records = list(_log(connection))
     for _ in range(QUIET_ATTEMPTS):
         groups = list(_groups(connection))
@@ -225,7 +225,7 @@ def _both(connection: Connection) -> tuple[list[dict[str, Any]], list[dict[str, 
 
 
 def _log(connection: Connection) -> Iterator[dict[str, Any]]:
-    """Every record, also those of open and aborted transactions, and the markers."""
+    """Yields every record, also those of open and aborted transactions, and the markers."""
     from kafka.record import MemoryRecords
 
     for partition in range(PARTITIONS):
@@ -257,7 +257,7 @@ def _log(connection: Connection) -> Iterator[dict[str, Any]]:
 
 def _record(partition: int, batch: Any, record: Any) -> dict[str, Any]:
     control = None
-    if batch.is_control_batch:  # its key is a version and a kind, two bytes each
+    if batch.is_control_batch:  # the key is a version and a kind, two bytes each
         control = CONTROL[int.from_bytes(record.key[2:4], "big")]
     return {
         "partition": partition,
@@ -271,7 +271,7 @@ def _record(partition: int, batch: Any, record: Any) -> dict[str, Any]:
 
 
 def _groups(connection: Connection) -> Iterator[dict[str, Any]]:
-    """What the broker says of every group: in the list, described, its offsets."""
+    """Yields every group as the broker lists and describes it, with its offsets."""
     listed = connection.ask("list_groups", 5, states_filter=[], types_filter=[]).groups
     for group in sorted(listed, key=lambda one: one.group_id):
         described = connection.ask("describe_groups", 5, groups=[group.group_id],
@@ -331,7 +331,7 @@ def _groups(connection: Connection) -> Iterator[dict[str, Any]]:
 
 
 def readme(records: list[dict[str, Any]], groups: list[dict[str, Any]]) -> str:
-    """What a reader of the capture wants to know of its making."""
+    """The text of consumer_offsets.md: date, versions and contents."""
     kafka = next(LIB.glob("kafka-clients-*.jar")).stem.removeprefix("kafka-clients-")
     made_on = datetime.datetime.now(datetime.UTC).date()
     clients = ", ".join(

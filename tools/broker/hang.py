@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a group looks like from outside while its leader computes for ever: docs/never-ends.md.
+"""Shows a real group whose leader never ends its computation, for docs/never-ends.md.
 
     make broker-jars && .venv/bin/python -m tools.broker.hang
 
-A real broker and five of Kafka's own consumers, which subscribe as the second line of
-tests/vectors/never_ends_smallest.jsonl; client ids decide how member ids sort. Their session
-timeout is 6 s. Prints each change of the group that DescribeGroups shows, for SECONDS.
+Runs a real broker and five of Kafka's own consumers with the subscriptions of the second line of
+tests/vectors/never_ends_smallest.jsonl. Client ids are chosen so that member ids sort as there. The
+session timeout is 6 s. Prints each change of the group in DescribeGroups, for SECONDS.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def _look(admin: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _tell(java: JavaMembers, members: list[dict[str, Any]]) -> None:
-    # A consumer that computes for ever is never stable: the program reports that after a minute.
+    # This group never becomes stable, which the program reports as an error after a minute.
     with contextlib.suppress(RuntimeError):
         java.tell(add=members)
 
 
 def main() -> None:
-    """Starts everything, looks on, ends everything."""
+    """Starts broker and consumers, prints the group's changes, and ends all."""
     from kafka import KafkaAdminClient
 
     line = (ROOT / "tests/vectors/never_ends_smallest.jsonl").read_bytes().splitlines()[1]

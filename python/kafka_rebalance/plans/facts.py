@@ -3,7 +3,7 @@
 
 `step` is the number of a step in the docstring of the algorithm. Not every step has a fact, so that
 lines are numbered separately. `reasons.py` finds the facts in a run of the reference;
-`tests/test_reasons.py` compares each with another run.
+`tests/test_explanations_are_true.py` compares each with another run.
 """
 
 from collections.abc import Sequence

@@ -28,23 +28,23 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Real Kafka consumers, many in one JVM, told what to do by JSON lines on standard input.
+ * Runs many real Kafka consumers in one JVM; JSON lines on standard input are the commands.
  *
  * <pre>
  * Consumers BOOTSTRAP_SERVER
  * {"add": [{"client_id": "c1", "group_id": "g", "assignors": ["range"], "topics": ["t"],
  *           "client_rack": "a", "group_instance_id": "i1", "configs": {"max.poll.interval.ms": "60000"}}]}
  * {"close": ["c1"]}              these consumers leave
- * {"kill": ["c1"]}               these end without LeaveGroup, so that only their sessions end their membership
- * {"stall": ["c1"]}              these stop polling and stay members: the next rebalance waits for them
+ * {"kill": ["c1"]}               these end without LeaveGroup, so that their sessions must time out
+ * {"stall": ["c1"]}              these stop polling but stay members: the next rebalance waits for them
  * {"subscribe": {"c1": ["u"]}}   these subscribe to other topics
  * </pre>
  *
- * A consumer is called by its "name" where one was added, else by its client id; names have to be unique. In configs, null
- * takes a setting away. Each line is answered by one when every group without a stalled member is stable:
+ * A consumer's name is its "name", or its client id if "name" is absent; names must be unique. In configs, null
+ * removes a setting. Each line is answered when every group without a stalled member is stable:
  * {"groups": {"g": {"c1": {"member_id": ..., "generation_id": ..., "assignment": [["t", 0], ...]}}}},
- * or by {"error": ...}. A line with "wait": false is answered at once, by {"failures": {"c1": ...}}: the consumers that
- * have failed so far. The end of the input closes all of them and ends the program.
+ * or with {"error": ...}. A line with "wait": false is answered at once with {"failures": {"c1": ...}}, the consumers
+ * that have failed so far. The end of the input closes all consumers and ends the program.
  */
 public final class Consumers {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -52,7 +52,7 @@ public final class Consumers {
     private static final long LOOK_AGAIN_MS = 200;
     private static final long STABLE_TIMEOUT_MS = 60_000;
     private static final long CLOSE_TIMEOUT_MS = 3_000;
-    /** Looks in a row that have to be the same: a cooperative group is stable between its two rounds, too. */
+    /** So many equal looks in a row mean stable: a cooperative group is also stable for a moment between two rounds. */
     private static final int SAME_LOOKS = 3;
 
     private static final Map<String, String> ASSIGNORS = Map.of(
@@ -172,7 +172,7 @@ public final class Consumers {
         throw new IllegalStateException("groups are not stable after " + STABLE_TIMEOUT_MS + " ms");
     }
 
-    /** What every consumer owns, or null while a group or a consumer of it is not there yet. */
+    /** Group -> consumer -> its state, or null while a group or one of its consumers is missing. */
     private Map<String, Map<String, Object>> look(Admin admin) throws Exception {
         Map<String, List<Member>> byGroup = new TreeMap<>();
         members.values().forEach(m -> byGroup.computeIfAbsent(m.groupId, g -> new ArrayList<>()).add(m));
@@ -206,7 +206,7 @@ public final class Consumers {
         return groups;
     }
 
-    /** What a consumer last knew of itself; made by its own thread, which alone may ask it. */
+    /** A consumer's state at its last poll. Only the consumer's own thread may read the consumer. */
     private record Look(String memberId, int generationId, Set<TopicPartition> assignment) {
         Map<String, Object> toJson() {
             TreeSet<TopicPartition> sorted = new TreeSet<>(

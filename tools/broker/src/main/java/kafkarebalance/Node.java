@@ -3,7 +3,7 @@ package kafkarebalance;
 
 import java.io.IOException;
 
-/** Kafka's own server, which ends when its standard input does: no broker outlives the test that started it. */
+/** Kafka's own server. It ends when its standard input ends, so that no broker outlives its test. */
 public final class Node {
     private static final long GRACE_MS = 10_000;
 
@@ -20,7 +20,7 @@ public final class Node {
         try {
             while (System.in.read() >= 0) { }
         } catch (IOException closed) {
-            // the same as its end
+            // A closed input counts as its end.
         }
         Thread halt = new Thread(Node::haltAfterGrace, "halt");
         halt.setDaemon(true);

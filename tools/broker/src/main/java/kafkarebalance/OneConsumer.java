@@ -24,29 +24,29 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * One real Kafka consumer in a JVM of its own, which can be killed, and what it sees of its group.
+ * Runs one real Kafka consumer in its own JVM, so that it can be killed, and prints its callbacks.
  *
  * <pre>
  * OneConsumer DESCRIPTION       {"topics": ["t"], "poll_ms": 100, "configs": {"group.id": "g", ...}}
  * start                         on standard input: subscribes and polls
- * close                         leaves as KafkaConsumer.close() does, and ends; so does the end of the input
+ * close                         calls KafkaConsumer.close() and ends; the end of the input does this, too
  * </pre>
  *
- * Standard output is a JSON line for every event, with the time in ms since 1970:
+ * Standard output has a JSON line for every event, with the time in ms since 1970:
  *
  * <pre>
  * ready       the JVM is warm: another consumer has joined and left a group of its own
- * started     it is about to subscribe
- * revoked     callbacks, with their partitions, and the generation and id that the consumer has then;
- * assigned    only what is new to it
+ * started     just before it subscribes
+ * revoked     callbacks, with their partitions, and the consumer's generation and member id;
+ * assigned    this one lists only new partitions
  * lost
- * closing     close() is about to be called
- * closed      close() is over
+ * closing     just before close()
+ * closed      after close()
  * </pre>
  *
- * Each says what the consumer has measured, for the tolerance of a comparison: gap_ms, the longest time from one poll to
- * the next since the line before; answer_ms, the longest that a heartbeat has ever waited for its answer; joining_ms, the
- * sum of its rebalances, each from the first JoinGroup to the SyncGroup that ended it.
+ * Each line also has the consumer's measurements, for the tolerance of a comparison: gap_ms, the longest time between
+ * two polls since the last line; answer_ms, the longest response time of a heartbeat so far; joining_ms, the sum of the
+ * rebalances' durations, each from the first JoinGroup to the last SyncGroup.
  */
 public final class OneConsumer {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -71,8 +71,8 @@ public final class OneConsumer {
     }
 
     /**
-     * The first join loads classes. Meanwhile, warm members take their assignments, and cooperative ones join again: the
-     * newcomer's SyncGroup comes too late, and its first generation passes it by.
+     * Joins and leaves another group. The first join loads classes, which takes so long that in the real group the
+     * other members could begin the next generation before this consumer's SyncGroup.
      */
     private void warmUp() {
         Properties alone = new Properties();
@@ -121,12 +121,12 @@ public final class OneConsumer {
         }
     }
 
-    /** Whatever comes, or nothing any more, means the end. */
+    /** Ends the consumer at the next line or at the end of the input. */
     private void awaitClose(BufferedReader input) {
         try {
             input.readLine();
         } catch (IOException gone) {
-            // the same
+            // A closed input counts as its end.
         }
         stopped = true;
     }
@@ -141,7 +141,7 @@ public final class OneConsumer {
             line.put("generation_id", consumer.groupMetadata().generationId());
             line.put("member_id", consumer.groupMetadata().memberId());
         }
-        // A callback is a part of a poll that has not ended.
+        // A callback runs within a poll that has not ended.
         line.put("gap_ms", polledMs == 0 ? 0 : Math.max(gapMs, now - polledMs));
         line.put("answer_ms", metric("heartbeat-response-time-max"));
         line.put("joining_ms", metric("rebalance-latency-total"));
@@ -154,7 +154,7 @@ public final class OneConsumer {
         gapMs = 0;
     }
 
-    /** Rounded; 0 before anything is measured. */
+    /** The metric's value, rounded; 0 before the first measurement. */
     private long metric(String name) {
         for (Map.Entry<MetricName, ? extends Metric> one : consumer.metrics().entrySet()) {
             if (one.getKey().group().equals(METRICS) && one.getKey().name().equals(name)) {

@@ -17,10 +17,10 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * What Kafka's consumer makes of settings: a line of standard input is the text of a properties file, as JSON.
+ * Constructs Kafka's consumer with given settings. A line of standard input is a JSON string, the text of a properties file.
  *
- * <p>Each is answered by a line: {"assignors": their names, in order}, once a consumer has been constructed with the
- * settings; or {"error": why none could be}.
+ * <p>The answer is {"assignors": [...]} with the names in order if the constructor accepts the settings, else
+ * {"error": ...} with the reason.
  */
 public final class Settings {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -57,7 +57,7 @@ public final class Settings {
         return all;
     }
 
-    /** The assignor's own name, as the group knows it. */
+    /** The assignor's name in the group protocol. */
     private static String named(Object className) {
         try {
             Class<?> found = Class.forName(String.valueOf(className));

@@ -20,7 +20,7 @@ import org.apache.kafka.connect.runtime.distributed.ScriptedWorker;
 import org.apache.kafka.connect.storage.ClusterConfigState;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
-/** Connect's workers and their leader through a script's rounds. The leader is one more coordinator, which joins nothing. */
+/** Plays a script's rounds with Connect's workers. The leader is another coordinator, which joins no group. */
 final class Cluster implements AutoCloseable {
     private static final long CONFIG_OFFSET = 1;
 
@@ -43,14 +43,14 @@ final class Cluster implements AutoCloseable {
         workers.values().forEach(ScriptedWorker::end);
     }
 
-    /** One rebalance: the workers report, the leader answers, the workers do as told. */
+    /** Plays one rebalance: the workers report, the leader assigns, the workers obey. */
     ObjectNode step(Round round) {
         List<JoinGroupResponseMember> members = prepare(round);
         Map<String, ByteBuffer> answers = leader.lead(generation, lastCompleted(round), config, members);
         return apply(round, members, answers);
     }
 
-    /** The same, and how long the leader's computation takes, with or without reading and writing the wire's bytes. */
+    /** Plays one rebalance; returns the time of the leader's computation, with or without decoding and encoding. */
     long time(Round round, boolean wire) {
         List<JoinGroupResponseMember> members = prepare(round);
         if (wire) {
@@ -67,7 +67,7 @@ final class Cluster implements AutoCloseable {
         return generation - 1 - (round.generationMismatch() ? 1 : 0);
     }
 
-    /** The members as the leader gets them, in the order of the round. */
+    /** The members as the leader receives them, in the order of the round. */
     private List<JoinGroupResponseMember> prepare(Round round) {
         generation++;
         time.set(round.timeMs());
@@ -100,7 +100,7 @@ final class Cluster implements AutoCloseable {
             Round round, List<JoinGroupResponseMember> members, Map<String, ByteBuffer> answers) {
         ObjectNode answer = JsonNodeFactory.instance.objectNode();
         if (!script.eager()) {
-            // Every worker is told the same delay.
+            // All workers receive one delay.
             answer.put("delay", leader.answered().get(members.get(0).memberId()).delay());
             answer.put("scheduled_rebalance_ms", leader.scheduledRebalanceMs());
         }
@@ -109,7 +109,7 @@ final class Cluster implements AutoCloseable {
             String id = member.memberId();
             ScriptedWorker worker = workers.get(id);
             ByteBuffer bytes = answers.get(id);
-            // Eager is told as read; incremental as computed, in the order in which the assignor thinks.
+            // Eager: the order of the decoded bytes. Incremental: the assignor's own order, before encoding.
             ExtendedAssignment assigned =
                     script.eager() ? ScriptedWorker.read(bytes) : leader.answered().get(id);
             ObjectNode own = told.putObject(id);

@@ -17,7 +17,7 @@ import java.io.OutputStreamWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** A filter of JSON lines: a script of rounds in, the answers of Connect's own classes out. {@code --time} times instead. */
+/** Reads scripts as JSON lines and answers with Connect's own classes; {@code --time} measures the last round instead. */
 public final class ConnectOracle {
     private static final ObjectMapper JSON =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
@@ -33,13 +33,13 @@ public final class ConnectOracle {
         }
         var input = new BufferedReader(new InputStreamReader(
                 new FileInputStream(FileDescriptor.in), StandardCharsets.UTF_8), 1 << 16);
-        // Not System.out: its encoding is the platform's.
+        // System.out would use the platform's encoding.
         var output = new BufferedWriter(new OutputStreamWriter(
                 new FileOutputStream(FileDescriptor.out), StandardCharsets.UTF_8), 1 << 16);
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             output.write(JSON.writeValueAsString(answer(line, timed)));
             output.write('\n');
-            // In bulk a full buffer flushes itself; someone who waits for this answer sends nothing more.
+            // Flush only if no more input is ready: then the caller may wait for this answer.
             if (!input.ready()) {
                 output.flush();
             }
@@ -47,7 +47,7 @@ public final class ConnectOracle {
         output.flush();
     }
 
-    /** One line's answer; a line that cannot be understood gets an {@code oracle_error}. */
+    /** The answer to one line, or {@code oracle_error} for a line that is no script. */
     private static ObjectNode answer(String line, boolean timed) {
         try {
             JsonNode read = JSON.readTree(line);
@@ -61,7 +61,7 @@ public final class ConnectOracle {
         }
     }
 
-    /** {@code rounds} as Connect plays them, or {@code error} when it throws. */
+    /** Plays the script; returns {@code rounds}, or {@code error} if Connect throws. */
     private static ObjectNode play(Script script) {
         ObjectNode answer = JsonNodeFactory.instance.objectNode();
         if (script.id() != null) {
@@ -77,7 +77,7 @@ public final class ConnectOracle {
         return answer;
     }
 
-    /** An exception in one line. */
+    /** Formats an exception as one line. */
     private static String describe(Throwable e) {
         return e.getClass().getSimpleName() + ": " + e.getMessage();
     }

@@ -12,10 +12,10 @@ import java.util.Set;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
 /**
- * A script of rounds, read strictly: absent and null are the same, a wrong type is {@link BadInput}.
+ * A script of rounds. A null field counts as absent, and a wrong type is a {@link BadInput}.
  *
- * <p>{@code own_order}: in the order of what it runs, a real worker keeps its own; the shared vectors were made with workers that take
- * the order in which their report was read, and that is the default.
+ * <p>With {@code own_order}, workers keep their work in their own order, as real workers do. By default, they keep it
+ * in the order in which the leader decoded their report; the stored vectors were made this way.
  */
 record Script(String id, boolean eager, int maxDelayMs, boolean ownOrder, List<Round> rounds) {
     private static final int DEFAULT_MAX_DELAY_MS = 300_000;
@@ -25,7 +25,7 @@ record Script(String id, boolean eager, int maxDelayMs, boolean ownOrder, List<R
             long timeMs, List<Worker> workers, Map<String, Integer> config, Set<String> inconsistent,
             Set<String> apply, boolean generationMismatch, boolean newLeader) {}
 
-    /** A worker; {@code connectors} and {@code tasks} are null for what it carried. */
+    /** A worker. If {@code connectors} or {@code tasks} is null, the worker keeps its work of the last round. */
     record Worker(String id, Set<String> connectors, Set<ConnectorTaskId> tasks, boolean retained) {}
 
     static Script of(JsonNode line) {
@@ -143,7 +143,7 @@ record Script(String id, boolean eager, int maxDelayMs, boolean ownOrder, List<R
         return value != null && value.booleanValue();
     }
 
-    /** An array of strings, in order and each once; absent is empty. */
+    /** Reads an array of strings, in order and without duplicates; an absent array is empty. */
     private static Set<String> texts(JsonNode object, String name) {
         Set<String> texts = new LinkedHashSet<>();
         JsonNode value = value(object, name);

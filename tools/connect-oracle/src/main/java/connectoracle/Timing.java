@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * How long the leader takes for a script's last round, in a warm JVM. Memory changes with every round, so each
- * repetition plays the whole script with a new leader, and its last round alone is timed.
+ * Measures the leader's computation of a script's last round in a warm JVM. A round changes the leader's memory, so
+ * each repetition plays the whole script with a new leader and times only the last round.
  */
 final class Timing {
     private static final long WARM_NS = 8_000_000_000L;
@@ -17,7 +17,7 @@ final class Timing {
 
     private Timing() {}
 
-    /** {@code best_ms} and {@code median_ms} of the computation alone; {@code wire_…} with decoding and encoding. */
+    /** Returns {@code best_ms} and {@code median_ms} of the computation; {@code wire_…} includes decoding and encoding. */
     static ObjectNode answer(Script script) {
         ObjectNode answer = JsonNodeFactory.instance.objectNode();
         put(answer, "", script, false);

@@ -10,7 +10,7 @@ import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 
-/** A connector of {@code tasks.max} tasks that produce nothing: work to be moved about. */
+/** A connector with {@code tasks.max} tasks that produce nothing: its work only has to be assigned. */
 public final class IdleSource extends SourceConnector {
     private static final long REST_MS = 500;
 
@@ -40,7 +40,7 @@ public final class IdleSource extends SourceConnector {
         return "0";
     }
 
-    /** Polls and finds nothing. */
+    /** A task whose polls return nothing. */
     public static final class IdleTask extends SourceTask {
         @Override
         public void start(Map<String, String> properties) {}

@@ -4,7 +4,7 @@ package connectplugin;
 import java.io.IOException;
 import org.apache.kafka.connect.cli.ConnectDistributed;
 
-/** Connect's own worker, which ends when its standard input does: none outlives the test that started it. */
+/** Connect's own worker. It ends when its standard input ends, so that no worker outlives its test. */
 public final class Worker {
     private static final long GRACE_MS = 10_000;
 
@@ -21,7 +21,7 @@ public final class Worker {
         try {
             while (System.in.read() >= 0) {}
         } catch (IOException closed) {
-            // the same as its end
+            // A closed input counts as its end.
         }
         Thread halt = new Thread(Worker::haltAfterGrace, "halt");
         halt.setDaemon(true);

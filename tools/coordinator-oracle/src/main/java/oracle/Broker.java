@@ -45,7 +45,7 @@ import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 import org.apache.kafka.server.share.persister.NoOpStatePersister;
 
-/** Kafka's group coordinator as a broker wires it, but with one thread, a virtual clock and a log in memory. */
+/** Kafka's group coordinator with the parts of a broker, but with one thread, a virtual clock and a log in memory. */
 final class Broker {
     static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
 
@@ -66,7 +66,7 @@ final class Broker {
         start();
     }
 
-    /** Forgets everything but the log, and loads it. */
+    /** Unloads the coordinator, then loads a new one from the log. */
     void reload(Map<String, Object> changed) throws ReflectiveOperationException {
         unload();
         if (!changed.isEmpty()) {
@@ -115,7 +115,7 @@ final class Broker {
             .withExecutorService(Executors.newCachedThreadPool())
             .withCachedBufferMaxBytesSupplier(() -> 1 << 20)
             .build();
-        // A broker gets its service from a builder that brings its own threads.
+        // The public builder would start its own threads, so call the constructor.
         Constructor<?> constructor = GroupCoordinatorService.class.getDeclaredConstructors()[0];
         constructor.setAccessible(true);
         service = (GroupCoordinatorService) constructor.newInstance(new LogContext(""), config, runtime, metrics,
@@ -124,7 +124,7 @@ final class Broker {
         own();
     }
 
-    /** The group, or null. */
+    /** Kafka's object of the group, or null if there is none. */
     Object group(String groupId) throws ReflectiveOperationException {
         Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
         field.setAccessible(true);
@@ -135,7 +135,7 @@ final class Broker {
         }
     }
 
-    /** The address of a socket's other end: it has no name. */
+    /** A client address without a host name, as a broker has it. */
     private static InetAddress client() {
         try {
             return InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
@@ -150,7 +150,7 @@ final class Broker {
             SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     }
 
-    /** The runtime builds the shard; this keeps a hand on it, to look into. */
+    /** Lets the runtime build the shard and keeps a reference to it, to read its state. */
     @SuppressWarnings("unchecked")
     private CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> seen(
         CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> builder) {
@@ -168,7 +168,7 @@ final class Broker {
             new Class<?>[] {CoordinatorRuntimeMetrics.class}, (proxy, method, arguments) -> null);
     }
 
-    /** Runs events at once, one after another. */
+    /** Runs events at once, one after another, on the caller's thread. */
     private static final class OneThread implements CoordinatorEventProcessor {
         private final ArrayDeque<CoordinatorEvent> waiting = new ArrayDeque<>();
         private boolean running;

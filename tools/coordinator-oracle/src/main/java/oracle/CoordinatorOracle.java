@@ -51,8 +51,8 @@ import org.apache.kafka.coordinator.group.generated.OffsetCommitKey;
 import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
 
 /**
- * Kafka's own group coordinator as a JSON-lines filter in virtual time: a command a line in, an answer a line out.
- * The same commands as `kafka-rebalance coordinator --json`.
+ * Runs Kafka's own group coordinator in virtual time: each input line is a JSON command, each output line its answer.
+ * The commands are those of {@code kafka-rebalance coordinator --json}.
  */
 public final class CoordinatorOracle {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -124,7 +124,7 @@ public final class CoordinatorOracle {
         settings.put(GroupCoordinatorConfig.GROUP_MAX_SESSION_TIMEOUT_MS_CONFIG, number(command, "max_st", 1_800_000));
         settings.put(GroupCoordinatorConfig.OFFSET_METADATA_MAX_SIZE_CONFIG, number(command, "meta_max", 4096));
         settings.put(GroupCoordinatorConfig.OFFSETS_RETENTION_MINUTES_CONFIG, number(command, "ret_min", 10080));
-        // The driver sweeps when it is told to.
+        // Expired offsets are removed only by the command "cleanup".
         settings.put(GroupCoordinatorConfig.OFFSETS_RETENTION_CHECK_INTERVAL_MS_CONFIG, Long.MAX_VALUE / 4);
         broker = new Broker(settings, this::timerEvent, this::recordEvent);
     }
@@ -141,7 +141,7 @@ public final class CoordinatorOracle {
             request.protocols().add(new JoinGroupRequestData.JoinGroupRequestProtocol()
                 .setName(one.get(0).asText()).setMetadata(bytes(one.get(1).asText())));
         }
-        // The request's own class decides what an old version leaves out.
+        // Kafka's request class removes the fields that an old version does not have.
         JoinGroupRequest received = new JoinGroupRequest(request, (short) number(command, "v", 9));
         then(broker.service.joinGroup(context(ApiKeys.JOIN_GROUP, command, 9), received.data(), BUFFERS), (response, error) ->
             joinEvent(id, error == null ? response : new JoinGroupResponseData().setErrorCode(code(error).code())));
@@ -176,7 +176,7 @@ public final class CoordinatorOracle {
             request.members().add(new LeaveGroupRequestData.MemberIdentity()
                 .setMemberId(text(one, "m", "")).setGroupInstanceId(text(one, "inst", null)));
         }
-        // The service makes one code a member of this; the driver's protocol stands below it.
+        // For a missing group, Kafka's service answers each member with a code; the driver's answer has one code.
         boolean absent = broker.owns() && broker.group(group(command)) == null;
         then(broker.service.leaveGroup(context(ApiKeys.LEAVE_GROUP, command, 5), request), (response, error) -> {
             Errors whole = error == null ? Errors.forCode(response.errorCode()) : code(error);
@@ -293,7 +293,7 @@ public final class CoordinatorOracle {
             });
     }
 
-    /** Answers into this command's line while it runs; what comes later is an event, or nobody's. */
+    /** Calls {@code answer} when the future completes: during the command for its line, later as an event. */
     private <T> void then(CompletableFuture<T> future, BiConsumer<T, Throwable> answer) {
         future.whenComplete(answer);
     }

@@ -10,7 +10,7 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.TransactionResult;
 
-/** Fields of a command, with what they are where they are left out; bytes and codes as text. */
+/** Reads fields of a command, with defaults for absent ones; bytes and error codes are text. */
 final class Fields {
     private Fields() { }
 

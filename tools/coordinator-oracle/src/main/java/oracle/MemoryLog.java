@@ -24,7 +24,7 @@ import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 
-/** One partition of __consumer_offsets in memory; appends may be held back, or fail. */
+/** One partition of __consumer_offsets in memory; commands can delay appends or let them fail. */
 final class MemoryLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
     /** A record, or the marker of a producer's transaction; producerId -1 is none. */
     record Entry(byte[] key, byte[] value, long producerId, TransactionResult marker) { }

@@ -14,9 +14,9 @@ import org.apache.kafka.server.util.timer.Timer;
 import org.apache.kafka.server.util.timer.TimerTask;
 import org.apache.kafka.server.util.timer.TimerTaskEntry;
 
-/** Time that stands still until it is advanced, and the timers that hang on it. */
+/** A clock that moves only when it is advanced, with the timers that depend on it. */
 final class VirtualClock implements Time, Timer {
-    /** How often a timer may run at one moment; `VirtualBroker` has the same. */
+    /** How often a timer may run in one millisecond; the value of our {@code VirtualBroker}. */
     private static final int TIMES_AT_A_MOMENT = 3;
 
     private record Armed(long at, long sequence, TimerTask task) { }
@@ -48,14 +48,14 @@ final class VirtualClock implements Time, Timer {
 
     @Override
     public void add(TimerTask task) {
-        // A task counts as cancelled as long as it has no entry; the entry takes the task's hand itself.
+        // Kafka counts a task without an entry as cancelled; the constructor of the entry registers itself with the task.
         TimerTaskEntry entry = new TimerTaskEntry(task, now + task.delayMs);
         armed.add(new Armed(entry.expirationMs, sequence++, task));
     }
 
     /**
-     * Runs what falls due until then, each at its own moment. A timer may arm itself anew for the same moment for ever:
-     * after some times the next millisecond comes.
+     * Runs each timer that is due within {@code ms}, at its own time. A timer can start itself again for the present
+     * millisecond without end: after TIMES_AT_A_MOMENT runs, it waits for the next millisecond.
      */
     @Override
     public boolean advanceClock(long ms) {
@@ -93,12 +93,12 @@ final class VirtualClock implements Time, Timer {
     @Override
     public void close() { }
 
-    /** Forgets the timers of groups: what a coordinator arms while it is unloaded is nobody's. */
+    /** Removes the timers of groups: timers that a coordinator starts while it unloads have no owner. */
     void forgetGroups() {
         armed.removeIf(one -> isOfGroup(keyOf(one.task)));
     }
 
-    /** The timers of a group, by their names. */
+    /** The group's timers: name -> due time. */
     TreeMap<String, Long> timersOf(String groupId) {
         TreeMap<String, Long> timers = new TreeMap<>();
         for (Armed one : armed) {
@@ -114,7 +114,7 @@ final class VirtualClock implements Time, Timer {
         return key != null && (key.startsWith("join-") || key.startsWith("sync-") || key.startsWith("heartbeat-"));
     }
 
-    /** The coordinator's name for a timer; null for timers of the runtime itself. */
+    /** The coordinator's name of a timer; null for timers of the runtime. */
     private static String keyOf(TimerTask task) {
         try {
             Field key = task.getClass().getDeclaredField("val$key");

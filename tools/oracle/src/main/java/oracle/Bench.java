@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 
-/** How long Kafka's own classes need: a filter of contract lines, for the benchmark. */
+/** Measures Kafka's own classes: contract lines in, times out, for the benchmark. */
 public final class Bench {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int LEAST_CALLS = 5;
@@ -15,7 +15,7 @@ public final class Bench {
 
     private Bench() {}
 
-    /** Each line is built once, warmed up, and answered again and again for so many seconds (the argument). */
+    /** Builds each line's group once, warms up, then assigns repeatedly for the seconds of the argument. */
     public static void main(String[] args) throws IOException {
         double seconds = Double.parseDouble(args[0]);
         var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
@@ -36,7 +36,7 @@ public final class Bench {
         double[] times = new double[MOST_CALLS];
         int count = 0;
         long start = System.nanoTime();
-        // A call of more than the budget is enough by itself, also as warm-up.
+        // One call is enough, also as warm-up, if it takes longer than the budget.
         while (count < MOST_CALLS) {
             double spent = (System.nanoTime() - start) / 1e9;
             if (spent > seconds && (count >= LEAST_CALLS || spent > 10 * seconds)) {

@@ -26,14 +26,14 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 
-/** A contract line to the group's assignment, on the way a live group's leader takes. */
+/** Assigns the group of a contract line with the code path of a live group's leader. */
 final class Cases {
     private static final int NO_GENERATION = -1;
     private static final int NEWEST = 3;
 
     private Cases() {}
 
-    /** {@code assignment} with every member's partitions in Java's order, or {@code error} when the assignor throws. */
+    /** Returns {@code assignment} with partitions in Java's order, or {@code error} if the assignor throws. */
     static ObjectNode answer(JsonNode group) {
         Prepared prepared = prepare(group);
         var answer = Fields.NODES.objectNode();
@@ -51,12 +51,12 @@ final class Cases {
                 Fields.put(assignment, memberId, own.partitions());
             }
         }
-        // Never seen: an assignor that leaves a member out or invents one. Show it rather than hide it.
+        // An assignor should not add members. If one does, show them.
         assigned.forEach((memberId, own) -> Fields.put(assignment, memberId, own.partitions()));
         return answer;
     }
 
-    /** What an assignor is asked, ready to be asked again and again. */
+    /** The assignor's input, ready for repeated calls. */
     record Prepared(String name, Cluster cluster, Map<String, Subscription> subscriptions) {
         Map<String, Assignment> assign() {
             for (Subscription subscription : subscriptions.values()) {
@@ -72,7 +72,7 @@ final class Cases {
         String name = Fields.text(group, "assignor");
         assignor(name);
         Cluster cluster = cluster(group);
-        // A default HashMap filled in join order, as in the leader: its order decides ties.
+        // A default HashMap filled in join order, as in the leader: its order is a tie-break.
         Map<String, Subscription> subscriptions = new HashMap<>();
         for (JsonNode member : Fields.array(group, "members")) {
             String memberId = Fields.text(member, "member_id");
@@ -83,7 +83,7 @@ final class Cases {
         return new Prepared(name, cluster, subscriptions);
     }
 
-    /** A fresh assignor: Kafka's remember generations between calls. */
+    /** A new assignor, because Kafka's assignors remember generations between calls. */
     private static ConsumerPartitionAssignor assignor(String name) {
         return switch (name) {
             case "range" -> new RangeAssignor();
@@ -94,7 +94,7 @@ final class Cases {
         };
     }
 
-    /** The cluster's metadata, one broker a rack; a topic without partitions has none. */
+    /** The cluster's metadata, with one broker for each rack. A topic without partitions is not in it. */
     private static Cluster cluster(JsonNode group) {
         Map<Optional<String>, Node> brokers = new HashMap<>();
         var partitions = new ArrayList<PartitionInfo>();
@@ -118,7 +118,7 @@ final class Cases {
         return new Cluster("oracle", List.copyOf(brokers.values()), partitions, Set.of(), Set.of());
     }
 
-    /** One partition's replicas, made from their racks; null is a broker without rack. */
+    /** One partition's replicas, made from their racks; null is a broker without a rack. */
     private static Node[] replicas(JsonNode racks, Map<Optional<String>, Node> brokers) {
         var replicas = new ArrayList<Node>();
         if (racks != null && !racks.isNull()) {
@@ -136,8 +136,8 @@ final class Cases {
     }
 
     /**
-     * A member's subscription as the leader reads it: from the bytes in {@code subscription}, or else from those that
-     * a Java client with the member's fields sends. The instance id is added after.
+     * A member's subscription as the leader decodes it: from the bytes in {@code subscription}, or from the bytes that
+     * a Java client with the member's fields sends. The instance id is added afterwards.
      */
     private static Subscription subscription(String assignor, JsonNode member) {
         ByteBuffer bytes = Fields.bytesOrNull(member, "subscription");
@@ -149,7 +149,7 @@ final class Cases {
         return read;
     }
 
-    /** What a client of the newest version sends: its two generations are one, in subscription and user data. */
+    /** The subscription of a client of the newest version, which sends one generation in both places. */
     private static Subscription newest(String assignor, JsonNode member) {
         refuseWhatOnlyBytesSay(member);
         List<String> topics = Fields.texts(member, "topics");
@@ -157,7 +157,7 @@ final class Cases {
         int generation = Fields.integer(member, "generation_id", NO_GENERATION);
         Optional<String> rack = Optional.ofNullable(Fields.textOrNull(member, "rack_id"));
         return switch (assignor) {
-            // Eager: everything is revoked before joining, and only the user data remembers it.
+            // An eager member revokes all before it joins, so only the user data has its partitions.
             case "sticky" -> new Subscription(
                     topics, stickyUserData(topics, owned, generation), List.of(), generation, rack);
             case "cooperative-sticky" -> new Subscription(
@@ -176,7 +176,7 @@ final class Cases {
         }
     }
 
-    /** What a member's own StickyAssignor sends; null before its first assignment. */
+    /** The user data of a member's StickyAssignor; null before its first assignment. */
     private static ByteBuffer stickyUserData(List<String> topics, List<TopicPartition> owned, int generation) {
         var assignor = new StickyAssignor();
         if (!owned.isEmpty() || generation != NO_GENERATION) {
@@ -185,14 +185,14 @@ final class Cases {
         return assignor.subscriptionUserData(Set.copyOf(topics));
     }
 
-    /** What a member's own CooperativeStickyAssignor sends. */
+    /** The user data of a member's CooperativeStickyAssignor. */
     private static ByteBuffer cooperativeUserData(List<String> topics, int generation) {
         var assignor = new CooperativeStickyAssignor();
         assignor.onAssignment(new Assignment(List.of()), generation(generation));
         return assignor.subscriptionUserData(Set.copyOf(topics));
     }
 
-    /** Group metadata of which the assignors read the generation only. */
+    /** Group metadata; the assignors read only the generation. */
     static ConsumerGroupMetadata generation(int generation) {
         return new ConsumerGroupMetadata("group", generation, "member", Optional.empty());
     }

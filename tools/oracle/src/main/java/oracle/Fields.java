@@ -10,13 +10,13 @@ import java.util.HexFormat;
 import java.util.List;
 import org.apache.kafka.common.TopicPartition;
 
-/** Strict access to a question's fields: absent and null are the same, a wrong type is {@link BadInput}. */
+/** Reads fields of a request. A null field counts as absent, and a wrong type is a {@link BadInput}. */
 final class Fields {
     static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
     private Fields() {}
 
-    /** A field's value, or null when it is absent or null. */
+    /** The field's value, or Java's null if the field is absent or null. */
     static JsonNode value(JsonNode object, String name) {
         JsonNode value = object.get(name);
         return value == null || value.isNull() ? null : value;
@@ -37,7 +37,7 @@ final class Fields {
         return value == null ? null : textOf(value, name);
     }
 
-    /** The string that {@code value} is. */
+    /** The value as a string; {@code what} names it in the error. */
     static String textOf(JsonNode value, String what) {
         if (!value.isTextual()) {
             throw new BadInput(what + " is not a string");
@@ -54,13 +54,13 @@ final class Fields {
         return integerOf(value, name);
     }
 
-    /** A 32-bit integer, or {@code otherwise} when there is none. */
+    /** A 32-bit integer, or {@code otherwise} if the field is absent. */
     static int integer(JsonNode object, String name, int otherwise) {
         JsonNode value = value(object, name);
         return value == null ? otherwise : integerOf(value, name);
     }
 
-    /** The 32-bit integer that {@code value} is. */
+    /** The value as a 32-bit integer; {@code what} names it in the error. */
     static int integerOf(JsonNode value, String what) {
         if (!value.isIntegralNumber() || !value.canConvertToInt()) {
             throw new BadInput(what + " is not a 32-bit integer");
@@ -68,7 +68,7 @@ final class Fields {
         return value.intValue();
     }
 
-    /** An array; absent is empty. */
+    /** An array; an absent one is empty. */
     static JsonNode array(JsonNode object, String name) {
         JsonNode value = value(object, name);
         if (value == null) {
@@ -80,7 +80,7 @@ final class Fields {
         return value;
     }
 
-    /** An array of strings; absent is empty. */
+    /** An array of strings; an absent one is empty. */
     static List<String> texts(JsonNode object, String name) {
         var texts = new ArrayList<String>();
         for (JsonNode text : array(object, name)) {
@@ -89,7 +89,7 @@ final class Fields {
         return texts;
     }
 
-    /** An array of {@code [topic, partition]}; absent is empty. */
+    /** An array of {@code [topic, partition]}; an absent one is empty. */
     static List<TopicPartition> pairs(JsonNode object, String name) {
         var pairs = new ArrayList<TopicPartition>();
         for (JsonNode pair : array(object, name)) {
@@ -115,7 +115,7 @@ final class Fields {
         }
     }
 
-    /** Puts what is left in a buffer in hexadecimal, or null. */
+    /** Puts the remaining bytes of a buffer in hexadecimal, or null. */
     static void put(ObjectNode object, String name, ByteBuffer buffer) {
         if (buffer == null) {
             object.putNull(name);

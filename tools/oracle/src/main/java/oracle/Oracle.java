@@ -16,7 +16,7 @@ import java.io.InputStreamReader;
 import java.io.OutputStreamWriter;
 import java.nio.charset.StandardCharsets;
 
-/** A filter of JSON lines: a group (or a wire request) in, the answer of Kafka's own classes out. */
+/** Reads groups and wire requests as JSON lines, and answers each with Kafka's own classes. */
 public final class Oracle {
     private static final ObjectMapper JSON =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
@@ -27,19 +27,19 @@ public final class Oracle {
     public static void main(String[] args) throws IOException {
         var input = new BufferedReader(new InputStreamReader(
                 new FileInputStream(FileDescriptor.in), StandardCharsets.UTF_8), 1 << 16);
-        // Not System.out: its encoding is the platform's.
+        // System.out would use the platform's encoding.
         var output = new BufferedWriter(new OutputStreamWriter(
                 new FileOutputStream(FileDescriptor.out), StandardCharsets.UTF_8), 1 << 16);
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             output.write(answer(line));
             output.write('\n');
-            // Whoever asks one by one waits for this; that no more input is ready says nothing sure.
+            // Always flush: a caller may wait for this answer, even if more input seems ready.
             output.flush();
         }
         output.flush();
     }
 
-    /** One line's answer; a line that cannot be understood gets an {@code oracle_error}. */
+    /** The answer to one line, or {@code oracle_error} for a line that is no request. */
     private static String answer(String line) throws IOException {
         ObjectNode answer;
         try {
@@ -54,7 +54,7 @@ public final class Oracle {
         return JSON.writeValueAsString(answer);
     }
 
-    /** An exception in one line. */
+    /** Formats an exception as one line. */
     static String describe(Throwable e) {
         return e.getClass().getSimpleName() + ": " + e.getMessage();
     }

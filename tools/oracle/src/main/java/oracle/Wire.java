@@ -14,11 +14,11 @@ import org.apache.kafka.clients.consumer.StickyAssignor;
 import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.TopicPartition;
 
-/** Encodes and decodes with Kafka's own codecs; bytes travel in hexadecimal. */
+/** Encodes and decodes with Kafka's own codecs; bytes are hexadecimal text. */
 final class Wire {
     private Wire() {}
 
-    /** The bytes, the decoded fields, or {@code error} when Kafka's codec throws. */
+    /** Returns the bytes or the decoded fields, or {@code error} if Kafka's codec throws. */
     static ObjectNode answer(JsonNode request) {
         String wire = Fields.text(request, "wire");
         ObjectNode answer = Fields.NODES.objectNode();
@@ -124,7 +124,7 @@ final class Wire {
         return bytes;
     }
 
-    /** What Kafka's codec throws is an answer; a malformed request is not, so requests are read before. */
+    /** Runs the codec; an exception of Kafka's codec becomes the answer's {@code error}. */
     private static void guarded(ObjectNode answer, Runnable codec) {
         try {
             codec.run();
@@ -134,13 +134,13 @@ final class Wire {
         }
     }
 
-    /** Puts what an assignor made of a member's user data. */
+    /** Puts the owned partitions and generation that an assignor decoded from a member's user data. */
     private static void member(ObjectNode answer, List<TopicPartition> owned, Optional<Integer> generation) {
         Fields.put(answer, "owned_partitions", owned);
         answer.put("generation_id", generation.orElse(null));
     }
 
-    /** Opens the protected reader of sticky's user data. */
+    /** Gives access to StickyAssignor's protected decoder of user data. */
     private static final class OpenSticky extends StickyAssignor {
         void read(Subscription subscription, ObjectNode answer) {
             MemberData data = memberData(subscription);
@@ -148,7 +148,7 @@ final class Wire {
         }
     }
 
-    /** Opens the protected reader of cooperative-sticky's user data. */
+    /** Gives access to CooperativeStickyAssignor's protected decoder of user data. */
     private static final class OpenCooperative extends CooperativeStickyAssignor {
         void read(Subscription subscription, ObjectNode answer) {
             MemberData data = memberData(subscription);

@@ -22,10 +22,10 @@ import org.apache.kafka.connect.storage.ConfigBackingStore;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
 /**
- * Connect's own coordinator of a worker, without a network: it stands in Connect's package to call what is not public.
+ * Connect's own coordinator of a worker, without a network. This class is in Connect's package to call non-public methods.
  *
- * <p>What a worker says when it joins, what the leader answers and what a worker makes of the answer is Connect's code; only the
- * generation, the clock and the cluster's configuration are told from outside.
+ * <p>Connect's code makes the worker's report, the leader's answer and the worker's reaction. The caller provides only
+ * the generation, the clock and the cluster's configuration.
  */
 public final class ScriptedWorker extends WorkerCoordinator {
     private static final LogContext LOG = new LogContext();
@@ -61,29 +61,29 @@ public final class ScriptedWorker extends WorkerCoordinator {
         incremental = new Recording(time, maxDelayMs);
     }
 
-    /** A worker that runs nothing; {@code config} is what its copy of the configuration topic says. */
+    /** Makes a worker without work; {@code config} returns its view of the configuration topic. */
     public static ScriptedWorker of(
             String id, boolean eager, Time time, int maxDelayMs, Supplier<ClusterConfigState> config) {
         var compatibility = eager ? ConnectProtocolCompatibility.EAGER : ConnectProtocolCompatibility.COMPATIBLE;
         return new ScriptedWorker(id, compatibility, time, maxDelayMs, config, new Metrics(time));
     }
 
-    /** Lets go of what a coordinator registers. */
+    /** Releases the metrics that a coordinator registers. */
     public void end() {
         metrics.close();
     }
 
-    /** What the worker sends when it joins. */
+    /** Encodes the report that the worker sends when it joins. */
     public byte[] join() {
         return metadata().find(compatibility.protocol()).metadata();
     }
 
-    /** What the leader reads of it. */
+    /** Decodes the work in a report, as the leader does. */
     public static ConnectProtocol.Assignment reported(byte[] joined) {
         return IncrementalCooperativeConnectProtocol.deserializeMetadata(ByteBuffer.wrap(joined)).assignment();
     }
 
-    /** What it runs. */
+    /** The worker's present work. */
     public ConnectProtocol.Assignment running() {
         try {
             var snapshot = (ExtendedAssignment) SNAPSHOT.get(this);
@@ -93,7 +93,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         }
     }
 
-    /** Lets the worker run exactly these, in this order. */
+    /** Sets the worker's work, in this order. */
     public void run(Collection<String> connectors, Collection<ConnectorTaskId> tasks) {
         try {
             SNAPSHOT.set(this, new ExtendedAssignment(
@@ -104,7 +104,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         }
     }
 
-    /** The leader's answer to what everybody sent, one entry a worker. */
+    /** The leader's encoded answers to the reports, by worker. */
     public Map<String, ByteBuffer> lead(
             int generation, int lastCompleted, ClusterConfigState config, List<JoinGroupResponseMember> members) {
         enter(generation, lastCompleted, config);
@@ -114,12 +114,12 @@ public final class ScriptedWorker extends WorkerCoordinator {
                 : incremental.performAssignment(leaderId, compatibility, members, this);
     }
 
-    /** What the incremental assignor answered last, before the wire's encoding put it into another order. */
+    /** The incremental assignor's last answer in its own order; encoding changes the order. */
     public Map<String, ExtendedAssignment> answered() {
         return incremental.answered;
     }
 
-    /** The leader's computation alone, from decoded workers on: what `lead` does between reading and writing. */
+    /** The leader's computation in {@code lead}, without decoding and encoding. */
     public Object compute(
             int generation, int lastCompleted, ClusterConfigState config, List<JoinGroupResponseMember> members,
             Supplier<Long> clock, long[] tookNs) {
@@ -136,17 +136,17 @@ public final class ScriptedWorker extends WorkerCoordinator {
         return computed;
     }
 
-    /** When the leader wants the workers back; 0 is never. */
+    /** The time at which the leader wants another rebalance; 0 means none. */
     public long scheduledRebalanceMs() {
         return incremental.scheduledRebalance;
     }
 
-    /** The answer as it comes to the worker. */
+    /** Decodes an answer, as the worker does. */
     public static ExtendedAssignment read(ByteBuffer answer) {
         return IncrementalCooperativeConnectProtocol.deserializeAssignment(answer.duplicate());
     }
 
-    /** The worker does what the answer says. */
+    /** Lets the worker apply the answer. */
     public void obey(int generation, String id, ByteBuffer answer) {
         onJoinComplete(generation, id, compatibility.protocol(), answer.duplicate());
     }
@@ -177,7 +177,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         }
     }
 
-    /** A configuration topic of which the coordinator asks the snapshot only. */
+    /** A configuration topic; the coordinator calls only its {@code snapshot}. */
     private static ConfigBackingStore backingStore(Supplier<ClusterConfigState> config) {
         return (ConfigBackingStore) Proxy.newProxyInstance(
                 ScriptedWorker.class.getClassLoader(), new Class<?>[] {ConfigBackingStore.class}, (proxy, method, arguments) -> {
@@ -188,7 +188,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
                 });
     }
 
-    /** Connect's assignor, and what it hands to its encoder. */
+    /** Connect's assignor; it records its answer before encoding. */
     private static final class Recording extends IncrementalCooperativeAssignor {
         private Map<String, ExtendedAssignment> answered = Map.of();
 
@@ -204,7 +204,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         }
     }
 
-    /** Starts and stops nothing. */
+    /** A listener that starts and stops no work. */
     private static final class Deaf implements WorkerRebalanceListener {
         @Override
         public void onAssigned(ExtendedAssignment assignment, int generation) {}

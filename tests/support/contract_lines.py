@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A valid line of the contract, copies of it with one fault, and the answers of both engines."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, cast
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.bulk.lines import LineAnswer, assign_lines
+
+LIMIT = 1_000
+MAX = 2**31 - 1
+
+VALID: dict[str, Any] = {
+    "group_id": "g",
+    "generation_id": 3,
+    "assignor": "cooperative-sticky",
+    "topics": [
+        {"name": "t", "partitions": 3, "racks": [["a", "b"], None, [None]]},
+        {"name": "u", "partitions": 1},
+    ],
+    "members": [
+        {
+            "member_id": "m0",
+            "group_instance_id": "i0",
+            "client_id": "c",
+            "client_host": "/h",
+            "topics": ["t", "u"],
+            "owned_partitions": [{"topic": "t", "partitions": [0, 2]}],
+            "generation_id": 3,
+            "rack_id": "a",
+        },
+        {"member_id": "m1", "group_instance_id": "i1", "topics": ["t"]},
+    ],
+}
+ABSENT = object()
+
+Path = tuple[str | int, ...]
+MEMBER: Path = ("members", 0)
+OWNED: Path = (*MEMBER, "owned_partitions")
+
+
+def rust_answer(line: bytes, limit: int = LIMIT) -> LineAnswer:
+    return assign_lines([line], max_partitions=limit, threads=1)[0]
+
+
+def reference_answer(line: bytes, limit: int = LIMIT) -> LineAnswer:
+    return assign_lines([line], max_partitions=limit, engine="reference")[0]
+
+
+def error_text(answer: LineAnswer) -> str:
+    assert answer.is_error, answer
+    return cast("str", json.loads(answer.line)["error"])
+
+
+def as_bytes(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def valid_line_with(path: Path, value: Any) -> dict[str, Any]:
+    """Returns `VALID` with another value at `path`; ABSENT leaves the field out."""
+    line: Any = copy.deepcopy(VALID)
+    at = line
+    for step in path[:-1]:
+        at = at[step]
+    if value is ABSENT:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return cast("dict[str, Any]", line)
+
+
+def written_path(path: Path) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)[1:]
+
+
+def error_of_both(line: bytes, limit: int = LIMIT) -> str:
+    """Asserts that both engines report one error, and `from_json` or `assign` too; returns it."""
+    rust, python = rust_answer(line, limit), reference_answer(line, limit)
+    assert rust == python
+    with pytest.raises(kr.GroupError) as raised:
+        kr.assign(kr.GroupSpec.from_json(line, max_partitions=limit))
+    text = error_text(rust)
+    assert str(raised.value) == text.replace("line 1: ", "line: ", 1)
+    return text

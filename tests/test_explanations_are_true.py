@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every fact of an explanation is true: a second, logged run of the reference confirms it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import GroupSpec, TopicPartition
+from kafka_rebalance.plans import facts, sticky_facts
+from kafka_rebalance.plans.facts import Fact
+from kafka_rebalance.plans.reasons import reasons
+from tests.support.fact_checks import CHECKS
+from tests.support.generate import generate
+from tests.support.reference_log import Log
+
+VECTORS = Path(__file__).resolve().parent / "vectors"
+
+
+def _cases(seed: int, count: int, assignor: str) -> Iterator[GroupSpec]:
+    def answer(case: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {"assignment": kr.assign(GroupSpec.from_dict(case)).to_dict()}
+        except kr.GroupError as error:
+            return {"error": str(error)}
+
+    for case in generate(seed, count, (assignor,), answer):
+        group = GroupSpec.from_dict(case)
+        if sum(group.partition_counts().values()) * len(group.members) < 3_000:
+            yield group
+
+
+def _told(
+    group: GroupSpec, assignor: str, *, moved_only: bool = False
+) -> Iterator[tuple[Log, TopicPartition, list[Fact]]]:
+    try:
+        log = Log(group, assignor)
+    except kr.GroupError:
+        return
+    ends = {
+        TopicPartition(topic, p) for topic, n in list(log.counts.items())[:6] for p in (0, n - 1)
+    }
+    moved = {went for _, went, *_ in log.moved[-6:]}
+    for tp in sorted(moved if moved_only else ends | moved):
+        if log.subscribers(tp.topic):
+            yield log, tp, reasons(group, assignor, tp)
+
+
+OF_RANGE = {facts.FairShares, facts.RackPass, facts.NoRackPass, facts.RangeOf}
+OF_ROUND_ROBIN = {facts.Dealt, facts.NextInCircle}
+OF_STICKY = set(CHECKS) - OF_RANGE - OF_ROUND_ROBIN
+EVERY = {
+    "range": OF_RANGE,
+    "roundrobin": OF_ROUND_ROBIN,
+    "sticky": OF_STICKY - {sticky_facts.Withheld},
+    "cooperative-sticky": OF_STICKY,
+}
+
+
+@pytest.mark.parametrize("assignor", EVERY)
+def test_every_fact_is_true_of_the_run(assignor: str) -> None:
+    seen: Counter[Any] = Counter()
+    for group in _cases(31, 250, assignor):
+        for log, tp, found in _told(group, assignor):
+            for fact in found:
+                CHECKS[type(fact)](log, tp, fact)
+                assert str(fact)
+            seen.update(_variant(fact) for fact in found)
+            _ends_where_it_is(log, tp, found)
+    assert {variant[0] for variant in seen} == EVERY[assignor]
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+def test_every_fact_is_true_of_the_vectors(assignor: str) -> None:
+    """The vectors in which balancing moves partitions contain every reason for a move."""
+    with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as vectors:
+        cases = [json.loads(line)["case"] for line in vectors]
+    seen: Counter[Any] = Counter()
+    for case in cases:
+        if case["members"] and len(json.dumps(case)) < 4_000:
+            for log, tp, found in _told(GroupSpec.from_dict(case), assignor, moved_only=True):
+                for fact in found:
+                    CHECKS[type(fact)](log, tp, fact)
+                seen.update(_variant(fact) for fact in found)
+    assert set(seen) >= {(sticky_facts.Moved, why) for why in ("previous", "smallest", "instead")}
+
+
+def _variant(fact: Fact) -> tuple[object, ...]:
+    match fact:
+        case sticky_facts.Moved(why=why):
+            return sticky_facts.Moved, why
+    return (type(fact),)
+
+
+def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:
+    """The last fact names the holder, or the member from which the partition is withheld."""
+    target = log.holders(log.target if "sticky" in log.assignor else log.answer, tp)
+    if len(target) == 1:
+        last = found[-1]
+        holder = getattr(last, "destination", None) or getattr(last, "member_id", None)
+        assert [holder] == target
+        assert isinstance(last, sticky_facts.Withheld) == (log.holders(log.answer, tp) == [])

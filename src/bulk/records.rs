@@ -16,7 +16,7 @@ use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bulk::batch::SchemaError;
-use crate::bulk::batch::columns::Structs;
+use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
 use crate::group::model::quoted;
 use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_key};
 use crate::wire::sent_members::{leader_library, user_data};
@@ -67,11 +67,11 @@ impl Inventory {
     /// Reads the columns `name` and `partitions`, and `racks` if it is there.
     pub fn of(batch: &RecordBatch) -> Result<Self, SchemaError> {
         let rows = Structs::of_batch(batch);
-        let names = rows.strings("name", true)?;
-        let partitions = rows.integers("partitions", true)?;
-        let racks = rows.lists("racks", false)?;
-        let replicas = racks.lists()?;
-        let texts = replicas.strings()?;
+        let names: Strings = rows.column("name", true)?;
+        let partitions: Integers = rows.column("partitions", true)?;
+        let racks: Lists = rows.column("racks", false)?;
+        let replicas: Lists = racks.elements()?;
+        let texts: Strings = replicas.elements()?;
         let mut topics = FxHashMap::default();
         for row in 0..batch.num_rows() {
             let Ok(Some(name)) = names.get(row) else {
@@ -103,7 +103,8 @@ pub fn groups(
     assume_assigned: bool,
 ) -> Result<RecordBatch, SchemaError> {
     let records = Structs::of_batch(batch);
-    let (keys, values) = (records.bytes("key")?, records.bytes("value")?);
+    let keys: Bytes = records.column("key", true)?;
+    let values: Bytes = records.column("value", true)?;
     let rows: Vec<Row> = (0..batch.num_rows())
         .map(|row| {
             let (key, value) = (keys.get(row), values.get(row));

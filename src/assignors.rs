@@ -5,8 +5,9 @@ pub mod classic;
 pub mod connect;
 
 use crate::error::GroupError;
-use crate::group::model::{GroupSpec, quoted};
+use crate::group::model::quoted;
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 

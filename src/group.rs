@@ -5,3 +5,4 @@ pub mod contract;
 pub(crate) mod lists;
 pub mod model;
 pub mod ownership;
+pub mod spec;

@@ -5,10 +5,9 @@
 use serde_json::{Map, Value};
 
 use crate::error::GroupError;
-use crate::group::model::{
-    AsSent, GroupBuilder, GroupSpec, MemberFields, NEWEST_SUBSCRIPTION, UserData,
-};
+use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, UserData};
 use crate::group::ownership::Assignment;
+use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
 type Fields = Map<String, Value>;
 type Result<T> = std::result::Result<T, GroupError>;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of the speed-critical parts of `group/ownership.py`: an answer in columns, its anomalies.
 
-use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, TopicId, TopicPartition};
+use crate::group::spec::GroupSpec;
 
 /// What is wrong with an answer; `group/ownership.py` describes each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 
 use std::cmp::Ordering;
 
-use crate::java::hash_table::{HashTable, Tie};
+use super::hash_table::HashTable;
+use super::red_black_tree::Tie;
 
 /// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
 ///

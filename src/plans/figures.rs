@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/figures.py`: the figures of a plan.
 
-use crate::group::model::{GroupSpec, TopicPartition};
+use crate::group::model::TopicPartition;
+use crate::group::spec::GroupSpec;
 
 pub struct Balance {
     pub min: u32,

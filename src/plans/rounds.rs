@@ -4,8 +4,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::GroupError;
-use crate::group::model::{GroupSpec, MemberId, TopicPartition};
+use crate::group::model::{MemberId, TopicPartition};
 use crate::group::ownership::{Assignment, PartitionSet};
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::plans::changes::draft::Draft;
 use crate::plans::changes::edits::Follows;
@@ -16,7 +17,6 @@ const MOST_ROUNDS: usize = 100;
 pub struct Round {
     pub generation_id: i32,
     pub is_eager: bool,
-    pub moves: u64,
     pub held: Assignment,
     pub assignment: Assignment,
     pub unavailable: Vec<TopicPartition>,
@@ -216,7 +216,6 @@ impl<'i> Tally<'i> {
                 kept.round(Round {
                     generation_id,
                     is_eager: eager,
-                    moves: gained,
                     held,
                     assignment: answer.clone(),
                     unavailable,

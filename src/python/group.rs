@@ -7,7 +7,8 @@ use self_cell::self_cell;
 
 use super::raise;
 use crate::error::GroupError;
-use crate::group::model::{AsSent, GroupBuilder, GroupSpec, MemberFields, UserData};
+use crate::group::model::{AsSent, UserData};
+use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
 /// The fields of `model.Topic`.
 #[derive(FromPyObject)]

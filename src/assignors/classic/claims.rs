@@ -7,10 +7,9 @@ use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{
-    GroupSpec, Member, MemberId, PartitionId, TopicId, TopicPartition, UserData,
-};
+use crate::group::model::{Member, MemberId, PartitionId, TopicId, TopicPartition, UserData};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::java::order::grouping_order;
 

@@ -5,8 +5,9 @@ use super::claims::{Claims, NOBODY, Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{GroupSpec, MemberId, PartitionId};
+use crate::group::model::{MemberId, PartitionId};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
 /// The protocol name in JoinGroup.

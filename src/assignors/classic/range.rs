@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::subscriptions::{Subscribers, topics_in_order};
-use crate::group::model::{GroupSpec, MemberId, RackId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, RackId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 
 /// The protocol name in JoinGroup.
 pub const NAME: &str = "range";

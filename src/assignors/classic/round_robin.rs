@@ -4,8 +4,9 @@
 //! the member of each partition; then every partition goes to its place in the answer.
 
 use super::subscriptions::Subscribers;
-use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 
 /// The protocol name in JoinGroup.
 pub const NAME: &str = "roundrobin";

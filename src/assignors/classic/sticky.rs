@@ -4,8 +4,8 @@
 use super::claims::{Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
-use crate::group::model::GroupSpec;
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
 /// The protocol name in JoinGroup.

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use crate::group::model::{GroupSpec, MemberId, TopicId};
+use crate::group::model::{MemberId, TopicId};
+use crate::group::spec::GroupSpec;
 use crate::java::order::hash_order;
 
 /// Subscribed topics that have partitions, in the order of the leader's HashMap.

@@ -5,9 +5,8 @@ use arrow_array::RecordBatch;
 
 use super::columns::{Integers, Lists, NotUtf8, SchemaError, Strings, Structs, Topics};
 use crate::error::GroupError;
-use crate::group::model::{
-    AsSent, GroupBuilder, GroupSpec, MemberFields, NEWEST_SUBSCRIPTION, TopicId, UserData,
-};
+use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
+use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
 /// The input's columns.
 pub struct Groups<'a> {

@@ -8,9 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::made_up::MadeUp;
 use crate::assignors::Assignor;
-use crate::group::model::{
-    AsSent, GroupSpec, Member, Orders, RackId, Topic, TopicId, TopicPartition,
-};
+use crate::group::model::{AsSent, Member, RackId, Topic, TopicId, TopicPartition};
+use crate::group::spec::{GroupSpec, Orders};
 
 #[derive(Clone)]
 pub struct DraftTopic<'a> {

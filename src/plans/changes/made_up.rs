@@ -78,10 +78,6 @@ impl<'a> MadeUp<'a> {
         }
     }
 
-    pub fn any(&self) -> bool {
-        self.count > 0
-    }
-
     fn random(&self, suffix: &str) -> Uuid {
         let (group_id, draw, count) = (self.group_id, self.draw.number, self.count);
         let name = format!("{group_id}/{draw}/{count}{suffix}");

@@ -3,7 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, TopicId, TopicPartition};
+use crate::group::spec::GroupSpec;
 
 pub const NOBODY: MemberId = MemberId::MAX;
 pub const NO_CLASS: u32 = u32::MAX;

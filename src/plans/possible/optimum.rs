@@ -4,8 +4,9 @@
 use super::classes::{Classes, NOBODY};
 use super::levels::{ClassLevel, levels};
 use super::moves::{Holdings, LevelMoves, least_moves};
-use crate::group::model::{GroupSpec, MemberId, TopicPartition};
+use crate::group::model::{MemberId, TopicPartition};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 
 pub struct Possible {
     pub least_moves: i64,

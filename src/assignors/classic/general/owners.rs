@@ -4,7 +4,8 @@
 //! The answer cannot change: the table is left out only if no two members can hold one partition.
 
 use crate::assignors::classic::claims::Claims;
-use crate::group::model::{GroupSpec, MemberId};
+use crate::group::model::MemberId;
+use crate::group::spec::GroupSpec;
 use crate::java::hash_table::{DEFAULT_SLOTS, HashTable};
 use crate::java::order::{compare_names, string_hash};
 

@@ -75,8 +75,8 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Adds a member's partitions as runs of neighbours of one topic. A topic may have several runs,
-    /// because the order of the partitions is part of an answer.
+    /// Adds a member's partitions as runs of neighbours of one topic. A topic may have several
+    /// runs, because the order of the partitions is part of an answer.
     pub fn push<'t>(
         &mut self,
         runs: impl Iterator<Item = (&'t str, impl ExactSizeIterator<Item = i32>)>,

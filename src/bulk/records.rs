@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::bulk::batch::SchemaError;
 use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
 use crate::group::model::quoted;
-use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_key};
+use crate::wire::group_records::{GroupMetadataValue, decode_group, decode_key};
 use crate::wire::sent_members::{leader_library, user_data};
 use crate::wire::{Assigned, Subscription, decode_assignment, decode_subscription};
 
@@ -120,12 +120,10 @@ fn group<'a>(
     inventory: &Inventory,
     assume_assigned: bool,
 ) -> Row<'a> {
-    let key = match decode_key(key.unwrap_or_default()) {
-        Ok(key) => key,
+    let group_id = match decode_key(key.unwrap_or_default()) {
+        Ok(Some(group_id)) => group_id,
+        Ok(None) => return (None, Err("key: not that of a classic group".into())),
         Err(problem) => return (None, Err(problem)),
-    };
-    let Key::GroupMetadata { group_id } = key else {
-        return (None, Err("key: not that of a classic group".into()));
     };
     let Some(value) = value else {
         return (Some(group_id), Err("value: a tombstone".into()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/contract.py`: reads a group from a contract line, and writes an answer as a
-//! result line. Checks have the same order and the same words as in Python.
+//! result line. The checks have the order and the words of the Python module.
 
 use serde_json::{Map, Value};
 
@@ -247,7 +247,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-// Out
+// Result and error lines
 
 /// Appends the result line of a group, without a newline.
 pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer: &Assignment) {

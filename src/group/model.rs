@@ -30,7 +30,7 @@ pub struct TopicPartition {
 /// A topic with its number of partitions.
 pub struct Topic<'a> {
     pub name: &'a str,
-    /// Also 0 for a topic without metadata, because assignors skip both.
+    /// 0 also stands for a topic without metadata: assignors skip both kinds of topics.
     pub partitions: u32,
     /// Index of the topic's first entry in `GroupSpec::replica_racks`; None if racks are unknown.
     pub(crate) racks: Option<u32>,

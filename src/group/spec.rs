@@ -113,7 +113,8 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_in_order.get_or_init(order)
     }
 
-    /// Members in the order of the sticky assignors' table of owners, filled in `members_in_order`.
+    /// Members in the order of the HashMap in which the sticky assignors keep owners. The map is
+    /// filled in the order of `members_in_order`.
     pub fn owners_in_order(&self) -> &[MemberId] {
         let order = || {
             let members = self.members_in_order();
@@ -302,7 +303,8 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// Validates the group with the checks of `_validate` in `group/spec.py`, in its order and words.
+    /// Validates the group with the checks of `_validate` in `group/spec.py`, in its order and
+    /// words.
     pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         self.share_subscription();
         self.check_topics(max_partitions)?;

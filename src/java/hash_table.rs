@@ -21,8 +21,8 @@ pub struct HashTable {
     node_of: FxHashMap<u32, u32>,
 }
 
-/// Everything on which later orders depend. Two trees with equal key order may differ in shape, and
-/// then the next key takes a different place in each.
+/// The part of a table on which its later orders depend. Two trees with equal key order may differ
+/// in shape, and then the next key takes a different place in each.
 #[derive(Debug, PartialEq)]
 pub struct State {
     slots: usize,

@@ -19,7 +19,8 @@ pub struct Level {
     partitions: i64,
 }
 
-/// The fields of `optimum.Possible`; a price of a member begins with the member's place in the group.
+/// The fields of `optimum.Possible`; a price of a member begins with the member's place in the
+/// group.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Possible {
     least_moves: i64,

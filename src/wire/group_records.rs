@@ -1,49 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `wire/group_records.py`, for reading in bulk: keys and values of `__consumer_offsets`
-//! that classic groups write. Names and bytes are borrowed from the record; nothing is copied.
+//! Mirror of `wire/group_records.py` for reading in bulk: keys and values of `__consumer_offsets`
+//! that classic groups write. Names and bytes are borrowed from the record. Fields that no contract
+//! row needs are read too, but dropped.
 //!
-//! Errors contain the field's name, and have the same words as in the Python module.
+//! An error begins with the field's name; its words are those of the Python module.
 
 use std::fmt;
 
-/// A record's key.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Key<'a> {
-    OffsetCommit {
-        group_id: &'a str,
-        topic: &'a str,
-        partition: i32,
-    },
-    GroupMetadata {
-        group_id: &'a str,
-    },
-    /// The key of another kind of group (KIP-848, KIP-932, KIP-1071), or of an unknown version.
-    Other {
-        version: i16,
-    },
-}
-
-/// A group's record. `current_state_timestamp_ms` is -1 if unset, and in versions before 2.
+/// A group's record, as far as its contract row needs it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GroupMetadataValue<'a> {
-    pub version: i16,
     pub protocol_type: &'a str,
     pub generation_id: i32,
     pub protocol: Option<&'a str>,
-    pub leader: Option<&'a str>,
-    pub current_state_timestamp_ms: i64,
     pub members: Vec<MemberMetadata<'a>>,
 }
 
-/// One member within a group's record; `rebalance_timeout_ms` is -1 in version 0, which has none.
+/// One member within a group's record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MemberMetadata<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
     pub client_id: &'a str,
     pub client_host: &'a str,
-    pub rebalance_timeout_ms: i32,
-    pub session_timeout_ms: i32,
     pub subscription: &'a [u8],
     pub assignment: &'a [u8],
 }
@@ -52,23 +31,23 @@ const GROUP_KEY: i16 = 2;
 const HIGHEST_VALUE: i16 = 4;
 const FLEXIBLE: i16 = 4;
 
-/// Reads a key. Returns an error if it is cut short, too long, or has a name that is not UTF-8.
-pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
+/// Reads a key. Returns the id of a classic group; None if the record is an offset, or of another
+/// kind of group (KIP-848, KIP-932, KIP-1071), or of an unknown version. Returns an error if the
+/// key is cut short, too long, or has a name that is not UTF-8.
+pub fn decode_key(data: &[u8]) -> Result<Option<&str>, String> {
     let mut reader = Reader::of(data, "key");
-    let version = reader.int16(Field::of("version"))?;
-    let key = match version {
-        0 | 1 => Key::OffsetCommit {
-            group_id: reader.string(Field::of("group"))?,
-            topic: reader.string(Field::of("topic"))?,
-            partition: reader.int32(Field::of("partition"))?,
-        },
-        GROUP_KEY => Key::GroupMetadata {
-            group_id: reader.string(Field::of("group"))?,
-        },
-        version => return Ok(Key::Other { version }),
+    let group_id = match reader.int16(Field::of("version"))? {
+        0 | 1 => {
+            reader.string(Field::of("group"))?;
+            reader.string(Field::of("topic"))?;
+            reader.int32(Field::of("partition"))?;
+            None
+        }
+        GROUP_KEY => Some(reader.string(Field::of("group"))?),
+        _ => return Ok(None),
     };
     reader.end()?;
-    Ok(key)
+    Ok(group_id)
 }
 
 /// Reads a value. Returns an error if its version is unknown or its bytes do not have the fields.
@@ -84,11 +63,10 @@ pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
     let protocol_type = reader.string(Field::of("protocolType"))?;
     let generation_id = reader.int32(Field::of("generation"))?;
     let protocol = reader.nullable_string(Field::of("protocol"))?;
-    let leader = reader.nullable_string(Field::of("leader"))?;
-    let current_state_timestamp_ms = match version {
-        2.. => reader.int64(Field::of("currentStateTimestamp"))?,
-        _ => -1,
-    };
+    reader.nullable_string(Field::of("leader"))?;
+    if version >= 2 {
+        reader.int64(Field::of("currentStateTimestamp"))?;
+    }
     let count = reader.count(Field::of("members"))?;
     let mut members = Vec::new();
     for at in 0..count {
@@ -97,12 +75,9 @@ pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
     reader.tagged()?;
     reader.end()?;
     Ok(GroupMetadataValue {
-        version,
         protocol_type,
         generation_id,
         protocol,
-        leader,
-        current_state_timestamp_ms,
         members,
     })
 }
@@ -116,19 +91,22 @@ fn read_member<'a>(
         name,
         member: Some(at),
     };
+    let member_id = reader.string(field("memberId"))?;
+    let group_instance_id = match version {
+        3.. => reader.nullable_string(field("groupInstanceId"))?,
+        _ => None,
+    };
+    let client_id = reader.string(field("clientId"))?;
+    let client_host = reader.string(field("clientHost"))?;
+    if version >= 1 {
+        reader.int32(field("rebalanceTimeout"))?;
+    }
+    reader.int32(field("sessionTimeout"))?;
     let member = MemberMetadata {
-        member_id: reader.string(field("memberId"))?,
-        group_instance_id: match version {
-            3.. => reader.nullable_string(field("groupInstanceId"))?,
-            _ => None,
-        },
-        client_id: reader.string(field("clientId"))?,
-        client_host: reader.string(field("clientHost"))?,
-        rebalance_timeout_ms: match version {
-            1.. => reader.int32(field("rebalanceTimeout"))?,
-            _ => -1,
-        },
-        session_timeout_ms: reader.int32(field("sessionTimeout"))?,
+        member_id,
+        group_instance_id,
+        client_id,
+        client_host,
         subscription: reader.data(field("subscription"))?,
         assignment: reader.data(field("assignment"))?,
     };

@@ -4,7 +4,8 @@
 use super::claims::Claims;
 use crate::group::model::{MemberId, PartitionId, RackId};
 
-/// Empty if racks are not active. The racks of each partition are sorted and distinct.
+/// The racks of members and partitions; empty if racks are not active, because they make no
+/// difference. The racks of each partition are sorted and distinct.
 #[derive(Default)]
 pub struct Racks {
     of_member: Vec<Option<RackId>>,
@@ -91,7 +92,8 @@ impl Racks {
     }
 }
 
-fn sorted(mut racks: Vec<RackId>) -> Vec<RackId> {
+/// Sorted, without repeats.
+pub fn sorted(mut racks: Vec<RackId>) -> Vec<RackId> {
     racks.sort_unstable();
     racks.dedup();
     racks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The columns of a plan's figures, with the names of `plans/figures.py`.
+//! Writes the figures of plans as columns, with the names of `plans/figures.py`.
 
 use std::sync::Arc;
 

@@ -120,7 +120,8 @@ impl<'a> MadeUp<'a> {
         member_id
     }
 
-    /// The racks in the order in which new replicas get them. It is a guess, so draws vary it.
+    /// Returns racks in the order in which new replicas get them. The order is a guess, so draws
+    /// vary it.
     pub fn placement(
         &mut self,
         racks: Vec<RackId>,

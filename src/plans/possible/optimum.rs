@@ -17,11 +17,11 @@ pub struct Possible {
 
 impl Possible {
     pub fn of(group: &GroupSpec) -> Self {
-        // 1.
+        // 1. Find the classes, and who holds what.
         let classes = Classes::of(group);
-        // 2.
+        // 2. Find the levels of the best balance.
         let levels = levels(&classes);
-        // 3.
+        // 3. Find the least moves in each level.
         let held = Holdings::of(&classes);
         let moved: Vec<_> = levels
             .iter()
@@ -51,7 +51,7 @@ impl Possible {
 
     /// An assignment with the best balance and the least moves.
     pub fn assignment(&self, group: &GroupSpec) -> Assignment {
-        // 4.
+        // 4. Each member keeps its first partitions; the others are handed out in order.
         let classes = &self.classes;
         let mut keep = rustc_hash::FxHashMap::default();
         for level in &self.moved {

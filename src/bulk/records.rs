@@ -10,8 +10,6 @@
 
 mod columns;
 
-use std::fmt::Display;
-
 use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -27,11 +25,11 @@ const NEWEST_VERSION: i16 = 3;
 
 /// A group as its record describes it.
 pub struct Group<'a> {
-    /// The protocol type ("consumer", "connect", …), or the kind of a group that brokers assign.
+    /// The protocol type: "consumer", "connect", …
     pub kind: &'a str,
-    pub state: Option<&'static str>,
+    pub state: &'static str,
     pub group_id: &'a str,
-    pub generation_id: Option<i32>,
+    pub generation_id: i32,
     pub assignor: Option<&'a str>,
     pub leader_library: Option<&'static str>,
     pub topics: Vec<(String, i32)>,
@@ -146,9 +144,9 @@ fn of_record<'a>(
     };
     let mut group = Group {
         kind: value.protocol_type,
-        state: Some(state),
+        state,
         group_id,
-        generation_id: Some(value.generation_id),
+        generation_id: value.generation_id,
         assignor: value.protocol,
         leader_library: None,
         topics: Vec::new(),
@@ -207,16 +205,16 @@ fn topics(
         let partitions = match inventory.topics.get(name) {
             Some(topic) => topic.partitions,
             None if assume_assigned => assigned_count(members, name),
-            None => return Err(unknown("topics", name)),
+            None => {
+                let name = quoted(name);
+                let problem =
+                    format!("the inventory has no topic {name}; add it, or set assume_assigned");
+                return Err(format!("topics: {problem}"));
+            }
         };
         topics.push((name.clone(), partitions));
     }
     Ok(topics)
-}
-
-fn unknown(path: impl Display, name: &str) -> String {
-    let name = quoted(name);
-    format!("{path}: the inventory has no topic {name}; add it, or set assume_assigned")
 }
 
 fn assigned_count(members: &[Member], name: &str) -> i32 {

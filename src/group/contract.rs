@@ -90,24 +90,19 @@ fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Res
             let fields = object(value, at)?;
             let topic = string(fields, "topic", at)?;
             for_each(fields, "partitions", at, |value, at| {
-                owned.push((
-                    topic,
-                    integer(value, || at.into(), "partition", 0, i32::MAX)?,
-                ));
+                let partition = integer(value, || at.into(), "partition", 0, i32::MAX)?;
+                owned.push((topic, partition));
                 Ok(())
             })
         })?;
     }
-    let generation_id = generation(fields, "generation_id", at)?;
-    let rack_id = optional_string(fields, "rack_id", at)?;
-    let as_sent = as_sent(fields, at)?;
     builder.member(MemberFields {
         member_id,
         group_instance_id,
         client_id,
-        rack_id,
-        generation_id,
-        as_sent,
+        generation_id: generation(fields, "generation_id", at)?,
+        rack_id: optional_string(fields, "rack_id", at)?,
+        as_sent: as_sent(fields, at)?,
     });
     for topic in topics {
         let topic = builder.topic_id(topic);

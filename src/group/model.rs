@@ -60,10 +60,10 @@ impl UserData {
         match name {
             "none" => Ok(Self::None),
             "partitions" => Ok(Self::Partitions),
-            _ => Err(format!(
-                "{} is not \"none\" or \"partitions\"",
-                quoted(name)
-            )),
+            _ => {
+                let name = quoted(name);
+                Err(format!("{name} is not \"none\" or \"partitions\""))
+            }
         }
     }
 }

@@ -79,8 +79,9 @@ impl<'a, 'i> Played<'a, 'i> {
         Ok(Self { draft, ids, tally })
     }
 
-    /// 3. The group at the end, but with the partitions that its members held at the beginning, in
-    /// `group`. The best result that is possible from there is the standard of comparison.
+    /// Step 3: the group at the end, but with the partitions that its members held at the
+    /// beginning, in `group`. The best result that is possible from there is the standard of
+    /// comparison.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();
         for member in &mut self.draft.members {

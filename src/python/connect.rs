@@ -132,6 +132,16 @@ fn ranked(work: &mut Work, ranks: &[u32]) {
     }
 }
 
+/// All configured work by rank.
+fn target(config: TaskCounts, ranks: &[u32]) -> Work {
+    let ranked = config.into_iter();
+    configured(
+        ranked
+            .map(|(c, count)| (ranks[c as usize], count))
+            .collect(),
+    )
+}
+
 fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     for id in ids {
         *id = ranks[*id as usize];
@@ -268,7 +278,7 @@ pub fn connect_incremental<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let mut input = Input::default();
     let read = read(&mut input, memory, spec);
-    let (mut memory, mut spec, mut config) = read.map_err(|error| misfit(py, error))?;
+    let (mut memory, mut spec, config) = read.map_err(|error| misfit(py, error))?;
     let (connectors, workers) = (input.connectors.names(), input.workers.names());
     let ranks = input.connectors.ranks(&connectors);
     let worker_ranks = input.workers.ranks(&workers);
@@ -283,10 +293,7 @@ pub fn connect_incremental<'py>(
             *worker = worker_ranks[*worker as usize];
             ranked(work, &ranks);
         }
-        for (connector, _) in &mut config {
-            *connector = ranks[*connector as usize];
-        }
-        spec.target = configured(config);
+        spec.target = target(config, &ranks);
         incremental::handle(&memory, &spec, now_ms, &connectors, &workers)
     });
     let (memory, answer) = answered.map_err(|error| raise(py, &error))?;
@@ -309,16 +316,13 @@ pub fn connect_eager<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut input = Input::default();
     let read = || PyResult::Ok((input.workers.all(workers)?, input.config(config)?));
-    let (mut workers, mut config) = read().map_err(|error| misfit(py, error))?;
+    let (mut workers, config) = read().map_err(|error| misfit(py, error))?;
     let names = input.connectors.names();
     let ranks = input.connectors.ranks(&names);
     let worker_ranks = input.workers.ranks(&input.workers.names());
     let works = py.detach(|| {
         all_ranked(&mut workers, &worker_ranks);
-        for (connector, _) in &mut config {
-            *connector = ranks[*connector as usize];
-        }
-        let works = eager::assign(&names, &workers, &configured(config));
+        let works = eager::assign(&names, &workers, &target(config, &ranks));
         workers.into_iter().zip(works).collect::<Vec<_>>()
     });
     drop(names);

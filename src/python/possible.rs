@@ -56,14 +56,15 @@ impl Possible {
                 partitions: supply.sum(),
             }
         });
-        let prices = found.topic_prices().into_iter();
-        let prices = prices.flat_map(|(c, price)| names(c).map(move |topic| (topic, price)));
+        let prices = found.moved.iter().flat_map(|level| &level.topic_prices);
+        let prices = prices.flat_map(|&(c, price)| names(c).map(move |topic| (topic, price)));
+        let of_members = found.moved.iter().flat_map(|level| &level.member_prices);
         Ok(Self {
             least_moves: found.least_moves,
             levels: levels.collect(),
             assignment: Py::new(py, best)?,
             topic_prices: prices.collect(),
-            member_prices: found.member_prices(),
+            member_prices: of_members.copied().collect(),
         })
     }
 }

@@ -238,11 +238,6 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         self.subscribers.to(topic).len() >= 2
     }
 
-    /// The existing topics in a member's subscription; a topic listed twice comes twice.
-    fn topics_of(&self, member: MemberId) -> impl Iterator<Item = TopicId> + Clone + '_ {
-        topics_of(self.claims, member)
-    }
-
     fn subscribes(&self, member: MemberId, topic: TopicId) -> bool {
         self.subscriptions.has(member, topic)
     }
@@ -264,6 +259,7 @@ fn possible(claims: &Claims) -> Vec<usize> {
     possible
 }
 
+/// The existing topics in a member's subscription; a topic listed twice comes twice.
 fn topics_of<'c>(
     claims: &'c Claims,
     member: MemberId,

@@ -120,20 +120,14 @@ impl<'a> Groups<'a> {
         at: usize,
     ) -> Result<(), GroupError> {
         let path = |field: &str| format!("members[{i}].{field}");
-        let member_id = text(&self.member_id, at, || path("member_id"))?;
         let instance = &self.group_instance_id;
-        let group_instance_id = optional_text(instance, at, || path("group_instance_id"))?;
-        let client_id = optional_text(&self.client_id, at, || path("client_id"))?;
-        let rack_id = optional_text(&self.rack_id, at, || path("rack_id"))?;
-        let generation_id = generation(&self.generation_id, at, || path("generation_id"))?;
-        let as_sent = self.as_sent(at, path)?;
         builder.member(MemberFields {
-            member_id,
-            group_instance_id,
-            client_id,
-            rack_id,
-            generation_id,
-            as_sent,
+            member_id: text(&self.member_id, at, || path("member_id"))?,
+            group_instance_id: optional_text(instance, at, || path("group_instance_id"))?,
+            client_id: optional_text(&self.client_id, at, || path("client_id"))?,
+            rack_id: optional_text(&self.rack_id, at, || path("rack_id"))?,
+            generation_id: generation(&self.generation_id, at, || path("generation_id"))?,
+            as_sent: self.as_sent(at, path)?,
         });
         let topics = required(self.member_topics.get(at), || {
             format!("members[{i}].topics")

@@ -61,10 +61,9 @@ pub fn write(rows: &[Row], inventory: &Inventory) -> RecordBatch {
 impl Columns {
     fn group(&mut self, group: Option<&Group>, inventory: &Inventory) {
         self.kind.append_option(group.map(|group| group.kind));
-        self.state
-            .append_option(group.and_then(|group| group.state));
+        self.state.append_option(group.map(|group| group.state));
         self.generation_id
-            .append_option(group.and_then(|group| group.generation_id));
+            .append_option(group.map(|group| group.generation_id));
         self.assignor
             .append_option(group.and_then(|group| group.assignor));
         self.leader_library
@@ -133,7 +132,7 @@ impl Members {
             let runs = member.held.partitions.chunk_by(|a, b| a.0 == b.0);
             self.owned
                 .push(runs.map(|run| (&*run[0].0, run.iter().map(|held| held.1))));
-            self.generation_id.append_option(group.generation_id);
+            self.generation_id.append_value(group.generation_id);
             self.rack_id.append_option(subscription.rack_id.as_deref());
             let version = member.sent.map(|(version, _)| i32::from(version));
             self.subscription_version.append_option(version);

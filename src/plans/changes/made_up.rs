@@ -172,13 +172,17 @@ impl<'a> MadeUp<'a> {
 
 /// The part of an id before the UUID: the client id, or the member id without its UUID.
 pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str {
-    let client_id = client_id.filter(|id| !id.is_empty());
-    let prefix = client_id.unwrap_or_else(|| without_uuid(member_id));
+    let prefix = not_empty(client_id).unwrap_or_else(|| without_uuid(member_id));
     if prefix.is_empty() {
         "consumer"
     } else {
         prefix
     }
+}
+
+/// The id; None if it is empty, because an empty id names nobody.
+pub fn not_empty(id: Option<&str>) -> Option<&str> {
+    id.filter(|id| !id.is_empty())
 }
 
 fn without_uuid(member_id: &str) -> &str {

@@ -12,7 +12,8 @@ pub struct Possible {
     pub least_moves: i64,
     pub classes: Classes,
     pub levels: Vec<ClassLevel>,
-    moved: Vec<LevelMoves>,
+    /// The moves of each level, with their prices.
+    pub moved: Vec<LevelMoves>,
 }
 
 impl Possible {
@@ -87,20 +88,5 @@ impl Possible {
             given[m as usize].extend_from_slice(&free[c as usize][start..end]);
         }
         Assignment::of_lists(&given)
-    }
-
-    /// A price for each topic class of each level.
-    pub fn topic_prices(&self) -> Vec<(u32, i64)> {
-        let levels = self.moved.iter();
-        levels
-            .flat_map(|level| level.topic_prices.clone())
-            .collect()
-    }
-
-    pub fn member_prices(&self) -> Vec<(MemberId, i64)> {
-        let levels = self.moved.iter();
-        levels
-            .flat_map(|level| level.member_prices.clone())
-            .collect()
     }
 }

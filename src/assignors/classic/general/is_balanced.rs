@@ -16,6 +16,7 @@
 //!   then does it run as in Kafka (`can_anybody_gain`).
 
 use super::balance::{Balance, Witness};
+use super::topics_of;
 use crate::assignors::classic::claims::NOBODY;
 use crate::error::GroupError;
 use crate::group::model::{MemberId, PartitionId};
@@ -78,7 +79,7 @@ impl Balance<'_, '_, '_> {
             if size == build.possible[gainer as usize] {
                 continue;
             }
-            for topic in build.topics_of(gainer) {
+            for topic in topics_of(build.claims, gainer) {
                 let (most, partition) = largest[topic as usize];
                 if size + 1 < most {
                     return Some(Witness {
@@ -130,7 +131,7 @@ impl Balance<'_, '_, '_> {
             if size == build.possible[member as usize] {
                 continue;
             }
-            for topic in build.topics_of(member) {
+            for topic in topics_of(build.claims, member) {
                 for id in build.claims.of_topic(topic) {
                     if !lists.of(member).contains(&id)
                         && size + 1 < self.size(holder[id as usize])?

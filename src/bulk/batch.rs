@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Groups in bulk: an Arrow record batch in, a record batch out, one row for each group.
+//! Answers groups in bulk: takes an Arrow record batch and returns a record batch, with one row for
+//! each group.
 //!
 //! Names are borrowed from the input's buffers and copied only into the answer.
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Groups from the records of `__consumer_offsets`: key and value in, a contract row out.
+//! Reads groups from records of `__consumer_offsets`: makes one contract row of each key and value.
 //!
 //! ```text
 //! kind | state | group_id | generation_id | assignor | leader_library
 //! | topics: [{name, partitions, racks: [[string]]}] | members: [{…}] | error
 //! ```
 //!
-//! Bytes are borrowed. A record that cannot be read has its `error` set; all others are answered.
+//! Bytes are borrowed. The row of a record that cannot be read has its `error` set.
 
 mod columns;
 

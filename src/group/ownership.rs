@@ -34,7 +34,7 @@ pub struct Anomaly {
     pub member: Option<MemberId>,
 }
 
-/// Where each of several lists begins if they stand one behind the other; last, the end of all.
+/// Returns where each list begins if all lists stand one behind the other, and where the last ends.
 pub fn offsets(lengths: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut end = 0;
     let ends = lengths.map(|length| {

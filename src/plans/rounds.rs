@@ -14,7 +14,7 @@ use crate::plans::changes::edits::Follows;
 
 const MOST_ROUNDS: usize = 100;
 
-/// One rebalance. Its members are those of its step.
+/// One rebalance; its `Step` lists the members.
 pub struct Round {
     pub generation_id: i32,
     pub is_eager: bool,
@@ -84,9 +84,9 @@ fn within(lists: &[Vec<TopicPartition>], set: &FxHashSet<TopicPartition>) -> Ass
 
 /// One event, and the rounds that follow it.
 pub struct Step {
-    /// Index of its change; None for a plan without changes.
+    /// Index of the change that caused the event; None for a plan without changes.
     pub change: Option<usize>,
-    /// The cause of the event, if it is not the change itself.
+    /// The cause of the event in words; None if the change itself is the cause.
     pub cause: Option<String>,
     /// The members, as indices of their ids in `Kept::ids`.
     pub members: Vec<u32>,
@@ -164,7 +164,7 @@ pub struct Tally<'i> {
     /// `unavailable[topic][partition]` is the number of rounds in which nobody read the partition.
     unavailable: Vec<Vec<u32>>,
     pub unsettled: bool,
-    /// The rounds themselves, if they are asked for.
+    /// The rounds themselves; None if the caller needs only the totals.
     pub kept: Option<Kept>,
     pub interrupt: Option<&'i Interrupt>,
 }

@@ -124,22 +124,16 @@ impl<'py> Input<'py> {
 }
 
 fn ranked(work: &mut Work, ranks: &[u32]) {
-    for connector in &mut work.connectors {
-        *connector = ranks[*connector as usize];
-    }
+    all_ranked(&mut work.connectors, ranks);
     for id in &mut work.tasks {
         *id = task(ranks[connector_of(*id) as usize], *id as u32);
     }
 }
 
-/// All configured work by rank.
+/// All configured work, with the ranks of the names.
 fn target(config: TaskCounts, ranks: &[u32]) -> Work {
     let ranked = config.into_iter();
-    configured(
-        ranked
-            .map(|(c, count)| (ranks[c as usize], count))
-            .collect(),
-    )
+    configured(ranked.map(|(c, count)| (ranks[c as usize], count)))
 }
 
 fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
@@ -148,7 +142,7 @@ fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     }
 }
 
-/// Converts numbers back to names. A task that came from Python goes back as the same object.
+/// Converts numbers back to names. A task that came from Python returns as its own object.
 struct Output<'py> {
     connectors: FxHashMap<u32, Bound<'py, PyString>>,
     workers: FxHashMap<u32, Bound<'py, PyString>>,

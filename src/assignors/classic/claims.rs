@@ -2,7 +2,7 @@
 //! Mirror of `claims.py`: settles which claims of a sticky group are believed, in the steps that
 //! the Python module explains. Each partition of a subscribed topic has a number: first existing
 //! partitions, by topic name and partition, then claimed partitions that do not exist ("ghosts").
-//! So existing partitions are sorted by name if their numbers are.
+//! Sorting the numbers of existing partitions therefore sorts these by name.
 
 use rustc_hash::FxHashMap;
 

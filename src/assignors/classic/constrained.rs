@@ -17,7 +17,8 @@ pub struct Constrained {
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-/// Assigns all partitions. `name` is the assignor, for errors; `owned` has the believed claims.
+/// Assigns all partitions. `name` is the assignor's name in errors; `owned` has the believed
+/// claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
     build.keep_owned(owned); // step 1

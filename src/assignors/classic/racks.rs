@@ -77,7 +77,8 @@ impl Racks {
         self.of_member(member).is_some() && !self.near(member, id)
     }
 
-    /// Position of the first member near the partition, searched in a circle from `start` on.
+    /// The position of the first member near the partition. The search begins at `start` and goes
+    /// round once.
     pub fn next_near<'m>(
         &self,
         id: PartitionId,
@@ -92,7 +93,7 @@ impl Racks {
     }
 }
 
-/// Sorted, without repeats.
+/// Returns the racks sorted and without repeats.
 pub fn sorted(mut racks: Vec<RackId>) -> Vec<RackId> {
     racks.sort_unstable();
     racks.dedup();

@@ -23,7 +23,7 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     let mut topics = topic_shares(group, &subscribers);
     // 2. Assign by racks first, if any topic needs it.
     if !topics.iter().any(|topic| topic.needs_racks) {
-        return assign_runs(group, &topics); // 3. as below
+        return assign_runs(group, &topics); // step 3 without racks
     }
     let mut assignment = vec![Vec::new(); group.members.len()];
     for topic in &mut topics {
@@ -240,7 +240,7 @@ fn assign_co_partitioned(
             waiting.remove(at);
         }
     }
-    // `unassigned` is read only after this pass, so it is updated once.
+    // Nothing reads `unassigned` during this pass, so it is updated once, here.
     for &t in together {
         let is_given = |p: u32| given.get(p as usize) == Some(&true);
         topics[t].unassigned.retain(|&p| !is_given(p));

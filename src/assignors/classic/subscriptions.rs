@@ -101,7 +101,7 @@ impl Subscribers {
                 };
             }
         }
-        // Topics of several runs have their own lists, behind the members of the runs.
+        // A topic that several runs list has its own list of members, behind those of the runs.
         let shared = |t: usize| listings[t].0 < 2;
         let mut end = members.len() as u32;
         for t in (0..of_topic.len()).filter(|&t| !shared(t)) {

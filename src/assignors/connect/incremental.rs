@@ -14,7 +14,7 @@ use crate::java::order::java_hash_order;
 struct Worker {
     id: WorkerId,
     work: Work,
-    /// How many connectors and tasks it kept, before it got new ones.
+    /// How many connectors and tasks the worker keeps; those behind them in `work` are new.
     kept: (usize, usize),
     revoked: Work,
 }
@@ -24,7 +24,7 @@ struct Leader<'a> {
     now_ms: i64,
     max_delay_ms: i64,
     members: &'a [WorkerId],
-    /// In the order of a HashMap of their ids.
+    /// All workers, in the order of a HashMap of their ids.
     workers: Vec<Worker>,
     names: &'a Names<'a>,
     candidates: Vec<WorkerId>,
@@ -137,7 +137,7 @@ fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
 /// The part of `gone` that a worker runs, in the order of a HashSet of all that it runs.
 fn running_of(names: &Names, running: &Work, gone: &Work) -> Work {
     if running.within(gone).is_empty() {
-        return Work::default(); // no work needs an order
+        return Work::default(); // an empty list needs no order
     }
     names.in_hash_order(running).within(gone)
 }
@@ -154,7 +154,7 @@ impl Worker {
 }
 
 impl Leader<'_> {
-    /// Waits for lost work to come back, or hands it out. Returns the part to assign like new work.
+    /// Lets lost work wait for its worker, or assigns it. Returns the part to assign as new work.
     fn handle_lost(&mut self, lost: &Work) -> Work {
         if lost.is_empty() && !self.revoked_in_previous {
             self.end_wait();

@@ -100,7 +100,7 @@ impl<'a> Names<'a> {
 }
 
 /// All configured work, sorted; `config` has each connector with its number of tasks.
-pub fn configured(config: Vec<(ConnectorId, u32)>) -> Work {
+pub fn configured(config: impl IntoIterator<Item = (ConnectorId, u32)>) -> Work {
     let mut work = Work::default();
     for (connector, count) in config {
         work.connectors.push(connector);

@@ -159,7 +159,7 @@ impl<'a> Column<'a> for Bytes<'a> {
     }
 }
 
-/// Texts.
+/// Text values, which are checked when they are read.
 pub struct Strings<'a>(Bytes<'a>);
 
 impl<'a> Column<'a> for Strings<'a> {

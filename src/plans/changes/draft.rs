@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The group in the form that assignors take. All of it is numbered and valid already.
+    /// The group as assignors take it. No validation is needed, because each edit keeps it valid.
     pub fn spec(&self) -> GroupSpec<'_> {
         let mut subscriptions = Vec::new();
         let mut owned = Vec::new();

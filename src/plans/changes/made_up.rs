@@ -277,7 +277,8 @@ pub fn instance_names(
     (names, given.map_or(Basis::Counted, |_| Basis::Given))
 }
 
-/// Counts on from the number in a name, to free names: payments-3, payments-4; without one: name-2.
+/// Counts on from the number in a name, to names that are free: payments-3, payments-4. A name
+/// without a number counts as the first one, so name-2 follows.
 fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
     let width = digits(name);
     let (stem, number) = name.split_at(name.len() - width);

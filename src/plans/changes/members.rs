@@ -100,7 +100,7 @@ impl AddMembers {
         // If no client ids are known, `names` are the beginnings of member ids, not client ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
-        // A made-up id never comes twice, so the ids of new members need no check.
+        // No id is made up twice, so new members need no check against each other.
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
@@ -142,7 +142,7 @@ pub fn remove(
     Ok(Follows::Rebalance)
 }
 
-/// A rack is lost: its members, its brokers, and with the brokers the replicas on them.
+/// Removes the members and the replicas of a rack that is lost.
 pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     let rack = group.rack_names.iter().position(|rack| rack == name);
     let rack = rack.map(|rack| rack as RackId);
@@ -163,7 +163,7 @@ pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     remove(group, |_, member| is_in(member))?;
     group.wait_for(waiting);
     group.lose_replicas(rack);
-    // If no member is gone, only a leader that has a rack notices a difference.
+    // If no member is gone, only a leader that has a rack notices the lost replicas.
     if gone || group.members.iter().any(|member| member.rack.is_some()) {
         return Ok(Follows::Rebalance);
     }

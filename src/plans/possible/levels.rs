@@ -20,7 +20,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
     let mut members: Vec<u32> = (0..classes.members.len() as u32).collect();
     let mut found = Vec::new();
     while !members.is_empty() {
-        // 1. Find the least load of the largest member.
+        // 1. Find the least load that the fullest member must have.
         let load = least_load(classes, &topics, &members);
         if load == 0 {
             found.push(ClassLevel {
@@ -31,7 +31,8 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
             });
             break;
         }
-        // 2. The classes in which partitions do not fit with one less are the level.
+        // 2. With one partition less for each member, some partitions do not fit. Their classes
+        // are the level.
         let cut = cut(classes, &topics, &members, load - 1);
         // 3. Go on with the other classes.
         topics.retain(|c| cut.topics.binary_search(c).is_err());

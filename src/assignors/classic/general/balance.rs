@@ -87,7 +87,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         initializing: bool,
     ) -> Result<(Lists, Vec<MemberId>), GroupError> {
         let build = &self.build;
-        // The first state is compared only if some member owned something.
+        // Step 7 may undo the moves only if some member owned something before.
         let before = (!initializing).then(|| build.current.lists());
         let contested = |run: &Run| build.is_contested(build.claims.topic(run.start));
         let all = build.topics.iter().map(|&t| build.claims.of_topic(t));

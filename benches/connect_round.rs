@@ -20,7 +20,7 @@ fn main() {
     let rank = |w: usize| workers.rank(&ids[w]);
     let spec = |running, generation_id| ConnectSpec {
         running,
-        target: configured((0..1000).map(|connector| (connector, 10)).collect()),
+        target: configured((0..1000).map(|connector| (connector, 10))),
         max_delay_ms: 300_000,
         generation_id,
         last_completed_generation_id: generation_id - 1,

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use _core::assignors::assign;
 use _core::group::contract;
-use _core::group::model::GroupSpec;
+use _core::group::spec::GroupSpec;
 
 /// Counts what is held, and the most that ever was.
 struct Counting;
@@ -58,7 +58,11 @@ fn answer(line: &[u8], seconds: f64) -> String {
     let value = contract::parse(line).expect("a contract line");
     let start = Instant::now();
     let group = contract::from_value(&value, u64::MAX).expect("a group");
-    group.find_orders();
+    group.topics_by_name();
+    group.topic_hashes();
+    group.owners_in_order();
+    group.members_by_name();
+    group.static_first();
     let interning = start.elapsed();
     let before = HELD.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! assign: GroupSpec -> Assignment, by the assignor's name.
+//! Maps a group to its assignment, by the assignor's name.
 
 pub mod classic;
 pub mod connect;
 
 use crate::error::GroupError;
-use crate::group::model::{GroupSpec, quoted};
+use crate::group::model::quoted;
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
@@ -82,14 +83,14 @@ impl Assignor {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// Does the same as `assign`, but a requested interrupt ends it with an error.
+    /// Answers as `assign` does, or with an error if an interrupt is requested.
     pub fn assign_until(
         self,
         group: &GroupSpec,
         interrupt: &Interrupt,
     ) -> Result<Assignment, GroupError> {
         match self {
-            // These two assign each existing partition once, to a subscriber; so no anomaly.
+            // Both assign each existing partition once, to a subscriber, so there is no anomaly.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),

@@ -11,57 +11,59 @@ pub struct GroupError {
     pub path: String,
     /// The problem with that field, in words.
     pub problem: String,
-    /// True if the group is well-formed but Kafka's class throws or never ends.
-    pub throws: bool,
-    /// True if Kafka's class never ends; then `throws` is true as well.
-    pub never_ends: bool,
-    /// True if a change mentions a topic, member or rack that the group does not have.
-    pub unaffected: bool,
+    pub kind: ErrorKind,
+}
+
+/// The reason of an error; each kind has its own exception in Python.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A field of the group is wrong.
+    BadField,
+    /// A change mentions a topic, member or rack that the group does not have.
+    NotAffected,
+    /// The group is well-formed, but Kafka's class throws.
+    Throws,
+    /// The group is well-formed, but Kafka's class never ends.
+    NeverEnds,
 }
 
 impl GroupError {
-    /// An error in which no flag is set.
+    /// The error of a bad field.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             path: path.into(),
             problem: problem.into(),
-            throws: false,
-            never_ends: false,
-            unaffected: false,
+            kind: ErrorKind::BadField,
         }
     }
 
     /// The error of a change that mentions a topic, member or rack which the group does not have.
     pub fn not_affected(problem: String) -> Self {
         Self {
-            unaffected: true,
+            kind: ErrorKind::NotAffected,
             ..Self::new("change", problem)
         }
     }
 
     /// The error of a group for which Kafka's class throws; a live leader would fail its rebalance.
     pub fn assignor_throws(assignor: &str, exception: &str, reason: &str) -> Self {
+        let problem = format!("Kafka's {assignor} assignor throws {exception} here: {reason}");
         Self {
-            path: "assignor".into(),
-            problem: format!("Kafka's {assignor} assignor throws {exception} here: {reason}"),
-            throws: true,
-            never_ends: false,
-            unaffected: false,
+            kind: ErrorKind::Throws,
+            ..Self::new("assignor", problem)
         }
     }
 
     /// The error of a group for which Kafka's class never ends; a live leader would hang.
     pub fn assignor_never_ends(assignor: &str) -> Self {
+        let problem = format!(
+            "Kafka's {assignor} assignor never ends here: \
+             it moves the same partitions round for ever, and no member reads on; \
+             range, roundrobin and equal subscriptions always end"
+        );
         Self {
-            path: "assignor".into(),
-            problem: format!(
-                "Kafka's {assignor} assignor never ends here: \
-                 it moves the same partitions round for ever, and no member reads on; \
-                 range, roundrobin and equal subscriptions always end"
-            ),
-            throws: true,
-            never_ends: true,
-            unaffected: false,
+            kind: ErrorKind::NeverEnds,
+            ..Self::new("assignor", problem)
         }
     }
 }

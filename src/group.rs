@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group and its assignments; the contract as JSON.
+//! Groups, their assignments, and the JSON contract for both.
 
 pub mod contract;
 pub(crate) mod lists;
 pub mod model;
 pub mod ownership;
+pub mod spec;

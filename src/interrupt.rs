@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A request to stop a long computation. Algorithms read no other state from outside. A request
-//! cannot change an answer; it only makes an algorithm give up.
+//! A request to stop a long computation. The computation then ends with an error, so a request
+//! cannot change an answer. Algorithms read no other state from outside.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

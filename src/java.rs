@@ -3,4 +3,5 @@
 
 pub mod hash_table;
 pub mod order;
+mod red_black_tree;
 pub mod text;

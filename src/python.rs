@@ -15,18 +15,16 @@ mod wire;
 use pyo3::prelude::*;
 
 use crate::assignors::Assignor;
-use crate::error::GroupError;
+use crate::bulk::lines::Options;
+use crate::error::{ErrorKind, GroupError};
 
 /// Makes the exception of `errors.py` for an error.
 fn raise(py: Python<'_>, error: &GroupError) -> PyErr {
-    let class = if error.unaffected {
-        "NotAffected"
-    } else if error.never_ends {
-        "NeverEnds"
-    } else if error.throws {
-        "AssignorThrows"
-    } else {
-        "GroupError"
+    let class = match error.kind {
+        ErrorKind::BadField => "GroupError",
+        ErrorKind::NotAffected => "NotAffected",
+        ErrorKind::Throws => "AssignorThrows",
+        ErrorKind::NeverEnds => "NeverEnds",
     };
     exception(py, class, (&error.path, &error.problem))
 }
@@ -45,10 +43,22 @@ fn exception<'py>(
     }
 }
 
-fn by_name(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Assignor>> {
-    name.map(Assignor::by_name)
-        .transpose()
-        .map_err(|error| raise(py, &error))
+fn by_name(py: Python<'_>, name: &str) -> PyResult<Assignor> {
+    Assignor::by_name(name).map_err(|error| raise(py, &error))
+}
+
+/// Makes the options of a bulk function. `assignor` replaces the groups' own assignors.
+fn options(
+    py: Python<'_>,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<Options> {
+    Ok(Options {
+        assignor: assignor.map(|name| by_name(py, name)).transpose()?,
+        max_partitions,
+        threads,
+    })
 }
 
 #[pymodule]

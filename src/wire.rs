@@ -130,7 +130,7 @@ pub fn encode_assignment(assigned: &Assigned) -> Result<Vec<u8>> {
 }
 
 /// Reads StickyAssignor's user data as Kafka does: partitions, and the generation if one follows
-/// (version 1). Unreadable data gives `(empty, Some(-1))`, empty data `(empty, None)`.
+/// (version 1). Returns `(empty, Some(-1))` for unreadable data, `(empty, None)` for empty data.
 pub fn decode_sticky_user_data(data: &[u8]) -> (Vec<NamedPartition>, Option<i32>) {
     if data.is_empty() {
         return (Vec::new(), None);

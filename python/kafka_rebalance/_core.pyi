@@ -2,7 +2,7 @@
 """The compiled core. Not public: use the functions of `kafka_rebalance` around it."""
 
 from collections.abc import Mapping, Sequence
-from typing import final
+from typing import Final, final
 
 from kafka_rebalance.assignors.connect.memory import Memory
 from kafka_rebalance.assignors.connect.spec import ConnectSpec, Result
@@ -64,188 +64,117 @@ class ArrowBatch:
 
 @final
 class Anomaly:
-    @property
-    def kind(self) -> AnomalyKind: ...
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def member_id(self) -> str | None: ...
+    kind: Final[AnomalyKind]
+    topic: Final[str]
+    partition: Final[int]
+    member_id: Final[str | None]
 
 @final
 class Columns:
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-    @property
-    def offsets(self) -> bytes: ...
-    @property
-    def topic_ids(self) -> bytes: ...
-    @property
-    def partitions(self) -> bytes: ...
-    @property
-    def anomalies(self) -> list[Anomaly]: ...
+    topics: Final[tuple[str, ...]]
+    offsets: Final[bytes]
+    topic_ids: Final[bytes]
+    partitions: Final[bytes]
+    anomalies: Final[list[Anomaly]]
 
 @final
 class Partitions:
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-    @property
-    def topic_ids(self) -> bytes: ...
-    @property
-    def partitions(self) -> bytes: ...
+    topics: Final[tuple[str, ...]]
+    topic_ids: Final[bytes]
+    partitions: Final[bytes]
 
 @final
 class Level:
-    @property
-    def load(self) -> int: ...
-    @property
-    def extra(self) -> int: ...
-    @property
-    def topics(self) -> list[str]: ...
-    @property
-    def members(self) -> list[int]: ...
-    @property
-    def partitions(self) -> int: ...
+    load: Final[int]
+    extra: Final[int]
+    topics: Final[list[str]]
+    members: Final[list[int]]
+    partitions: Final[int]
 
 @final
 class Possible:
-    @property
-    def least_moves(self) -> int: ...
-    @property
-    def levels(self) -> list[Level]: ...
-    @property
-    def assignment(self) -> Columns: ...
-    @property
-    def topic_prices(self) -> list[tuple[str, int]]: ...
-    @property
-    def member_prices(self) -> list[tuple[int, int]]: ...
+    least_moves: Final[int]
+    levels: Final[list[Level]]
+    assignment: Final[Columns]
+    topic_prices: Final[list[tuple[str, int]]]
+    member_prices: Final[list[tuple[int, int]]]
 
 @final
 class Delta:
-    @property
-    def kept(self) -> Columns: ...
-    @property
-    def revoked(self) -> Columns: ...
-    @property
-    def gained(self) -> Columns: ...
-    @property
-    def transferring(self) -> Columns: ...
+    kept: Final[Columns]
+    revoked: Final[Columns]
+    gained: Final[Columns]
+    transferring: Final[Columns]
 
 @final
 class PlanRound:
-    @property
-    def generation_id(self) -> int: ...
-    @property
-    def is_eager(self) -> bool: ...
-    @property
-    def moves(self) -> int: ...
-    @property
-    def held(self) -> Columns: ...
-    @property
-    def assignment(self) -> Columns: ...
-    @property
-    def delta(self) -> Delta: ...
-    @property
-    def withheld(self) -> Columns | None: ...
-    @property
-    def unavailable(self) -> Partitions: ...
+    generation_id: Final[int]
+    is_eager: Final[bool]
+    held: Final[Columns]
+    assignment: Final[Columns]
+    delta: Final[Delta]
+    withheld: Final[Columns | None]
+    unavailable: Final[Partitions]
 
 @final
 class PlanStep:
-    @property
-    def change(self) -> int | None: ...
-    @property
-    def cause(self) -> str | None: ...
-    @property
-    def settled(self) -> bool: ...
-    @property
-    def member_ids(self) -> tuple[str, ...]: ...
-    @property
-    def came_back(self) -> str | None: ...
-    @property
-    def came_back_for(self) -> str | None: ...
-    @property
-    def waiting(self) -> Partitions: ...
-    @property
-    def leaderless(self) -> Partitions: ...
-    @property
-    def rounds(self) -> list[PlanRound]: ...
+    change: Final[int | None]
+    cause: Final[str | None]
+    settled: Final[bool]
+    member_ids: Final[tuple[str, ...]]
+    came_back: Final[str | None]
+    came_back_for: Final[str | None]
+    waiting: Final[Partitions]
+    leaderless: Final[Partitions]
+    rounds: Final[list[PlanRound]]
 
 @final
 class Unavailable:
-    @property
-    def partitions(self) -> Partitions: ...
-    @property
-    def rounds(self) -> bytes: ...
+    partitions: Final[Partitions]
+    rounds: Final[bytes]
 
 @final
 class Newcomer:
-    @property
-    def member_id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def basis(self) -> str: ...
-    @property
-    def is_static(self) -> bool: ...
+    member_id: Final[str]
+    name: Final[str]
+    basis: Final[str]
+    is_static: Final[bool]
 
 @final
 class Plan:
-    @property
-    def steps(self) -> list[PlanStep]: ...
-    @property
-    def newcomers(self) -> list[Newcomer]: ...
-    @property
-    def places_guessed(self) -> bool: ...
-    @property
-    def moves(self) -> int: ...
-    @property
-    def rack_share_after(self) -> float | None: ...
-    @property
-    def after(self) -> Columns: ...
-    @property
-    def possible(self) -> Possible | None: ...
-    @property
-    def unavailable(self) -> Unavailable: ...
+    steps: Final[list[PlanStep]]
+    newcomers: Final[list[Newcomer]]
+    places_guessed: Final[bool]
+    moves: Final[int]
+    rack_share_after: Final[float | None]
+    after: Final[Columns]
+    possible: Final[Possible | None]
+    unavailable: Final[Unavailable]
 
 @final
 class ResultLine:
-    @property
-    def line(self) -> bytes: ...
-    @property
-    def is_error(self) -> bool: ...
+    line: Final[bytes]
+    is_error: Final[bool]
 
 @final
 class DecodedSubscription:
-    @property
-    def version(self) -> int: ...
-    @property
-    def topics(self) -> list[str]: ...
-    @property
-    def user_data(self) -> bytes | None: ...
-    @property
-    def owned_partitions(self) -> list[tuple[str, int]]: ...
-    @property
-    def generation_id(self) -> int | None: ...
-    @property
-    def rack_id(self) -> str | None: ...
+    version: Final[int]
+    topics: Final[list[str]]
+    user_data: Final[bytes | None]
+    owned_partitions: Final[list[tuple[str, int]]]
+    generation_id: Final[int | None]
+    rack_id: Final[str | None]
 
 @final
 class DecodedAssignment:
-    @property
-    def version(self) -> int: ...
-    @property
-    def partitions(self) -> list[tuple[str, int]]: ...
-    @property
-    def user_data(self) -> bytes | None: ...
+    version: Final[int]
+    partitions: Final[list[tuple[str, int]]]
+    user_data: Final[bytes | None]
 
 @final
 class DecodedUserData:
-    @property
-    def partitions(self) -> list[tuple[str, int]]: ...
-    @property
-    def generation_id(self) -> int | None: ...
+    partitions: Final[list[tuple[str, int]]]
+    generation_id: Final[int | None]
 
 @final
 class Interned: ...

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Groups in bulk: an Arrow record batch in, a record batch out, one row for each group.
+//! Answers groups in bulk: takes an Arrow record batch and returns a record batch, with one row for
+//! each group.
 //!
 //! Names are borrowed from the input's buffers and copied only into the answer.
 
@@ -12,13 +13,13 @@ use arrow_array::RecordBatch;
 
 use crate::assignors::{Assignor, assign, assignor};
 use crate::bulk::lines::{Options, in_parallel};
-use crate::error::GroupError;
+use crate::error::{ErrorKind, GroupError};
 use crate::group::contract;
-use crate::group::model::GroupSpec;
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::plans::{figures::Figures, rebalance_plan};
 pub use columns::SchemaError;
-use columns::{Lines, Structs};
+use columns::{Lines, Lists, Structs};
 use groups::{Groups, element, optional_text};
 
 /// An answer with its group, which has the names for the answer's numbers.
@@ -31,14 +32,11 @@ pub struct Answer<'a> {
 /// One row: the group's id (None if it is missing or bad), and the answer.
 pub type Row<'a> = (Option<&'a str>, Result<Answer<'a>, GroupError>);
 
-/// Answers every row of a batch, with an `error` for a bad group; also counts the bad groups.
+/// Answers every row of a batch; the row of a bad group has its `error` set.
 ///
 /// Columns and fields are found by name, in any order; unknown ones are ignored. Returns an error
 /// if a column is missing or has another type than in the contract.
-pub fn assign_batch(
-    batch: &RecordBatch,
-    options: Options,
-) -> Result<(RecordBatch, usize), SchemaError> {
+pub fn assign_batch(batch: &RecordBatch, options: Options) -> Result<RecordBatch, SchemaError> {
     let groups = Groups::of(batch)?;
     let rows = in_parallel(batch.num_rows(), options.threads, |row| {
         let group = groups.group(row, options.max_partitions);
@@ -47,15 +45,15 @@ pub fn assign_batch(
             group.and_then(|group| answer(group, options)),
         )
     });
-    let bad = rows.iter().filter(|(_, answer)| answer.is_err()).count();
-    Ok((output::write(&rows), bad))
+    Ok(output::write(&rows))
 }
 
-/// Answers a batch of contract lines, its only column; the answer is as that of `assign_batch`.
+/// Answers a batch whose only column has contract lines. The answer has the columns of
+/// `assign_batch`.
 pub fn assign_line_batch(
     batch: &RecordBatch,
     options: Options,
-) -> Result<(RecordBatch, usize), SchemaError> {
+) -> Result<RecordBatch, SchemaError> {
     let lines = Lines::of(batch)?;
     let values = in_parallel(batch.num_rows(), options.threads, |row| {
         contract::parse(lines.get(row))
@@ -71,8 +69,7 @@ pub fn assign_line_batch(
             group.and_then(|group| answer(group, options)),
         )
     });
-    let bad = rows.iter().filter(|(_, answer)| answer.is_err()).count();
-    Ok((output::write(&rows), bad))
+    Ok(output::write(&rows))
 }
 
 /// Assignor, figures (None if no change affects the group), and the changes that have no effect.
@@ -81,16 +78,16 @@ type Planned = (Assignor, Option<Figures>, Option<String>);
 /// One planned row: the group's id (None if it is missing or bad), and the plan.
 type PlanRow<'a> = (Option<&'a str>, Result<Planned, GroupError>);
 
-/// Plans every row of a batch; returns the figures and the number of bad rows. If `changes` is
-/// None, each row has its own in a column `changes`, a list of texts; null is an empty list.
+/// Plans every row of a batch; returns the figures of the plans. If `changes` is None, a column
+/// `changes` has a list of texts for each row; null is an empty list.
 pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,
     options: Options,
-) -> Result<(RecordBatch, usize), SchemaError> {
+) -> Result<RecordBatch, SchemaError> {
     let groups = Groups::of(batch)?;
-    let lists = Structs::of_batch(batch).lists("changes", changes.is_none())?;
-    let texts = lists.strings()?;
+    let lists: Lists = Structs::of_batch(batch).column("changes", changes.is_none())?;
+    let texts = lists.elements()?;
     let own = |row: usize| {
         let texts = lists.get(row).unwrap_or(0..0).enumerate().map(|(i, at)| {
             let path = || format!("changes[{i}]");
@@ -112,8 +109,7 @@ pub fn plan_batch(
         });
         (groups.group_id(row), planned)
     });
-    let bad = rows.iter().filter(|(_, planned)| planned.is_err()).count();
-    Ok((figures::write(&rows), bad))
+    Ok(figures::write(&rows))
 }
 
 /// Plans one of many groups with the same list of changes. Changes that mention a topic, member or
@@ -132,7 +128,7 @@ fn plan_as_far_as_affected(
                 let not_affected = (!left_out.is_empty()).then(|| left_out.join("; "));
                 return Ok((assignor, Some(figures), not_affected));
             }
-            Err((Some(place), error)) if error.unaffected => (place, error),
+            Err((Some(place), error)) if error.kind == ErrorKind::NotAffected => (place, error),
             Err((place, error)) => return Err(rebalance_plan::at(error, place.map(|i| left[i]))),
         };
         changes.remove(place);

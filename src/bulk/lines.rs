@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::assignors::{Assignor, assign};
 use crate::error::GroupError;
 use crate::group::contract;
-use crate::group::model::GroupSpec;
+use crate::group::spec::GroupSpec;
 
 /// Options of every function that answers groups in bulk.
 #[derive(Clone, Copy)]

@@ -1,51 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes nested Arrow columns for Spark's reader: all nullable, with list elements named "element".
+//! Builds nested Arrow columns for Spark's reader: all fields are nullable, and the element of a
+//! list is named "element".
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, ListArray, StructArray};
-use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, Fields};
+use arrow_array::builder::{Int32Builder, StringBuilder};
+use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
+use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{Field, Fields, Schema};
 
-const ELEMENT: &str = "element";
-
-pub fn list_of(item: DataType) -> DataType {
-    DataType::List(Arc::new(Field::new(ELEMENT, item, true)))
+/// Makes a record batch of named columns. Spark takes the columns by position.
+pub fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> RecordBatch {
+    let (fields, columns) = described(columns);
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+    batch.expect("the fields describe the columns, which are of equal length")
 }
 
-pub fn fields<const N: usize>(named: [(&str, DataType); N]) -> Fields {
-    named
-        .into_iter()
-        .map(|(name, data_type)| Field::new(name, data_type, true))
-        .collect()
+/// Makes a column of structs; a struct is null where `valid` has no bit.
+pub fn structs<const N: usize>(
+    columns: [(&str, ArrayRef); N],
+    valid: Option<NullBuffer>,
+) -> ArrayRef {
+    let (fields, columns) = described(columns);
+    Arc::new(StructArray::new(fields, columns, valid))
 }
 
-/// The ascending end offsets of lists. A null row is an empty list with its validity bit unset.
-pub struct Ends(Vec<i32>);
+fn described<const N: usize>(columns: [(&str, ArrayRef); N]) -> (Fields, Vec<ArrayRef>) {
+    let fields = columns
+        .iter()
+        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+    (fields.collect(), columns.map(|(_, column)| column).to_vec())
+}
+
+/// The lengths of a column of lists, added one by one.
+pub struct Ends {
+    /// The end of each list within the values, behind a first 0.
+    ends: Vec<i32>,
+    valid: NullBufferBuilder,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self {
+            ends: vec![0],
+            valid: NullBufferBuilder::new(0),
+        }
+    }
+}
 
 impl Ends {
-    pub fn new() -> Self {
-        Self(vec![0])
+    /// Adds a list of this length; None adds a null.
+    pub fn push(&mut self, length: Option<usize>) {
+        let last = self.ends[self.ends.len() - 1];
+        self.ends.push(last + length.unwrap_or(0) as i32);
+        self.valid.append(length.is_some());
     }
 
-    pub fn push(&mut self, length: usize) {
-        let last = self.0[self.0.len() - 1];
-        self.0.push(last + length as i32);
-    }
-
-    pub fn list(
-        self,
-        item: DataType,
-        values: ArrayRef,
-        nulls: Option<NullBufferBuilder>,
-    ) -> ListArray {
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.0));
-        let field = Arc::new(Field::new(ELEMENT, item, true));
-        let nulls = nulls.and_then(|mut nulls| nulls.finish());
-        ListArray::new(field, offsets, values, nulls)
+    /// Makes the column, with the values of all lists in one array.
+    pub fn list(mut self, values: ArrayRef) -> ArrayRef {
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.ends));
+        let element = Field::new("element", values.data_type().clone(), true);
+        let nulls = self.valid.finish();
+        Arc::new(ListArray::new(Arc::new(element), offsets, values, nulls))
     }
 }
 
-pub fn structs<const N: usize>(fields: Fields, columns: [ArrayRef; N]) -> ArrayRef {
-    Arc::new(StructArray::new(fields, columns.to_vec(), None))
+/// A column with the partitions of each member: `[{topic, partitions: [int]}]`.
+#[derive(Default)]
+pub struct Runs {
+    of_member: Ends,
+    topic: StringBuilder,
+    of_run: Ends,
+    partition: Int32Builder,
+}
+
+impl Runs {
+    /// Adds a member's partitions as runs of neighbours of one topic. A topic may have several
+    /// runs, because the order of the partitions is part of an answer.
+    pub fn push<'t>(
+        &mut self,
+        runs: impl Iterator<Item = (&'t str, impl ExactSizeIterator<Item = i32>)>,
+    ) {
+        let mut count = 0;
+        for (topic, partitions) in runs {
+            self.topic.append_value(topic);
+            self.of_run.push(Some(partitions.len()));
+            self.partition.extend(partitions.map(Some));
+            count += 1;
+        }
+        self.of_member.push(Some(count));
+    }
+
+    pub fn finish(mut self) -> ArrayRef {
+        let partitions = self.of_run.list(Arc::new(self.partition.finish()));
+        let topics = Arc::new(self.topic.finish());
+        let runs = structs([("topic", topics), ("partitions", partitions)], None);
+        self.of_member.list(runs)
+    }
 }

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Groups from the records of `__consumer_offsets`: key and value in, a contract row out.
+//! Reads groups from records of `__consumer_offsets`: makes one contract row of each key and value.
 //!
 //! ```text
 //! kind | state | group_id | generation_id | assignor | leader_library
 //! | topics: [{name, partitions, racks: [[string]]}] | members: [{…}] | error
 //! ```
 //!
-//! Bytes are borrowed. A record that cannot be read has its `error` set; all others are answered.
+//! Bytes are borrowed. The row of a record that cannot be read has its `error` set.
 
 mod columns;
-
-use std::fmt::Display;
 
 use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bulk::batch::SchemaError;
-use crate::bulk::batch::columns::Structs;
+use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
 use crate::group::model::quoted;
-use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_key};
+use crate::wire::group_records::{GroupMetadataValue, decode_group, decode_key};
 use crate::wire::sent_members::{leader_library, user_data};
 use crate::wire::{Assigned, Subscription, decode_assignment, decode_subscription};
 
@@ -27,11 +25,11 @@ const NEWEST_VERSION: i16 = 3;
 
 /// A group as its record describes it.
 pub struct Group<'a> {
-    /// The protocol type ("consumer", "connect", …), or the kind of a group that brokers assign.
+    /// The protocol type: "consumer", "connect", …
     pub kind: &'a str,
-    pub state: Option<&'static str>,
+    pub state: &'static str,
     pub group_id: &'a str,
-    pub generation_id: Option<i32>,
+    pub generation_id: i32,
     pub assignor: Option<&'a str>,
     pub leader_library: Option<&'static str>,
     pub topics: Vec<(String, i32)>,
@@ -67,11 +65,11 @@ impl Inventory {
     /// Reads the columns `name` and `partitions`, and `racks` if it is there.
     pub fn of(batch: &RecordBatch) -> Result<Self, SchemaError> {
         let rows = Structs::of_batch(batch);
-        let names = rows.strings("name", true)?;
-        let partitions = rows.integers("partitions", true)?;
-        let racks = rows.lists("racks", false)?;
-        let replicas = racks.lists()?;
-        let texts = replicas.strings()?;
+        let names: Strings = rows.column("name", true)?;
+        let partitions: Integers = rows.column("partitions", true)?;
+        let racks: Lists = rows.column("racks", false)?;
+        let replicas: Lists = racks.elements()?;
+        let texts: Strings = replicas.elements()?;
         let mut topics = FxHashMap::default();
         for row in 0..batch.num_rows() {
             let Ok(Some(name)) = names.get(row) else {
@@ -103,7 +101,8 @@ pub fn groups(
     assume_assigned: bool,
 ) -> Result<RecordBatch, SchemaError> {
     let records = Structs::of_batch(batch);
-    let (keys, values) = (records.bytes("key")?, records.bytes("value")?);
+    let keys: Bytes = records.column("key", true)?;
+    let values: Bytes = records.column("value", true)?;
     let rows: Vec<Row> = (0..batch.num_rows())
         .map(|row| {
             let (key, value) = (keys.get(row), values.get(row));
@@ -119,12 +118,10 @@ fn group<'a>(
     inventory: &Inventory,
     assume_assigned: bool,
 ) -> Row<'a> {
-    let key = match decode_key(key.unwrap_or_default()) {
-        Ok(key) => key,
+    let group_id = match decode_key(key.unwrap_or_default()) {
+        Ok(Some(group_id)) => group_id,
+        Ok(None) => return (None, Err("key: not that of a classic group".into())),
         Err(problem) => return (None, Err(problem)),
-    };
-    let Key::GroupMetadata { group_id } = key else {
-        return (None, Err("key: not that of a classic group".into()));
     };
     let Some(value) = value else {
         return (Some(group_id), Err("value: a tombstone".into()));
@@ -147,9 +144,9 @@ fn of_record<'a>(
     };
     let mut group = Group {
         kind: value.protocol_type,
-        state: Some(state),
+        state,
         group_id,
-        generation_id: Some(value.generation_id),
+        generation_id: value.generation_id,
         assignor: value.protocol,
         leader_library: None,
         topics: Vec::new(),
@@ -208,16 +205,16 @@ fn topics(
         let partitions = match inventory.topics.get(name) {
             Some(topic) => topic.partitions,
             None if assume_assigned => assigned_count(members, name),
-            None => return Err(unknown("topics", name)),
+            None => {
+                let name = quoted(name);
+                let problem =
+                    format!("the inventory has no topic {name}; add it, or set assume_assigned");
+                return Err(format!("topics: {problem}"));
+            }
         };
         topics.push((name.clone(), partitions));
     }
     Ok(topics)
-}
-
-fn unknown(path: impl Display, name: &str) -> String {
-    let name = quoted(name);
-    format!("{path}: the inventory has no topic {name}; add it, or set assume_assigned")
 }
 
 fn assigned_count(members: &[Member], name: &str) -> i32 {

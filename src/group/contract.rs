@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/contract.py`: reads a group from a contract line, and writes an answer as a
-//! result line. Checks have the same order and the same words as in Python.
+//! result line. The checks have the order and the words of the Python module.
 
 use serde_json::{Map, Value};
 
 use crate::error::GroupError;
-use crate::group::model::{
-    AsSent, GroupBuilder, GroupSpec, MemberFields, NEWEST_SUBSCRIPTION, UserData,
-};
+use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, UserData};
 use crate::group::ownership::Assignment;
+use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
 type Fields = Map<String, Value>;
 type Result<T> = std::result::Result<T, GroupError>;
@@ -91,24 +90,19 @@ fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Res
             let fields = object(value, at)?;
             let topic = string(fields, "topic", at)?;
             for_each(fields, "partitions", at, |value, at| {
-                owned.push((
-                    topic,
-                    integer(value, || at.into(), "partition", 0, i32::MAX)?,
-                ));
+                let partition = integer(value, || at.into(), "partition", 0, i32::MAX)?;
+                owned.push((topic, partition));
                 Ok(())
             })
         })?;
     }
-    let generation_id = generation(fields, "generation_id", at)?;
-    let rack_id = optional_string(fields, "rack_id", at)?;
-    let as_sent = as_sent(fields, at)?;
     builder.member(MemberFields {
         member_id,
         group_instance_id,
         client_id,
-        rack_id,
-        generation_id,
-        as_sent,
+        generation_id: generation(fields, "generation_id", at)?,
+        rack_id: optional_string(fields, "rack_id", at)?,
+        as_sent: as_sent(fields, at)?,
     });
     for topic in topics {
         let topic = builder.topic_id(topic);
@@ -248,7 +242,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-// Out
+// Result and error lines
 
 /// Appends the result line of a group, without a newline.
 pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer: &Assignment) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One list of partition numbers for each member, all in one buffer with room reserved for each,
-//! because one allocation for each member would cost more than a small assignment.
+//! Lists of partition numbers, one for each member. All lists share one buffer, in which each has
+//! room reserved, because an allocation for each member would cost more than a small assignment.
 
 use crate::group::model::{MemberId, PartitionId};
 
@@ -13,7 +13,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Empty lists; `rooms` has the greatest length that each list can have.
+    /// Makes empty lists; `rooms` has the greatest length that each list can have.
     pub fn with_room(rooms: impl Iterator<Item = u32>) -> Self {
         let mut end = 0;
         let span = |room| {

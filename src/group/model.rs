@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group in numbers: members, topics and racks are indices, and only the written answer has
-//! names. Names are borrowed from the text from which the group was read.
+//! Mirror of `group/model.py`: the parts of a group. Members, topics and racks are numbers; names
+//! are borrowed from the text from which the group was read.
 
 use std::cmp::Ordering;
-use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
-
-use crate::error::GroupError;
-use crate::java::order::{by_rank, compare_names, java_hash_order, name_ranks, string_hash};
+use crate::java::order::compare_names;
 
 /// The most partitions that the topics of one group may have in all, unless set otherwise.
 pub const MAX_PARTITIONS: u64 = 10_000_000;
@@ -34,7 +30,7 @@ pub struct TopicPartition {
 /// A topic with its number of partitions.
 pub struct Topic<'a> {
     pub name: &'a str,
-    /// Also 0 for a topic without metadata, because assignors skip both.
+    /// 0 also stands for a topic without metadata: assignors skip both kinds of topics.
     pub partitions: u32,
     /// Index of the topic's first entry in `GroupSpec::replica_racks`; None if racks are unknown.
     pub(crate) racks: Option<u32>,
@@ -64,10 +60,10 @@ impl UserData {
         match name {
             "none" => Ok(Self::None),
             "partitions" => Ok(Self::Partitions),
-            _ => Err(format!(
-                "{} is not \"none\" or \"partitions\"",
-                quoted(name)
-            )),
+            _ => {
+                let name = quoted(name);
+                Err(format!("{name} is not \"none\" or \"partitions\""))
+            }
         }
     }
 }
@@ -84,7 +80,7 @@ impl AsSent {
     }
 }
 
-/// A member as the group's leader sees it. Its lists of topics and partitions are in `GroupSpec`.
+/// A member as the group's leader sees it. `GroupSpec` has its lists of topics and partitions.
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
@@ -98,153 +94,9 @@ pub struct Member<'a> {
     pub(crate) owned: (u32, u32),
 }
 
-/// One group: immutable, and validated once by `GroupBuilder::finish`.
-pub struct GroupSpec<'a> {
-    pub group_id: &'a str,
-    pub assignor: Option<&'a str>,
-    pub topics: Vec<Topic<'a>>,
-    pub members: Vec<Member<'a>>,
-    /// The number of declared topics; later topics are only subscribed to or owned.
-    pub(crate) declared: usize,
-    pub(crate) rack_names: Vec<&'a str>,
-    pub(crate) subscriptions: Vec<TopicId>,
-    pub(crate) owned: Vec<TopicPartition>,
-    /// The racks of one partition are `rack_ids[replica_racks[i]..replica_racks[i + 1]]`.
-    pub(crate) replica_racks: Vec<u32>,
-    pub(crate) rack_ids: Vec<RackId>,
-    /// Orders of the names; each is computed at its first use and then kept.
-    pub(crate) orders: Orders,
-}
-
-#[derive(Default)]
-pub(crate) struct Orders {
-    topic_ranks: OnceLock<Vec<u32>>,
-    topic_hashes: OnceLock<Vec<u32>>,
-    topics_by_name: OnceLock<Vec<TopicId>>,
-    member_ranks: OnceLock<Vec<u32>>,
-    members_in_order: OnceLock<Vec<MemberId>>,
-    owners_in_order: OnceLock<Vec<MemberId>>,
-    members_by_name: OnceLock<Vec<MemberId>>,
-    static_first: OnceLock<Vec<MemberId>>,
-}
-
-impl<'a> GroupSpec<'a> {
-    /// Subscribed topics in the order of the member's list, with repeats.
-    pub fn subscription(&self, member: MemberId) -> &[TopicId] {
-        let (start, end) = self.members[member as usize].topics;
-        &self.subscriptions[start as usize..end as usize]
-    }
-
-    /// Owned partitions in the given order; they need not exist.
-    pub fn owned(&self, member: MemberId) -> &[TopicPartition] {
-        let (start, end) = self.members[member as usize].owned;
-        &self.owned[start as usize..end as usize]
-    }
-
-    /// Racks of a partition's replicas, with repeats; empty if they are unknown.
-    pub fn replica_racks(&self, tp: TopicPartition) -> &[RackId] {
-        let Some(start) = self.topics[tp.topic as usize].racks else {
-            return &[];
-        };
-        let at = (start + tp.partition) as usize;
-        &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
-    }
-
-    /// The number of members, partitions, subscriptions and claims. Time and memory grow with it.
-    pub fn size(&self) -> usize {
-        let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
-        let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
-        let lists = subscribed.sum::<usize>() + self.owned.len();
-        self.members.len() + partitions.sum::<usize>() + lists
-    }
-
-    /// Names of all topics, by number.
-    pub fn topic_names(&self) -> Vec<&'a str> {
-        self.topics.iter().map(|topic| topic.name).collect()
-    }
-
-    /// Ids of all members, in join order.
-    pub fn member_ids(&self) -> Vec<&'a str> {
-        self.members.iter().map(|member| member.member_id).collect()
-    }
-
-    /// `ranks[topic]` is the topic's place in the order of names (`String.compareTo`).
-    pub fn topic_ranks(&self) -> &[u32] {
-        let ranks = || name_ranks(&self.topic_names());
-        self.orders.topic_ranks.get_or_init(ranks)
-    }
-
-    /// `String.hashCode` of the topics' names.
-    pub fn topic_hashes(&self) -> &[u32] {
-        let hash = |topic: &Topic| string_hash(topic.name);
-        let hashes = || self.topics.iter().map(hash).collect();
-        self.orders.topic_hashes.get_or_init(hashes)
-    }
-
-    /// Topics in the order of their names.
-    pub fn topics_by_name(&self) -> &[TopicId] {
-        let order = || by_rank(self.topic_ranks());
-        self.orders.topics_by_name.get_or_init(order)
-    }
-
-    /// `ranks[member]` is the member's place in the order of ids (`String.compareTo`).
-    pub fn member_ranks(&self) -> &[u32] {
-        let ranks = || name_ranks(&self.member_ids());
-        self.orders.member_ranks.get_or_init(ranks)
-    }
-
-    /// Members in the order of the leader's HashMap, which is filled in join order.
-    pub fn members_in_order(&self) -> &[MemberId] {
-        let order = || java_hash_order(&self.member_ids());
-        self.orders.members_in_order.get_or_init(order)
-    }
-
-    /// Members in the order of the sticky assignors' table of owners, filled in `members_in_order`.
-    pub fn owners_in_order(&self) -> &[MemberId] {
-        let order = || {
-            let members = self.members_in_order();
-            let ids = members.iter().map(|&m| self.members[m as usize].member_id);
-            let order = java_hash_order(&ids.collect::<Vec<_>>());
-            order.into_iter().map(|i| members[i as usize]).collect()
-        };
-        self.orders.owners_in_order.get_or_init(order)
-    }
-
-    /// Members in the order of their ids.
-    pub fn members_by_name(&self) -> &[MemberId] {
-        let order = || by_rank(self.member_ranks());
-        self.orders.members_by_name.get_or_init(order)
-    }
-
-    /// Whether two members list the same topics in the same order, as neighbours often do.
-    pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
-        self.members[a as usize].topics == self.members[b as usize].topics
-            || self.subscription(a) == self.subscription(b)
-    }
-
-    /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
-    pub fn static_first(&self) -> &[MemberId] {
-        let order = || {
-            static_first(&self.members, self.member_ranks(), || {
-                self.members_in_order()
-            })
-        };
-        self.orders.static_first.get_or_init(order)
-    }
-
-    /// Computes all orders now.
-    pub fn find_orders(&self) {
-        self.topics_by_name();
-        self.topic_hashes();
-        self.owners_in_order();
-        self.members_by_name();
-        self.static_first();
-    }
-}
-
 /// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. Members
 /// with equal instance ids stay in the order of the leader's map, which is computed only for them.
-fn static_first<'w>(
+pub(crate) fn static_first<'w>(
     members: &[Member],
     ranks: &[u32],
     in_map: impl FnOnce() -> &'w [MemberId],
@@ -266,223 +118,6 @@ fn static_first<'w>(
         order.sort_by(compare);
     }
     order
-}
-
-/// Builds a group field by field: first its topics, then its members.
-pub struct GroupBuilder<'a> {
-    group: GroupSpec<'a>,
-    racks_given: Vec<Option<u32>>,
-    topic_ids: FxHashMap<&'a str, TopicId>,
-    rack_ids: FxHashMap<&'a str, RackId>,
-}
-
-/// All fields of a member that are not lists.
-pub struct MemberFields<'a> {
-    pub member_id: &'a str,
-    pub group_instance_id: Option<&'a str>,
-    pub client_id: Option<&'a str>,
-    pub rack_id: Option<&'a str>,
-    pub generation_id: Option<i32>,
-    pub as_sent: AsSent,
-}
-
-impl<'a> GroupBuilder<'a> {
-    /// A group without topics and members.
-    pub fn new(group_id: &'a str, assignor: Option<&'a str>) -> Self {
-        Self {
-            group: GroupSpec {
-                group_id,
-                assignor,
-                topics: Vec::new(),
-                members: Vec::new(),
-                declared: 0,
-                rack_names: Vec::new(),
-                subscriptions: Vec::new(),
-                owned: Vec::new(),
-                replica_racks: vec![0],
-                rack_ids: Vec::new(),
-                orders: Orders::default(),
-            },
-            racks_given: Vec::new(),
-            topic_ids: FxHashMap::default(),
-            rack_ids: FxHashMap::default(),
-        }
-    }
-
-    /// Adds a declared topic.
-    pub fn topic(&mut self, name: &'a str, partitions: u32) {
-        let id = self.group.topics.len() as TopicId;
-        self.topic_ids.entry(name).or_insert(id);
-        self.group.topics.push(Topic {
-            name,
-            partitions,
-            racks: None,
-        });
-        self.racks_given.push(None);
-        self.group.declared += 1;
-    }
-
-    /// Declares racks for the last topic; call `replica_racks` next for each partition.
-    pub fn topic_racks(&mut self) {
-        let start = self.group.replica_racks.len() as u32 - 1;
-        if let (Some(topic), Some(given)) =
-            (self.group.topics.last_mut(), self.racks_given.last_mut())
-        {
-            topic.racks = Some(start);
-            *given = Some(0);
-        }
-    }
-
-    /// Adds the racks of the last topic's next partition.
-    pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
-        for rack in racks {
-            let id = self.rack_id(rack);
-            self.group.rack_ids.push(id);
-        }
-        self.group
-            .replica_racks
-            .push(self.group.rack_ids.len() as u32);
-        if let Some(Some(given)) = self.racks_given.last_mut() {
-            *given += 1;
-        }
-    }
-
-    /// Adds a member; calls of `subscribe` and `own` then fill its lists.
-    pub fn member(&mut self, fields: MemberFields<'a>) {
-        self.share_subscription();
-        let sends_rack = fields.as_sent.sends_rack();
-        let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
-        let rack = rack.map(|rack| self.rack_id(rack));
-        let topics = self.group.subscriptions.len() as u32;
-        let owned = self.group.owned.len() as u32;
-        self.group.members.push(Member {
-            member_id: fields.member_id,
-            group_instance_id: fields.group_instance_id,
-            client_id: fields.client_id,
-            rack,
-            generation_id: fields.generation_id,
-            as_sent: fields.as_sent,
-            topics: (topics, topics),
-            owned: (owned, owned),
-        });
-    }
-
-    /// Lets the last two members share one list of topics if their lists are equal.
-    fn share_subscription(&mut self) {
-        let members = &mut self.group.members;
-        let [.., before, last] = members.as_mut_slice() else {
-            return;
-        };
-        let list =
-            |(start, end): (u32, u32)| &self.group.subscriptions[start as usize..end as usize];
-        if list(before.topics) == list(last.topics) {
-            self.group.subscriptions.truncate(last.topics.0 as usize);
-            last.topics = before.topics;
-        }
-    }
-
-    /// Adds a topic to the last member's subscription.
-    pub fn subscribe(&mut self, topic: TopicId) {
-        self.group.subscriptions.push(topic);
-        if let Some(member) = self.group.members.last_mut() {
-            member.topics.1 += 1;
-        }
-    }
-
-    /// Adds a partition to those that the last member owns.
-    pub fn own(&mut self, topic: TopicId, partition: u32) {
-        self.group.owned.push(TopicPartition { topic, partition });
-        if let Some(member) = self.group.members.last_mut() {
-            member.owned.1 += 1;
-        }
-    }
-
-    /// The number of topics added with `topic`.
-    pub fn declared(&self) -> usize {
-        self.group.declared
-    }
-
-    /// The number of a topic; a new name gets the next free number.
-    pub fn topic_id(&mut self, name: &'a str) -> TopicId {
-        let topics = &mut self.group.topics;
-        *self.topic_ids.entry(name).or_insert_with(|| {
-            topics.push(Topic {
-                name,
-                partitions: 0,
-                racks: None,
-            });
-            topics.len() as TopicId - 1
-        })
-    }
-
-    fn rack_id(&mut self, name: &'a str) -> RackId {
-        let names = &mut self.group.rack_names;
-        *self.rack_ids.entry(name).or_insert_with(|| {
-            names.push(name);
-            names.len() as RackId - 1
-        })
-    }
-
-    /// Validates the group with the same checks, order and words as `_validate` in `group/spec.py`.
-    pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
-        self.share_subscription();
-        let group = &self.group;
-        let mut total = 0u64;
-        for (i, topic) in group.topics[..group.declared].iter().enumerate() {
-            let first = self.topic_ids[topic.name] as usize;
-            if first != i {
-                return Err(GroupError::new(
-                    format!("topics[{i}].name"),
-                    format!(
-                        "{} is already the name of topics[{first}]",
-                        quoted(topic.name)
-                    ),
-                ));
-            }
-            if let Some(given) = self.racks_given[i]
-                && given != topic.partitions
-            {
-                return Err(GroupError::new(
-                    format!("topics[{i}].racks"),
-                    format!(
-                        "{given} entries for {} partitions; \
-                         give one list of replica racks for each partition, or none at all",
-                        topic.partitions
-                    ),
-                ));
-            }
-            total += u64::from(topic.partitions);
-        }
-        // Partition numbers have 32 bits, also those of claimed partitions that do not exist.
-        let max_partitions = max_partitions.min(i32::MAX as u64);
-        if total > max_partitions {
-            return Err(GroupError::new(
-                "topics",
-                format!(
-                    "{total} partitions in all, more than the limit of {max_partitions}; \
-                     raise max_partitions if that is meant"
-                ),
-            ));
-        }
-        if group.members.is_empty() {
-            let problem = "empty; a leader is always a member itself";
-            return Err(GroupError::new("members", problem));
-        }
-        let mut ids = FxHashMap::default();
-        for (i, member) in group.members.iter().enumerate() {
-            let first = *ids.entry(member.member_id).or_insert(i);
-            if first != i {
-                return Err(GroupError::new(
-                    format!("members[{i}].member_id"),
-                    format!(
-                        "{} is already the id of members[{first}]",
-                        quoted(member.member_id)
-                    ),
-                ));
-            }
-        }
-        Ok(self.group)
-    }
 }
 
 /// A name in JSON quotes, as messages show it.

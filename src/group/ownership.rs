@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of the speed-critical parts of `group/ownership.py`: an answer in columns, its anomalies.
+//! Mirror of the parts of `group/ownership.py` that need speed: an assignment in columns, and the
+//! search for its anomalies.
 
-use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, TopicId, TopicPartition};
+use crate::group::spec::GroupSpec;
 
-/// What is wrong with an answer; `group/ownership.py` describes each kind.
+/// A kind of fault in an answer; `group/ownership.py` describes each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnomalyKind {
     Duplicate,
@@ -32,6 +34,16 @@ pub struct Anomaly {
     pub member: Option<MemberId>,
 }
 
+/// Returns where each list begins if all lists stand one behind the other, and where the last ends.
+pub fn offsets(lengths: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut end = 0;
+    let ends = lengths.map(|length| {
+        end += length;
+        end
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
 /// Member m has `partitions[offsets[m]..offsets[m + 1]]`, in Kafka's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
@@ -43,15 +55,8 @@ pub struct Assignment {
 impl Assignment {
     /// Makes an assignment from one list for each member.
     pub fn of_lists(lists: &[Vec<TopicPartition>]) -> Self {
-        let mut offsets = Vec::with_capacity(lists.len() + 1);
-        offsets.push(0);
-        let mut end = 0;
-        for list in lists {
-            end += list.len() as u32;
-            offsets.push(end);
-        }
         Self {
-            offsets,
+            offsets: offsets(lists.iter().map(|list| list.len() as u32)),
             partitions: lists.concat(),
             anomalies: Vec::new(),
         }
@@ -59,20 +64,14 @@ impl Assignment {
 
     /// Makes an assignment with `counts[m]` partitions for each member m, which `give` fills in.
     pub fn of_counts(counts: &[u32], give: impl FnOnce(&mut Places)) -> Self {
-        let mut offsets = Vec::with_capacity(counts.len() + 1);
-        offsets.push(0);
-        let mut end = 0;
-        for count in counts {
-            end += count;
-            offsets.push(end);
-        }
+        let offsets = offsets(counts.iter().copied());
         let nothing = TopicPartition {
             topic: 0,
             partition: 0,
         };
         let mut places = Places {
             next: offsets[..counts.len()].to_vec(),
-            partitions: vec![nothing; end as usize],
+            partitions: vec![nothing; offsets[counts.len()] as usize],
         };
         give(&mut places);
         Self {
@@ -93,7 +92,8 @@ impl Assignment {
         let mut found = Vec::new();
         let mut given = PartitionSet::new(group);
         let mut subscribed = vec![false; group.topics.len()];
-        // By topic: the last member found that subscribes to it. This set needs no clearing.
+        // By topic: the last member found that subscribes to it. The next member needs no cleared
+        // list, because it only looks for its own number.
         let mut subscriber = vec![MemberId::MAX; group.topics.len()];
         for m in 0..group.members.len() as MemberId {
             for &topic in group.subscription(m) {
@@ -180,12 +180,8 @@ pub struct PartitionSet {
 
 impl PartitionSet {
     pub fn new(group: &GroupSpec) -> Self {
-        let mut base = Vec::with_capacity(group.topics.len() + 1);
-        base.push(0);
-        for topic in &group.topics {
-            base.push(base[base.len() - 1] + topic.partitions);
-        }
-        let total = base[base.len() - 1] as usize;
+        let base = offsets(group.topics.iter().map(|topic| topic.partitions));
+        let total = base[group.topics.len()] as usize;
         Self {
             base,
             existing: vec![false; total],

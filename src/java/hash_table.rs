@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, with tree bins and
-//! removals. Nodes are indices into one arena; `NONE` is no node. The table is needed only if a
-//! slot may become a tree or keys are removed; otherwise `order::java_hash_order` has a shortcut.
-
-use std::cmp::Ordering;
+//! removals. The table is needed only if a slot may become a tree or keys are removed; otherwise
+//! `order::java_hash_order` has a shortcut.
 
 use rustc_hash::FxHashMap;
+
+use super::red_black_tree::{Branch, NONE, Node, Tie, Tree};
 
 /// The initial number of slots, unless set otherwise.
 pub const DEFAULT_SLOTS: usize = 16;
@@ -13,10 +13,6 @@ pub const DEFAULT_SLOTS: usize = 16;
 const TREEIFY_AT: usize = 8;
 const UNTREEIFY_AT: usize = 6;
 const MIN_TREE_TABLE: usize = 64;
-const NONE: u32 = u32::MAX;
-
-/// Orders keys with equal hashes: `Comparable.compareTo`.
-pub type Tie<'a> = &'a dyn Fn(u32, u32) -> Ordering;
 
 /// The key order of a HashMap or HashSet; keys are numbers.
 pub struct HashTable {
@@ -25,8 +21,8 @@ pub struct HashTable {
     node_of: FxHashMap<u32, u32>,
 }
 
-/// Everything on which later orders depend. Two trees with equal key order may differ in shape, and
-/// then the next key takes a different place in each.
+/// The part of a table on which its later orders depend. Two trees with equal key order may differ
+/// in shape, and then the next key takes a different place in each.
 #[derive(Debug, PartialEq)]
 pub struct State {
     slots: usize,
@@ -34,9 +30,6 @@ pub struct State {
     /// One for each key; None for a key in a chain.
     branches: Vec<Option<Branch>>,
 }
-
-/// Whether a node is red, and its left and right keys.
-type Branch = (bool, Option<u32>, Option<u32>);
 
 impl State {
     /// The state of a table whose slots are all chains.
@@ -50,20 +43,11 @@ impl State {
     }
 }
 
+/// One slot: its nodes in iteration order, and the root of its tree; None if the slot is a chain.
 #[derive(Default)]
 struct Slot {
     nodes: Vec<u32>,
     root: Option<u32>,
-}
-
-#[derive(Clone, Copy)]
-struct Node {
-    key: u32,
-    hash: i32,
-    left: u32,
-    right: u32,
-    parent: u32,
-    red: bool,
 }
 
 impl Default for HashTable {
@@ -77,7 +61,7 @@ impl HashTable {
     pub fn with_slots(slots: usize) -> Self {
         Self {
             slots: (0..slots).map(|_| Slot::default()).collect(),
-            tree: Tree { nodes: Vec::new() },
+            tree: Tree::default(),
             node_of: FxHashMap::default(),
         }
     }
@@ -147,16 +131,10 @@ impl HashTable {
             let tree = slot.root.map(|_| &self.tree);
             slot.nodes.iter().map(move |&node| (tree, node))
         });
-        let key = |node: u32| (node != NONE).then(|| self.tree.nodes[node as usize].key);
         State {
             slots: self.slots.len(),
             keys: self.keys(),
-            branches: nodes
-                .map(|(tree, node)| {
-                    let node = tree?.nodes[node as usize];
-                    Some((node.red, key(node.left), key(node.right)))
-                })
-                .collect(),
+            branches: nodes.map(|(tree, node)| Some(tree?.branch(node))).collect(),
         }
     }
 
@@ -176,14 +154,8 @@ impl HashTable {
     }
 
     fn node(&mut self, key: u32, hash: u32) -> u32 {
-        self.tree.nodes.push(Node {
-            key,
-            hash: (hash ^ (hash >> 16)) as i32,
-            left: NONE,
-            right: NONE,
-            parent: NONE,
-            red: false,
-        });
+        let spread = (hash ^ (hash >> 16)) as i32;
+        self.tree.nodes.push(Node::alone(key, spread));
         self.tree.nodes.len() as u32 - 1
     }
 
@@ -219,7 +191,7 @@ impl Slot {
             return;
         };
         let parent = tree.hang(root, node, tie);
-        // The node goes behind the node that was its parent before the rebalancing.
+        // The node follows the parent that it had before the rebalancing.
         let at = self.position(parent);
         self.nodes.insert(at + 1, node);
         let root = tree.balance_insertion(root, node);
@@ -230,9 +202,8 @@ impl Slot {
         let at = self.position(node);
         self.nodes.remove(at);
         let Some(root) = self.root else { return };
-        let top = tree.nodes[root as usize];
-        if top.right == NONE || top.left == NONE || tree.left(top.left) == NONE {
-            self.root = None; // a small tree becomes a chain again, in the list's order
+        if tree.is_small(root) {
+            self.root = None; // a small tree becomes a chain again, in the order of `nodes`
             return;
         }
         let root = tree.delete(root, node);
@@ -242,8 +213,8 @@ impl Slot {
     fn treeify(&mut self, tree: &mut Tree, tie: Tie) {
         let mut root = NONE;
         for &node in &self.nodes {
-            let n = &mut tree.nodes[node as usize];
-            (n.left, n.right, n.parent, n.red) = (NONE, NONE, NONE, false);
+            let Node { key, hash, .. } = tree.nodes[node as usize];
+            tree.nodes[node as usize] = Node::alone(key, hash);
             if root == NONE {
                 root = node;
             } else {
@@ -285,230 +256,5 @@ impl Slot {
     fn position(&self, node: u32) -> usize {
         let found = self.nodes.iter().position(|&n| n == node);
         found.expect("a node is in the list of its slot")
-    }
-}
-
-/// The red-black trees of all slots. A step that may change the root returns the new root.
-struct Tree {
-    nodes: Vec<Node>,
-}
-
-impl Tree {
-    fn left(&self, node: u32) -> u32 {
-        self.nodes[node as usize].left
-    }
-
-    fn right(&self, node: u32) -> u32 {
-        self.nodes[node as usize].right
-    }
-
-    fn parent(&self, node: u32) -> u32 {
-        self.nodes[node as usize].parent
-    }
-
-    fn is_red(&self, node: u32) -> bool {
-        node != NONE && self.nodes[node as usize].red
-    }
-
-    fn paint(&mut self, node: u32, red: bool) {
-        self.nodes[node as usize].red = red;
-    }
-
-    fn child(&self, node: u32, left: bool) -> u32 {
-        if left {
-            self.left(node)
-        } else {
-            self.right(node)
-        }
-    }
-
-    fn set_child(&mut self, node: u32, left: bool, child: u32) {
-        let node = &mut self.nodes[node as usize];
-        *(if left {
-            &mut node.left
-        } else {
-            &mut node.right
-        }) = child;
-    }
-
-    fn set_parent(&mut self, node: u32, parent: u32) {
-        if node != NONE {
-            self.nodes[node as usize].parent = parent;
-        }
-    }
-
-    fn before(&self, a: u32, b: u32, tie: Tie) -> bool {
-        let (a, b) = (self.nodes[a as usize], self.nodes[b as usize]);
-        a.hash.cmp(&b.hash).then_with(|| tie(a.key, b.key)) == Ordering::Less
-    }
-
-    /// Inserts a node below the root without rebalancing; returns its parent.
-    fn hang(&mut self, root: u32, node: u32, tie: Tie) -> u32 {
-        let mut at = root;
-        loop {
-            let left = self.before(node, at, tie);
-            let below = self.child(at, left);
-            if below == NONE {
-                self.set_child(at, left, node);
-                self.set_parent(node, at);
-                return at;
-            }
-            at = below;
-        }
-    }
-
-    fn balance_insertion(&mut self, mut root: u32, mut node: u32) -> u32 {
-        self.paint(node, true);
-        while self.is_red(self.parent(node)) {
-            let mut parent = self.parent(node);
-            let grand = self.parent(parent);
-            let left = self.left(grand) == parent;
-            let uncle = self.child(grand, !left);
-            if self.is_red(uncle) {
-                self.paint(parent, false);
-                self.paint(uncle, false);
-                self.paint(grand, true);
-                node = grand;
-                continue;
-            }
-            if self.child(parent, !left) == node {
-                root = self.rotate(root, parent, left);
-                (node, parent) = (parent, node);
-            }
-            self.paint(parent, false);
-            self.paint(grand, true);
-            root = self.rotate(root, grand, !left);
-        }
-        self.paint(root, false);
-        root
-    }
-
-    fn delete(&mut self, mut root: u32, node: u32) -> u32 {
-        if self.left(node) != NONE && self.right(node) != NONE {
-            root = self.swap_with_successor(root, node);
-        }
-        let child = if self.left(node) != NONE {
-            self.left(node)
-        } else {
-            self.right(node)
-        };
-        if child != NONE {
-            root = self.replace(root, node, child);
-            if self.parent(child) == NONE {
-                self.paint(child, false);
-            }
-            return if self.is_red(node) {
-                root
-            } else {
-                self.balance_deletion(root, child)
-            };
-        }
-        // A leaf stays in the tree during the rebalancing and is removed after it.
-        if !self.is_red(node) {
-            root = self.balance_deletion(root, node);
-        }
-        let parent = self.parent(node);
-        self.set_child(parent, self.left(parent) == node, NONE);
-        root
-    }
-
-    /// Swaps the places and the colours of `node` and of the next node in key order.
-    fn swap_with_successor(&mut self, mut root: u32, node: u32) -> u32 {
-        let (left, right) = (self.left(node), self.right(node));
-        let mut successor = right;
-        while self.left(successor) != NONE {
-            successor = self.left(successor);
-        }
-        let (red, successor_red) = (self.is_red(node), self.is_red(successor));
-        self.paint(successor, red);
-        self.paint(node, successor_red);
-        let (below, above) = (self.right(successor), self.parent(successor));
-        root = self.replace(root, node, successor);
-        if successor == right {
-            self.set_parent(node, successor);
-            self.set_child(successor, false, node);
-        } else {
-            self.set_parent(node, above);
-            self.set_child(above, true, node);
-            self.set_child(successor, false, right);
-            self.set_parent(right, successor);
-        }
-        self.set_child(successor, true, left);
-        self.set_parent(left, successor);
-        self.set_child(node, true, NONE);
-        self.set_child(node, false, below);
-        self.set_parent(below, node);
-        root
-    }
-
-    /// Puts `new` in the place of `old` below its parent.
-    fn replace(&mut self, root: u32, old: u32, new: u32) -> u32 {
-        let parent = self.parent(old);
-        self.set_parent(new, parent);
-        if parent == NONE {
-            return new;
-        }
-        self.set_child(parent, self.left(parent) == old, new);
-        root
-    }
-
-    fn balance_deletion(&mut self, mut root: u32, mut node: u32) -> u32 {
-        loop {
-            let parent = self.parent(node);
-            if parent == NONE {
-                self.paint(node, false);
-                return node;
-            }
-            if self.is_red(node) {
-                self.paint(node, false);
-                return root;
-            }
-            let left = self.left(parent) == node;
-            let mut sibling = self.child(parent, !left);
-            if self.is_red(sibling) {
-                self.paint(sibling, false);
-                self.paint(parent, true);
-                root = self.rotate(root, parent, left);
-                sibling = self.child(parent, !left);
-            }
-            if sibling == NONE {
-                node = parent;
-                continue;
-            }
-            let near = self.child(sibling, left);
-            let mut far = self.child(sibling, !left);
-            if !self.is_red(near) && !self.is_red(far) {
-                self.paint(sibling, true);
-                node = parent;
-                continue;
-            }
-            if !self.is_red(far) {
-                self.paint(near, false);
-                self.paint(sibling, true);
-                root = self.rotate(root, sibling, !left);
-                sibling = near;
-                far = self.child(sibling, !left);
-            }
-            let parent_red = self.is_red(parent);
-            self.paint(sibling, parent_red);
-            if far != NONE {
-                self.paint(far, false);
-            }
-            self.paint(parent, false);
-            root = self.rotate(root, parent, left);
-            node = root;
-        }
-    }
-
-    /// Rotates: `at` goes down to the given side, and its child on the other side goes up.
-    fn rotate(&mut self, mut root: u32, at: u32, left: bool) -> u32 {
-        let up = self.child(at, !left);
-        let inner = self.child(up, left);
-        root = self.replace(root, at, up);
-        self.set_child(at, !left, inner);
-        self.set_child(up, left, at);
-        self.set_parent(inner, at);
-        self.set_parent(at, up);
-        root
     }
 }

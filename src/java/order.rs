@@ -3,12 +3,14 @@
 
 use std::cmp::Ordering;
 
-use crate::java::hash_table::{HashTable, Tie};
+use super::hash_table::HashTable;
+use super::red_black_tree::Tie;
 
 /// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
 ///
-/// UTF-8 bytes have this order, too, with one exception: characters beyond U+FFFF (lead bytes F0 to
-/// F4) are surrogate pairs in UTF-16 and sort before U+E000..U+FFFF (lead bytes EE and EF).
+/// UTF-8 bytes have the order of UTF-16 units, with one exception: characters beyond U+FFFF (lead
+/// bytes F0 to F4) are surrogate pairs in UTF-16, which sort before U+E000..U+FFFF (lead bytes EE
+/// and EF).
 pub fn compare_names(a: &str, b: &str) -> Ordering {
     let place = |byte: u8| match byte {
         0xEE..=0xEF => byte + 5,
@@ -44,20 +46,13 @@ pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     hash_order(&hashes, |i| names[i as usize])
 }
 
-/// The same as `java_hash_order`, for hashes that are known already.
+/// Does `java_hash_order` for names whose hashes are known; `name` returns the i-th name.
 pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
-    let chains = final_slots(hashes, hashes.len(), 8).map(|slots| {
-        let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
-        order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
-        order
-    });
-    chains.unwrap_or_else(|| {
-        let mut table = HashTable::default();
-        for (i, &hash) in hashes.iter().enumerate() {
-            let tie = |a: u32, b: u32| compare_names(name(a), name(b));
-            table.put(i as u32, hash, &tie);
-        }
-        table.keys()
+    if let Some(slots) = final_slots(hashes, hashes.len(), MOST_AFTER_PUT) {
+        return by_slot(0..hashes.len() as u32, hashes, slots);
+    }
+    in_table(HashTable::default(), hashes, &|a, b| {
+        compare_names(name(a), name(b))
     })
 }
 
@@ -69,7 +64,7 @@ pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -
     grouping_order(&hashes, &entries, |i| names[i as usize])
 }
 
-/// The same as `java_grouping_order`, for hashes that are known already.
+/// Does `java_grouping_order` for names whose hashes are known; `name` returns the i-th name.
 pub fn grouping_order<'n>(
     hashes: &[u32],
     entries: &[u32],
@@ -78,43 +73,52 @@ pub fn grouping_order<'n>(
     let Some((last, before)) = entries.split_last() else {
         return Vec::new();
     };
-    // The table doubles before an insertion, so the last entry's key, if new, does not count.
+    // A full table doubles before an insertion, so a new key of the last entry does not count.
     let seen = hashes.len() - usize::from(!before.contains(last));
-    let chains = final_slots(hashes, seen, 7).map(|slots| {
-        let mut order: Vec<u32> = (0..hashes.len() as u32).rev().collect();
-        order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
-        order
-    });
-    chains.unwrap_or_else(|| {
-        let mut table = HashTable::default();
-        for &i in entries {
-            let tie = |a: u32, b: u32| compare_names(name(a), name(b));
-            table.compute_if_absent(i, hashes[i as usize], &tie);
-        }
-        table.keys()
-    })
+    if let Some(slots) = final_slots(hashes, seen, MOST_AFTER_COMPUTE) {
+        return by_slot((0..hashes.len() as u32).rev(), hashes, slots);
+    }
+    let mut table = HashTable::default();
+    for &i in entries {
+        let tie = |a: u32, b: u32| compare_names(name(a), name(b));
+        table.compute_if_absent(i, hashes[i as usize], &tie);
+    }
+    table.keys()
 }
 
 /// Iteration order of `new HashSet(collection)`, whose table never doubles: indices into its
 /// distinct keys. `hashes` has their hashes; `tie` orders keys with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
-    let mut counts = vec![0u8; slots];
-    let crowded = hashes.iter().any(|&hash| {
-        let count = &mut counts[slot_of(hash, slots)];
-        *count += 1;
-        *count > 8
-    });
-    if crowded {
-        let mut table = HashTable::with_slots(slots);
-        for (i, &hash) in hashes.iter().enumerate() {
-            table.put(i as u32, hash, tie);
-        }
-        return table.keys();
+    if is_crowded(hashes, slots, MOST_AFTER_PUT) {
+        return in_table(HashTable::with_slots(slots), hashes, tie);
     }
-    let mut order: Vec<u32> = (0..hashes.len() as u32).collect();
+    by_slot(0..hashes.len() as u32, hashes, slots)
+}
+
+/// The keys of a table, after one `put` for each hash.
+fn in_table(mut table: HashTable, hashes: &[u32], tie: Tie) -> Vec<u32> {
+    for (i, &hash) in hashes.iter().enumerate() {
+        table.put(i as u32, hash, tie);
+    }
+    table.keys()
+}
+
+/// The keys sorted by their slots; keys of one slot keep the order of `keys`.
+fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = keys.collect();
     order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
     order
+}
+
+/// Whether any slot has more than `most` of the keys.
+fn is_crowded(hashes: &[u32], slots: usize, most: u8) -> bool {
+    let mut counts = vec![0u8; slots];
+    hashes.iter().any(|&hash| {
+        let count = &mut counts[slot_of(hash, slots)];
+        *count += 1;
+        *count > most
+    })
 }
 
 /// The number of slots of `new HashSet(collection)`: so many that it never doubles, at least 16.
@@ -124,25 +128,25 @@ fn copied_slots(size: usize) -> usize {
         .next_power_of_two()
 }
 
-/// The final number of slots, if every slot stays a chain.
+/// The most keys in a slot that `HashMap.put` still leaves as a chain.
+const MOST_AFTER_PUT: u8 = 8;
+/// The most keys in a slot that `HashMap.computeIfAbsent` still leaves as a chain.
+const MOST_AFTER_COMPUTE: u8 = 7;
+
+/// The final number of slots; None if a slot ever has more than `most` keys, because Java then
+/// doubles the table early or makes the slot a tree.
 ///
-/// Doubling keeps the order within a chain, so keys sorted by final slot are in the table's order.
-/// The number of slots depends only on `checked`, the number of keys at the table's last test
-/// whether it is full. None if a slot ever has more than `most` keys, which Java handles
-/// differently.
+/// A table doubles when it is full. Doubling keeps the order within a slot, so keys sorted by their
+/// final slot are in the table's order. Java last tests whether the table is full when the table
+/// has `checked` keys.
 fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     let mut slots = 16;
     loop {
         let full = slots / 4 * 3;
-        // A table doubles after the insertion of the key that overfills it.
+        // The key that overfills the table is put into a slot before the table doubles.
         let put = hashes.len().min(full + 1);
-        let mut counts = vec![0u8; slots];
-        for &hash in &hashes[..put] {
-            let count = &mut counts[slot_of(hash, slots)];
-            *count += 1;
-            if *count > most {
-                return None;
-            }
+        if is_crowded(&hashes[..put], slots, most) {
+            return None;
         }
         if checked <= full {
             return Some(slots);
@@ -174,50 +178,4 @@ pub fn by_rank(ranks: &[u32]) -> Vec<u32> {
         order[rank as usize] = i as u32;
     }
     order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_compare_by_utf16_unit() {
-        let names = [
-            "",
-            "a",
-            "ab",
-            "\u{d7ff}",
-            "\u{e000}",
-            "\u{ffff}",
-            "\u{10000}",
-            "\u{10ffff}x",
-        ];
-        for a in names {
-            for b in names {
-                let units = a.encode_utf16().cmp(b.encode_utf16());
-                assert_eq!(compare_names(a, b), units, "{a:?} {b:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn chains_and_table_agree() {
-        let mut seed = 1u64;
-        for size in 0..400 {
-            let names: Vec<String> = (0..size)
-                .map(|i| {
-                    seed = seed
-                        .wrapping_mul(6364136223846793005)
-                        .wrapping_add(1442695040888963407);
-                    format!("consumer-{}-{i}", seed >> 40)
-                })
-                .collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let mut table = HashTable::default();
-            for (i, name) in names.iter().enumerate() {
-                table.put(i as u32, string_hash(name), &|_, _| Ordering::Equal);
-            }
-            assert_eq!(java_hash_order(&names), table.keys());
-        }
-    }
 }

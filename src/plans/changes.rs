@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can happen to a group, as values and as short texts.
+//! Changes of a group, as values and as short texts.
 
 pub mod change;
 pub mod draft;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/figures.py`: the figures of a plan.
 
-use crate::group::model::{GroupSpec, TopicPartition};
+use crate::group::model::TopicPartition;
+use crate::group::spec::GroupSpec;
 
 pub struct Balance {
     pub min: u32,
@@ -11,7 +12,8 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Computes in whole numbers as long as possible, so the order of the members has no effect.
+    /// Computes in whole numbers up to the last division, so that no rounding depends on the order
+    /// of the members.
     pub fn of(counts: &[u32]) -> Self {
         let members = counts.len() as i128;
         let total: i128 = counts.iter().map(|&count| i128::from(count)).sum();

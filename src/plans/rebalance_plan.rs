@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/rebalance_plan.py`.
+//! Mirror of `plans/rebalance_plan.py`: plays changes of a group, and compares the end with the
+//! best possible result.
 
 use rustc_hash::FxHashSet;
 
@@ -7,7 +8,8 @@ use super::figures::{Balance, Figures, balance, rack_share};
 use super::rounds::Tally;
 use crate::assignors::Assignor;
 use crate::error::GroupError;
-use crate::group::model::{GroupSpec, TopicPartition};
+use crate::group::model::TopicPartition;
+use crate::group::spec::GroupSpec;
 use crate::plans::changes::change::{Change, renamed};
 use crate::plans::changes::draft::Draft;
 use crate::plans::changes::edits::Follows;
@@ -23,7 +25,7 @@ pub fn plan(
     play(group, assignor, changes).map_err(|(i, error)| at(error, i))
 }
 
-/// Does the same as `plan`, but an error comes with the index of its change.
+/// Plans as `plan` does, but an error comes with the index of its change.
 pub fn play(
     group: &GroupSpec,
     assignor: Assignor,
@@ -58,7 +60,7 @@ impl<'a, 'i> Played<'a, 'i> {
                 kept.number(&member.member_id);
             }
         }
-        // 1. and 2.
+        // 1. and 2. After each event, the group rebalances until it has settled.
         let mut then = |place: Option<usize>, group: &mut Draft<'a>, follows, cause| {
             if let Some(kept) = &mut tally.kept {
                 kept.step(group, place, cause);
@@ -77,7 +79,9 @@ impl<'a, 'i> Played<'a, 'i> {
         Ok(Self { draft, ids, tally })
     }
 
-    /// 3. The group at the end, but its members hold what they held in `group`, at the beginning.
+    /// Step 3: the group at the end, but with the partitions that its members held at the
+    /// beginning, in `group`. The best result that is possible from there is the standard of
+    /// comparison.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();
         for member in &mut self.draft.members {
@@ -143,7 +147,7 @@ pub fn changes_from_texts<'a>(
         .collect()
 }
 
-/// Gives the error of a change the path `changes[i]`, the change's place in the list.
+/// Sets the path of a change's error to `changes[i]`, the change's place in the list.
 pub fn at(error: GroupError, i: Option<usize>) -> GroupError {
     match i {
         Some(i) if error.path == "change" => GroupError {

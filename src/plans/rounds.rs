@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/rounds.py`: counts rounds, and keeps them as columns if they are asked for.
+//! Mirror of `plans/rounds.py`: rebalances a group until it has settled, in the steps that the
+//! Python module explains. The rounds are counted, and kept as columns if the caller wants them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::GroupError;
-use crate::group::model::{GroupSpec, MemberId, TopicPartition};
+use crate::group::model::{MemberId, TopicPartition};
 use crate::group::ownership::{Assignment, PartitionSet};
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::plans::changes::draft::Draft;
 use crate::plans::changes::edits::Follows;
 
 const MOST_ROUNDS: usize = 100;
 
-/// One rebalance. Its members are those of its step.
+/// One rebalance; its `Step` lists the members.
 pub struct Round {
     pub generation_id: i32,
     pub is_eager: bool,
-    pub moves: u64,
     pub held: Assignment,
     pub assignment: Assignment,
     pub unavailable: Vec<TopicPartition>,
@@ -56,7 +57,8 @@ impl Round {
         }
     }
 
-    /// Partitions given up in this round and assigned only in the `later` one, by new owner.
+    /// Returns, by new owner, the partitions that are revoked in this round and assigned only in
+    /// the `later` one.
     pub fn withheld(&self, later: &Self) -> Assignment {
         let mut given_up: FxHashSet<TopicPartition> =
             self.delta().revoked.partitions.into_iter().collect();
@@ -82,9 +84,9 @@ fn within(lists: &[Vec<TopicPartition>], set: &FxHashSet<TopicPartition>) -> Ass
 
 /// One event, and the rounds that follow it.
 pub struct Step {
-    /// Index of its change; None for a plan without changes.
+    /// Index of the change that caused the event; None for a plan without changes.
     pub change: Option<usize>,
-    /// The cause of the event, if it is not the change itself.
+    /// The cause of the event in words; None if the change itself is the cause.
     pub cause: Option<String>,
     /// The members, as indices of their ids in `Kept::ids`.
     pub members: Vec<u32>,
@@ -162,7 +164,7 @@ pub struct Tally<'i> {
     /// `unavailable[topic][partition]` is the number of rounds in which nobody read the partition.
     unavailable: Vec<Vec<u32>>,
     pub unsettled: bool,
-    /// The rounds themselves, if they are asked for.
+    /// The rounds themselves; None if the caller needs only the totals.
     pub kept: Option<Kept>,
     pub interrupt: Option<&'i Interrupt>,
 }
@@ -185,7 +187,7 @@ impl<'i> Tally<'i> {
         let eager = starts_over || !group.assignor.withholds();
         let mut seen: Vec<Assignment> = Vec::new();
         for _ in 0..MOST_ROUNDS {
-            // 1.
+            // 1. Members claim what their protocol lets them keep.
             let held = group.spec();
             let sent = if starts_over {
                 forgetful(group.spec())
@@ -194,7 +196,7 @@ impl<'i> Tally<'i> {
             } else {
                 still_subscribed(group.spec())
             };
-            // 2.
+            // 2. The leader's assignor answers.
             let answer = match self.interrupt {
                 Some(interrupt) if interrupt.is_requested() => {
                     return Err(GroupError::new("assignor", "interrupted"));
@@ -202,13 +204,13 @@ impl<'i> Tally<'i> {
                 Some(interrupt) => group.assignor.assign_until(&sent, interrupt)?,
                 None => group.assignor.assign(&sent)?,
             };
-            // 3.
+            // 3. Count the partitions that members gain.
             let (gained, _) = difference(&held, &answer);
             self.rounds += 1;
             self.moves += gained;
-            // 4.
+            // 4. Count the partitions that nobody reads in this round.
             let unavailable = self.without_reader(&sent, eager);
-            // 5.
+            // 5. From here on, the members hold the answer, in a new generation.
             let (_, loses) = difference(&sent, &answer);
             let held = self.kept.is_some().then(|| held_by_all(&held));
             let generation_id = in_new_generation(group, &answer);
@@ -216,7 +218,6 @@ impl<'i> Tally<'i> {
                 kept.round(Round {
                     generation_id,
                     is_eager: eager,
-                    moves: gained,
                     held,
                     assignment: answer.clone(),
                     unavailable,
@@ -225,7 +226,7 @@ impl<'i> Tally<'i> {
             if eager || loses == 0 {
                 return Ok(());
             }
-            // Mostly, two rounds are enough. A state can come back only after the second round.
+            // A group whose state comes back never settles.
             let state = Assignment {
                 anomalies: Vec::new(),
                 ..answer
@@ -242,8 +243,8 @@ impl<'i> Tally<'i> {
         Ok(())
     }
 
-    /// Returns `unavailable`, re-indexed by the present topic numbers (`now`, from
-    /// `Draft::numbers_now`); counts of a renumbered topic are added.
+    /// Returns `unavailable` by the present numbers of the topics; `now` comes from
+    /// `Draft::numbers_now`. If a topic was created again, the counts of both topics are added.
     pub fn unavailable(&mut self, now: &[u32]) -> &[Vec<u32>] {
         self.unavailable.resize(now.len(), Vec::new());
         for (t, &now) in now.iter().enumerate() {
@@ -309,7 +310,8 @@ fn forgetful(mut group: GroupSpec) -> GroupSpec {
 
 fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     let mut owned = Vec::with_capacity(group.owned.len());
-    // By topic: the last member found that lists it. This set needs no clearing between members.
+    // By topic: the last member found that lists it. The next member needs no cleared list, because
+    // it only looks for its own number.
     let mut listed_by = vec![u32::MAX; group.topics.len()];
     for m in 0..group.members.len() as u32 {
         for &topic in group.subscription(m) {

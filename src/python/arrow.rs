@@ -11,9 +11,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::by_name;
-use crate::bulk::batch;
-use crate::bulk::lines::Options;
+use super::options;
+use crate::bulk::batch::{self, SchemaError};
 use crate::bulk::records;
 
 const SCHEMA: &CStr = c"arrow_schema";
@@ -55,14 +54,8 @@ pub fn assign_batch(
     max_partitions: u64,
     threads: usize,
 ) -> PyResult<ArrowBatch> {
-    answer(
-        py,
-        batch,
-        assignor,
-        max_partitions,
-        threads,
-        batch::assign_batch,
-    )
+    let options = options(py, assignor, max_partitions, threads)?;
+    answer(py, batch, |batch| batch::assign_batch(batch, options))
 }
 
 #[pyfunction]
@@ -73,14 +66,8 @@ pub fn assign_line_batch(
     max_partitions: u64,
     threads: usize,
 ) -> PyResult<ArrowBatch> {
-    answer(
-        py,
-        batch,
-        assignor,
-        max_partitions,
-        threads,
-        batch::assign_line_batch,
-    )
+    let options = options(py, assignor, max_partitions, threads)?;
+    answer(py, batch, |batch| batch::assign_line_batch(batch, options))
 }
 
 #[pyfunction]
@@ -92,10 +79,10 @@ pub fn plan_batch(
     max_partitions: u64,
     threads: usize,
 ) -> PyResult<ArrowBatch> {
-    let plan = |batch: &RecordBatch, options: Options| {
+    let options = options(py, assignor, max_partitions, threads)?;
+    answer(py, batch, |batch| {
         batch::plan_batch(batch, changes.as_deref(), options)
-    };
-    answer(py, batch, assignor, max_partitions, threads, plan)
+    })
 }
 
 /// Partition counts and racks of topics, for `groups_from_records`.
@@ -107,8 +94,7 @@ impl TopicInventory {
     #[new]
     fn new(topics: &Bound<'_, PyAny>) -> PyResult<Self> {
         let read = records::Inventory::of(&read(topics)?);
-        read.map(Self)
-            .map_err(|error| PyTypeError::new_err(error.to_string()))
+        read.map(Self).map_err(schema_error)
     }
 }
 
@@ -119,31 +105,20 @@ pub fn groups_from_records(
     topics: &TopicInventory,
     assume_assigned: bool,
 ) -> PyResult<ArrowBatch> {
-    let batch = read(batch)?;
-    let read = py.detach(|| records::groups(&batch, &topics.0, assume_assigned));
-    read.map(ArrowBatch)
-        .map_err(|error| PyTypeError::new_err(error.to_string()))
+    answer(py, batch, |batch| {
+        records::groups(batch, &topics.0, assume_assigned)
+    })
 }
 
-type Answered = Result<(RecordBatch, usize), batch::SchemaError>;
-
+/// Computes the answer to a batch without the interpreter lock.
 fn answer(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
-    assignor: Option<&str>,
-    max_partitions: u64,
-    threads: usize,
-    answer: impl Fn(&RecordBatch, Options) -> Answered + Sync,
+    answer: impl Fn(&RecordBatch) -> Result<RecordBatch, SchemaError> + Sync,
 ) -> PyResult<ArrowBatch> {
-    let options = Options {
-        assignor: by_name(py, assignor)?,
-        max_partitions,
-        threads,
-    };
     let batch = read(batch)?;
-    let answered = py.detach(|| answer(&batch, options));
-    let (answers, _) = answered.map_err(|error| PyTypeError::new_err(error.to_string()))?;
-    Ok(ArrowBatch(answers))
+    let answered = py.detach(|| answer(&batch));
+    answered.map(ArrowBatch).map_err(schema_error)
 }
 
 fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
@@ -157,15 +132,15 @@ fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         .cast_into::<PyTuple>()?;
     let schema = pointer::<FFI_ArrowSchema>(&capsules.get_item(0)?, SCHEMA)?;
     let array = pointer::<FFI_ArrowArray>(&capsules.get_item(1)?, ARRAY)?;
-    // SAFETY: capsules of these names hold such structures, and are alive here. `from_raw` takes
-    // over what they hold and leaves them released, so that their destructors do nothing more.
+    // SAFETY: capsules of these names hold such structures, and are alive here. `from_raw` moves
+    // the structure out and marks the one in the capsule as released, so nothing is freed twice.
     let (schema, array) = unsafe {
         (
             FFI_ArrowSchema::from_raw(schema.as_ptr()),
             FFI_ArrowArray::from_raw(array.as_ptr()),
         )
     };
-    // SAFETY: the two belong together, as the protocol says; the import checks lengths.
+    // SAFETY: one call returned both, so the schema describes the array; the import checks lengths.
     let data = unsafe { from_ffi(array, &schema) }.map_err(arrow_error)?;
     if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) {
         let problem = format!("{} is not a record batch", data.data_type());
@@ -183,6 +158,10 @@ fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
 fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<T>> {
     let capsule = capsule.cast::<PyCapsule>()?;
     Ok(capsule.pointer_checked(Some(name))?.cast())
+}
+
+fn schema_error(error: SchemaError) -> PyErr {
+    PyTypeError::new_err(error.to_string())
 }
 
 fn arrow_error(error: arrow_schema::ArrowError) -> PyErr {

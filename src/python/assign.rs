@@ -7,8 +7,9 @@ use pyo3::types::{PyBytes, PyTuple};
 use super::by_name;
 use super::group::Interned;
 use super::interrupt::interruptibly;
-use crate::group::model::{GroupSpec, TopicPartition};
-use crate::group::ownership::{self, Assignment};
+use crate::group::model::TopicPartition;
+use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 
 /// The fields of `ownership.Anomaly`.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
@@ -31,20 +32,31 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// `topics` has the names that belong to topic numbers.
-    pub fn of(
+    /// `topics` has the names by topic number; `topic` and `member` return single names.
+    pub fn of<'n>(
         py: Python<'_>,
         topics: &Py<PyTuple>,
         answer: &Assignment,
-        anomalies: Vec<Anomaly>,
+        topic: impl Fn(u32) -> &'n str,
+        member: impl Fn(u32) -> &'n str,
     ) -> Self {
-        let partitions = &answer.partitions;
+        let anomalies = answer.anomalies.iter().map(|anomaly| Anomaly {
+            kind: anomaly.kind.name(),
+            topic: topic(anomaly.partition.topic).to_owned(),
+            partition: anomaly.partition.partition,
+            member_id: anomaly.member.map(|m| member(m).to_owned()),
+        });
+        let Partitions {
+            topics,
+            topic_ids,
+            partitions,
+        } = Partitions::of(py, topics, &answer.partitions);
         Self {
-            topics: topics.clone_ref(py),
+            topics,
             offsets: native(py, answer.offsets.iter().copied()),
-            topic_ids: native(py, partitions.iter().map(|tp| tp.topic)),
-            partitions: native(py, partitions.iter().map(|tp| tp.partition)),
-            anomalies,
+            topic_ids,
+            partitions,
+            anomalies: anomalies.collect(),
         }
     }
 }
@@ -67,41 +79,22 @@ impl Partitions {
     }
 }
 
+/// The numbers as bytes of u32s in native byte order.
 pub fn native(py: Python<'_>, numbers: impl Iterator<Item = u32>) -> Py<PyBytes> {
     let bytes: Vec<u8> = numbers.flat_map(u32::to_ne_bytes).collect();
     PyBytes::new(py, &bytes).unbind()
 }
 
-/// Anomalies with names in place of numbers.
-pub fn named(
-    anomalies: &[ownership::Anomaly],
-    topic: impl Fn(u32) -> String,
-    member: impl Fn(u32) -> String,
-) -> Vec<Anomaly> {
-    let named = anomalies.iter().map(|anomaly| Anomaly {
-        kind: anomaly.kind.name(),
-        topic: topic(anomaly.partition.topic),
-        partition: anomaly.partition.partition,
-        member_id: anomaly.member.map(&member),
-    });
-    named.collect()
-}
-
 pub fn columns(py: Python<'_>, group: &GroupSpec, answer: &Assignment) -> PyResult<Columns> {
     let topics = PyTuple::new(py, group.topic_names())?.unbind();
-    let anomalies = named(
-        &answer.anomalies,
-        |t| group.topics[t as usize].name.to_owned(),
-        |m| group.members[m as usize].member_id.to_owned(),
-    );
-    Ok(Columns::of(py, &topics, answer, anomalies))
+    let topic = |t: u32| group.topics[t as usize].name;
+    let member = |m: u32| group.members[m as usize].member_id;
+    Ok(Columns::of(py, &topics, answer, topic, member))
 }
 
 #[pyfunction]
 pub fn assign(py: Python<'_>, group: &Bound<'_, Interned>, assignor: &str) -> PyResult<Columns> {
-    let Some(assignor) = by_name(py, Some(assignor))? else {
-        return Err(pyo3::exceptions::PyValueError::new_err("no assignor"));
-    };
+    let assignor = by_name(py, assignor)?;
     let spec = group.get().spec();
     let answer = interruptibly(py, spec.size(), |interrupt| {
         assignor.assign_until(spec, interrupt)

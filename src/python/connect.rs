@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connect's assignors: converts dataclasses of `assignors/connect/` to numbers, and answers back.
+//! Runs Connect's assignors for `assignors/connect/assigning.py`: converts its dataclasses to
+//! numbers, and the answers back to dataclasses.
 
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -50,13 +51,13 @@ struct WorkFields<'py> {
 /// Names, numbered in the order in which they first appear. The address of a name's Python object
 /// finds its number: a connector mentioned a thousand times is one object, so no text is hashed.
 #[derive(Default)]
-struct Met<'py> {
+struct Numbering<'py> {
     numbers: FxHashMap<*mut PyObject, u32>,
     objects: Vec<Bound<'py, PyString>>,
     texts: Vec<PyBackedStr>,
 }
 
-impl<'py> Met<'py> {
+impl<'py> Numbering<'py> {
     fn number(&mut self, name: Bound<'py, PyString>) -> PyResult<u32> {
         if let Some(&number) = self.numbers.get(&name.as_ptr()) {
             return Ok(number);
@@ -90,13 +91,13 @@ impl<'py> Met<'py> {
 
 /// All names and tasks of a round; names are numbered in the order of their first appearance.
 #[derive(Default)]
-struct Door<'py> {
-    connectors: Met<'py>,
-    workers: Met<'py>,
+struct Input<'py> {
+    connectors: Numbering<'py>,
+    workers: Numbering<'py>,
     tasks: Vec<(TaskId, Bound<'py, PyTuple>)>,
 }
 
-impl<'py> Door<'py> {
+impl<'py> Input<'py> {
     fn work(&mut self, work: WorkFields<'py>) -> PyResult<Work> {
         let mut tasks = Vec::with_capacity(work.tasks.len());
         self.tasks.reserve(work.tasks.len());
@@ -123,12 +124,16 @@ impl<'py> Door<'py> {
 }
 
 fn ranked(work: &mut Work, ranks: &[u32]) {
-    for connector in &mut work.connectors {
-        *connector = ranks[*connector as usize];
-    }
+    all_ranked(&mut work.connectors, ranks);
     for id in &mut work.tasks {
         *id = task(ranks[connector_of(*id) as usize], *id as u32);
     }
+}
+
+/// All configured work, with the ranks of the names.
+fn target(config: TaskCounts, ranks: &[u32]) -> Work {
+    let ranked = config.into_iter();
+    configured(ranked.map(|(c, count)| (ranks[c as usize], count)))
 }
 
 fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
@@ -137,8 +142,8 @@ fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     }
 }
 
-/// Converts numbers back to names. A task that came from Python goes back as the same object.
-struct Exit<'py> {
+/// Converts numbers back to names. A task that came from Python returns as its own object.
+struct Output<'py> {
     connectors: FxHashMap<u32, Bound<'py, PyString>>,
     workers: FxHashMap<u32, Bound<'py, PyString>>,
     tasks: FxHashMap<TaskId, Bound<'py, PyTuple>>,
@@ -152,15 +157,20 @@ static TASK: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static MEMORY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static RESULT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-impl<'py> Exit<'py> {
-    fn of(py: Python<'py>, door: Door<'py>, connectors: &[u32], workers: &[u32]) -> PyResult<Self> {
+impl<'py> Output<'py> {
+    fn of(
+        py: Python<'py>,
+        input: Input<'py>,
+        connectors: &[u32],
+        workers: &[u32],
+    ) -> PyResult<Self> {
         let class = TASK.import(py, HERE, "Task")?.clone();
-        let met = door.tasks.into_iter();
+        let met = input.tasks.into_iter();
         let tasks = met.filter(|(_, object)| object.get_type().is(&class));
         let ranked = |id| task(connectors[connector_of(id) as usize], id as u32);
         Ok(Self {
-            connectors: door.connectors.by_rank(connectors),
-            workers: door.workers.by_rank(workers),
+            connectors: input.connectors.by_rank(connectors),
+            workers: input.workers.by_rank(workers),
             tasks: tasks.map(|(id, object)| (ranked(id), object)).collect(),
             task: class,
             work: WORK.import(py, HERE, "Work")?.clone(),
@@ -217,20 +227,21 @@ fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
 /// Connectors and their numbers of tasks.
 type TaskCounts = Vec<(u32, u32)>;
 
-/// Reads a round, in numbers that are no ranks yet: memory, spec, and tasks of each connector.
+/// Reads memory, spec and the task counts of a round. Names are numbers in the order of their first
+/// appearance; the caller turns them into ranks.
 fn read<'py>(
-    door: &mut Door<'py>,
+    input: &mut Input<'py>,
     memory: &Bound<'py, PyAny>,
     spec: &Bound<'py, PyAny>,
 ) -> PyResult<(Memory, ConnectSpec, TaskCounts)> {
     let memory: MemoryFields = memory.extract()?;
     let spec: SpecFields = spec.extract()?;
     let memory = Memory {
-        assigned: door.work(memory.assigned)?,
-        revoked: door.work(memory.revoked)?,
+        assigned: input.work(memory.assigned)?,
+        revoked: input.work(memory.revoked)?,
         generation_id: memory.generation_id,
-        members: door.workers.all(memory.members)?,
-        candidates: door.workers.all(memory.candidates)?,
+        members: input.workers.all(memory.members)?,
+        candidates: input.workers.all(memory.candidates)?,
         scheduled_rebalance_ms: memory.scheduled_rebalance_ms,
         delay_ms: memory.delay_ms,
         revoked_in_previous: memory.revoked_in_previous,
@@ -239,9 +250,9 @@ fn read<'py>(
     let mut running = Vec::new();
     for item in spec.running.items()?.iter() {
         let (worker, work): (Bound<'py, PyString>, WorkFields<'py>) = item.extract()?;
-        running.push((door.workers.number(worker)?, door.work(work)?));
+        running.push((input.workers.number(worker)?, input.work(work)?));
     }
-    let config = door.config(&spec.config)?;
+    let config = input.config(&spec.config)?;
     let spec = ConnectSpec {
         running,
         target: Work::default(),
@@ -259,12 +270,12 @@ pub fn connect_incremental<'py>(
     spec: &Bound<'py, PyAny>,
     now_ms: i64,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let mut door = Door::default();
-    let read = read(&mut door, memory, spec);
-    let (mut memory, mut spec, mut config) = read.map_err(|error| misfit(py, error))?;
-    let (connectors, workers) = (door.connectors.names(), door.workers.names());
-    let ranks = door.connectors.ranks(&connectors);
-    let worker_ranks = door.workers.ranks(&workers);
+    let mut input = Input::default();
+    let read = read(&mut input, memory, spec);
+    let (mut memory, mut spec, config) = read.map_err(|error| misfit(py, error))?;
+    let (connectors, workers) = (input.connectors.names(), input.workers.names());
+    let ranks = input.connectors.ranks(&connectors);
+    let worker_ranks = input.workers.ranks(&workers);
     let answered = py.detach(|| {
         ranked(&mut memory.assigned, &ranks);
         ranked(&mut memory.revoked, &ranks);
@@ -276,22 +287,19 @@ pub fn connect_incremental<'py>(
             *worker = worker_ranks[*worker as usize];
             ranked(work, &ranks);
         }
-        for (connector, _) in &mut config {
-            *connector = ranks[*connector as usize];
-        }
-        spec.target = configured(config);
+        spec.target = target(config, &ranks);
         incremental::handle(&memory, &spec, now_ms, &connectors, &workers)
     });
     let (memory, answer) = answered.map_err(|error| raise(py, &error))?;
     drop((connectors, workers));
-    let exit = Exit::of(py, door, &ranks, &worker_ranks)?;
+    let output = Output::of(py, input, &ranks, &worker_ranks)?;
     let result = RESULT.import(py, HERE, "Result")?.call1((
-        exit.by_worker(&answer.assigned)?,
-        exit.by_worker(&answer.revoked)?,
+        output.by_worker(&answer.assigned)?,
+        output.by_worker(&answer.revoked)?,
         answer.delay_ms,
         answer.scheduled_rebalance_ms,
     ))?;
-    Ok((exit.memory(&memory)?, result))
+    Ok((output.memory(&memory)?, result))
 }
 
 #[pyfunction]
@@ -300,20 +308,17 @@ pub fn connect_eager<'py>(
     workers: Vec<Bound<'py, PyString>>,
     config: &Bound<'py, PyMapping>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut door = Door::default();
-    let read = || PyResult::Ok((door.workers.all(workers)?, door.config(config)?));
-    let (mut workers, mut config) = read().map_err(|error| misfit(py, error))?;
-    let names = door.connectors.names();
-    let ranks = door.connectors.ranks(&names);
-    let worker_ranks = door.workers.ranks(&door.workers.names());
+    let mut input = Input::default();
+    let read = || PyResult::Ok((input.workers.all(workers)?, input.config(config)?));
+    let (mut workers, config) = read().map_err(|error| misfit(py, error))?;
+    let names = input.connectors.names();
+    let ranks = input.connectors.ranks(&names);
+    let worker_ranks = input.workers.ranks(&input.workers.names());
     let works = py.detach(|| {
         all_ranked(&mut workers, &worker_ranks);
-        for (connector, _) in &mut config {
-            *connector = ranks[*connector as usize];
-        }
-        let works = eager::assign(&names, &workers, &configured(config));
+        let works = eager::assign(&names, &workers, &target(config, &ranks));
         workers.into_iter().zip(works).collect::<Vec<_>>()
     });
     drop(names);
-    Exit::of(py, door, &ranks, &worker_ranks)?.by_worker(&works)
+    Output::of(py, input, &ranks, &worker_ranks)?.by_worker(&works)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests whether a Python group has the types that `model` declares. If it has not,
-//! `group/field_types.py` searches the group for the path of the wrong value.
+//! Tests for `group/field_types.py` whether a Python group has the types that `group/model.py`
+//! declares. If the group may have others, the Python module searches for the wrong value.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,7 +13,8 @@ struct Classes<'c, 'py> {
     pair: &'c Bound<'py, PyType>,
 }
 
-/// Accepts exact types only; so the answer false may be wrong, and needs a closer look.
+/// Returns true only if every value has the exact declared type. False is no verdict: the value may
+/// be of a subclass, and the Python check decides.
 #[pyfunction]
 pub fn has_its_types<'py>(
     group: &Bound<'py, PyAny>,
@@ -85,13 +86,13 @@ impl Classes<'_, '_> {
     }
 }
 
-/// Whether it is a str without unpaired surrogates, which UTF-8 cannot encode.
+/// Whether the value is a str without unpaired surrogates, which UTF-8 cannot encode.
 fn is_text(value: &Bound<'_, PyAny>) -> bool {
     let text = value.cast_exact::<PyString>();
     text.is_ok_and(|text| text.to_str().is_ok())
 }
 
-/// Whether it is an int. True and False, which Python counts as integers, have another exact type.
+/// Whether the value is an int, but not True or False, which have a subclass of int as their type.
 fn is_integer(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyInt>()
 }
@@ -100,25 +101,18 @@ fn is_none_or(value: &Bound<'_, PyAny>, check: fn(&Bound<'_, PyAny>) -> bool) ->
     value.is_none() || check(value)
 }
 
-/// Whether it is a tuple or a list whose entries all pass the check.
+/// Whether the value is a tuple or a list whose entries all pass the check.
 fn all<'py>(
     values: &Bound<'py, PyAny>,
     check: impl Fn(&Bound<'py, PyAny>) -> PyResult<bool>,
 ) -> PyResult<bool> {
-    if let Ok(values) = values.cast_exact::<PyTuple>() {
-        for value in values.iter() {
-            if !check(&value)? {
-                return Ok(false);
-            }
-        }
-    } else if let Ok(values) = values.cast_exact::<PyList>() {
-        for value in values.iter() {
-            if !check(&value)? {
-                return Ok(false);
-            }
-        }
-    } else {
+    if !values.is_exact_instance_of::<PyTuple>() && !values.is_exact_instance_of::<PyList>() {
         return Ok(false);
+    }
+    for value in values.try_iter()? {
+        if !check(&value?)? {
+            return Ok(false);
+        }
     }
     Ok(true)
 }

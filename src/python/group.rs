@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts a group from Python objects to numbers once, for any number of questions about it.
+//! Converts a group from Python objects to numbers once, for any number of calls.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -7,7 +7,8 @@ use self_cell::self_cell;
 
 use super::raise;
 use crate::error::GroupError;
-use crate::group::model::{AsSent, GroupBuilder, GroupSpec, MemberFields, UserData};
+use crate::group::model::{AsSent, UserData};
+use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
 /// The fields of `model.Topic`.
 #[derive(FromPyObject)]
@@ -41,7 +42,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Gives numbers to the group, which was validated when the Python object was made.
+    /// Numbers the group, which was validated when the Python object was made.
     fn spec(&self) -> Result<GroupSpec<'_>, GroupError> {
         let mut builder = GroupBuilder::new(&self.group_id, None);
         for topic in &self.topics {
@@ -91,7 +92,7 @@ self_cell! {
     }
 }
 
-/// A group with numbers for its names, for any number of questions about it.
+/// A group with numbers for its names.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct Interned(Cell);
 
@@ -101,7 +102,7 @@ impl Interned {
     }
 }
 
-/// Gives numbers to a group's names. Python need not keep the objects of the group.
+/// Numbers the names of a group. Python need not keep the group's objects.
 #[pyfunction]
 pub fn intern(py: Python<'_>, group: Group) -> PyResult<Interned> {
     let cell = py.detach(|| Cell::try_new(group, Group::spec));

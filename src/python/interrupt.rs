@@ -14,8 +14,8 @@ use crate::interrupt::Interrupt;
 const SHORT: usize = 20_000;
 const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter lock. Work of a large `size` has its own thread; this one
-/// looks for signals meanwhile, so that Ctrl-C ends both.
+/// Runs `work` without the interpreter lock. Work of a large `size` has its own thread; the calling
+/// thread looks for signals meanwhile, so that Ctrl-C ends the call and the work.
 pub fn interruptibly<T: Send>(
     py: Python<'_>,
     size: usize,
@@ -31,7 +31,7 @@ pub fn interruptibly<T: Send>(
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel::<()>();
             let worker = scope.spawn(|| {
-                // Dropped when the work is done; this ends the wait below.
+                // The wait below ends when the work is done and this sender is dropped.
                 let _sender = sender;
                 work(&interrupt)
             });

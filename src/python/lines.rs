@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::by_name;
-use crate::bulk::lines::{self, Options};
+use super::options;
+use crate::bulk::lines;
 
 /// One result line, or one error line.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
@@ -24,11 +24,7 @@ pub fn assign_lines(
     max_partitions: u64,
     threads: usize,
 ) -> PyResult<Vec<ResultLine>> {
-    let options = Options {
-        assignor: by_name(py, assignor)?,
-        max_partitions,
-        threads,
-    };
+    let options = options(py, assignor, max_partitions, threads)?;
     let answers = py.detach(|| {
         let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).collect();
         lines::assign_lines(&lines, first, options)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes a plan in Rust. Its steps and rounds stay in columns until Python asks for one.
+//! Computes a plan for `plans/rebalance_plan.py`. Rounds stay in columns until Python asks for one.
 
 use std::sync::Arc;
 
@@ -8,19 +8,21 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
-use super::assign::{Columns, Partitions, named, native};
+use super::assign::{Columns, Partitions, native};
 use super::by_name;
 use super::group::Interned;
 use super::interrupt::interruptibly;
-use super::possible::{Found, Possible};
+use super::possible::Possible;
 use crate::group::model::TopicPartition;
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::plans::changes::change::Change;
-use crate::plans::changes::made_up::{Draw, MadeUp};
+use crate::plans::changes::made_up::{self, Draw, MadeUp};
 use crate::plans::changes::members::AddMembers;
 use crate::plans::figures::rack_share;
+use crate::plans::possible::optimum;
 use crate::plans::rebalance_plan::{Played, at};
-use crate::plans::rounds::{Kept, Tally};
+use crate::plans::rounds::{Kept, Round, Step, Tally, held_by_all};
 
 /// A change, read from one of the classes in `changes.Change`.
 struct AnyChange(Change);
@@ -93,29 +95,34 @@ pub struct Newcomer {
     is_static: bool,
 }
 
-/// The computed steps of a plan, and their names as Python objects.
-struct Steps {
+/// A plan as Rust computed it, and its names as Python objects.
+struct Computed {
     kept: Kept,
+    /// Every id in `kept`, by its index there.
     ids: Vec<Py<PyString>>,
     topic_names: Vec<String>,
     topics: Py<PyTuple>,
 }
 
-impl Steps {
-    fn columns(&self, py: Python<'_>, step: usize, answer: &Assignment) -> Columns {
-        let members = &self.kept.steps[step].members;
-        let anomalies = named(
-            &answer.anomalies,
-            |t| self.topic_names[t as usize].clone(),
-            |m| self.kept.ids[members[m as usize] as usize].clone(),
-        );
-        Columns::of(py, &self.topics, answer, anomalies)
+impl Computed {
+    /// Columns of an assignment to the members of a step.
+    fn columns(&self, py: Python<'_>, step: &Step, answer: &Assignment) -> Columns {
+        let topic = |t: u32| &*self.topic_names[t as usize];
+        let member = |m: u32| &*self.kept.ids[step.members[m as usize] as usize];
+        Columns::of(py, &self.topics, answer, topic, member)
+    }
+
+    fn partitions(&self, py: Python<'_>, partitions: &[TopicPartition]) -> Partitions {
+        Partitions::of(py, &self.topics, partitions)
     }
 }
 
+/// A plan. Its rounds stay in Rust until Python asks for their columns.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct Plan {
-    steps: Arc<Steps>,
+    computed: Arc<Computed>,
+    #[pyo3(get)]
+    steps: Vec<Py<PlanStep>>,
     #[pyo3(get)]
     newcomers: Vec<Newcomer>,
     #[pyo3(get)]
@@ -135,20 +142,11 @@ pub struct Plan {
 #[pymethods]
 impl Plan {
     #[getter]
-    fn steps(&self) -> Vec<PlanStep> {
-        let steps = 0..self.steps.kept.steps.len();
-        let step = |at| PlanStep {
-            steps: self.steps.clone(),
-            at,
-        };
-        steps.map(step).collect()
-    }
-
-    #[getter]
     fn unavailable(&self, py: Python<'_>) -> PyResult<Unavailable> {
         let mut counts: FxHashMap<TopicPartition, u32> = FxHashMap::default();
         let mut partitions = Vec::new();
-        let rounds = self.steps.kept.steps.iter().flat_map(|step| &step.rounds);
+        let steps = &self.computed.kept.steps;
+        let rounds = steps.iter().flat_map(|step| &step.rounds);
         for &tp in rounds.flat_map(|round| &round.unavailable) {
             let count = counts.entry(tp).or_insert(0);
             if *count == 0 {
@@ -158,7 +156,7 @@ impl Plan {
         }
         Ok(Unavailable {
             rounds: native(py, partitions.iter().map(|tp| counts[tp])),
-            partitions: Py::new(py, Partitions::of(py, &self.steps.topics, &partitions))?,
+            partitions: Py::new(py, self.computed.partitions(py, &partitions))?,
         })
     }
 }
@@ -170,82 +168,61 @@ pub struct Unavailable {
     rounds: Py<PyBytes>,
 }
 
-#[pyclass(frozen, module = "kafka_rebalance._core")]
+/// One event of a plan, and the rounds that follow it.
+#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct PlanStep {
-    steps: Arc<Steps>,
-    at: usize,
-}
-
-impl PlanStep {
-    fn step(&self) -> &crate::plans::rounds::Step {
-        &self.steps.kept.steps[self.at]
-    }
-}
-
-#[pymethods]
-impl PlanStep {
-    #[getter]
-    fn change(&self) -> Option<usize> {
-        self.step().change
-    }
-
-    #[getter]
-    fn cause(&self) -> Option<&str> {
-        self.step().cause.as_deref()
-    }
-
-    #[getter]
-    fn settled(&self) -> bool {
-        self.step().settled
-    }
-
-    #[getter]
-    fn member_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let members = self.step().members.iter();
-        PyTuple::new(py, members.map(|&m| &self.steps.ids[m as usize]))
-    }
-
+    change: Option<usize>,
+    cause: Option<String>,
+    settled: bool,
+    member_ids: Py<PyTuple>,
     /// The new id of a member that came back in this step.
-    #[getter]
-    fn came_back(&self) -> Option<&Py<PyString>> {
-        let (new, _) = self.step().renamed?;
-        Some(&self.steps.ids[new as usize])
-    }
-
+    came_back: Option<Py<PyString>>,
     /// The id that the member of `came_back` had when the plan began.
-    #[getter]
-    fn came_back_for(&self) -> Option<&Py<PyString>> {
-        let (_, old) = self.step().renamed?;
-        Some(&self.steps.ids[old as usize])
-    }
+    came_back_for: Option<Py<PyString>>,
+    waiting: Py<Partitions>,
+    leaderless: Py<Partitions>,
+    rounds: Vec<Py<PlanRound>>,
+}
 
-    #[getter]
-    fn waiting(&self, py: Python<'_>) -> Partitions {
-        Partitions::of(py, &self.steps.topics, &self.step().waiting)
-    }
-
-    #[getter]
-    fn leaderless(&self, py: Python<'_>) -> Partitions {
-        Partitions::of(py, &self.steps.topics, &self.step().leaderless)
-    }
-
-    #[getter]
-    fn rounds(&self) -> Vec<PlanRound> {
-        let rounds = 0..self.step().rounds.len();
-        let round = |at| PlanRound {
-            steps: self.steps.clone(),
-            step: self.at,
-            at,
+impl PlanStep {
+    fn of(py: Python<'_>, computed: &Arc<Computed>, at: usize) -> PyResult<Py<Self>> {
+        let step = &computed.kept.steps[at];
+        let id = |number: u32| &computed.ids[number as usize];
+        let partitions = |some| Py::new(py, computed.partitions(py, some));
+        let round = |round| PlanRound {
+            computed: computed.clone(),
+            step: at,
+            round,
+            generation_id: step.rounds[round].generation_id,
+            is_eager: step.rounds[round].is_eager,
         };
-        rounds.map(round).collect()
+        let rounds = (0..step.rounds.len()).map(|at| Py::new(py, round(at)));
+        let (new, old) = step.renamed.unzip();
+        let step = Self {
+            change: step.change,
+            cause: step.cause.clone(),
+            settled: step.settled,
+            member_ids: PyTuple::new(py, step.members.iter().map(|&m| id(m)))?.unbind(),
+            came_back: new.map(|new| id(new).clone_ref(py)),
+            came_back_for: old.map(|old| id(old).clone_ref(py)),
+            waiting: partitions(&step.waiting)?,
+            leaderless: partitions(&step.leaderless)?,
+            rounds: rounds.collect::<PyResult<_>>()?,
+        };
+        Py::new(py, step)
     }
 }
 
+/// One rebalance of a plan, given by the numbers of its step and of the round.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct PlanRound {
-    steps: Arc<Steps>,
+    computed: Arc<Computed>,
     step: usize,
-    at: usize,
+    round: usize,
+    #[pyo3(get)]
+    generation_id: i32,
+    #[pyo3(get)]
+    is_eager: bool,
 }
 
 /// The fields of `ownership.Delta`.
@@ -258,32 +235,21 @@ pub struct Delta {
 }
 
 impl PlanRound {
-    fn round(&self) -> &crate::plans::rounds::Round {
-        &self.steps.kept.steps[self.step].rounds[self.at]
+    fn step(&self) -> &Step {
+        &self.computed.kept.steps[self.step]
+    }
+
+    fn round(&self) -> &Round {
+        &self.step().rounds[self.round]
     }
 
     fn columns(&self, py: Python<'_>, answer: &Assignment) -> Columns {
-        self.steps.columns(py, self.step, answer)
+        self.computed.columns(py, self.step(), answer)
     }
 }
 
 #[pymethods]
 impl PlanRound {
-    #[getter]
-    fn generation_id(&self) -> i32 {
-        self.round().generation_id
-    }
-
-    #[getter]
-    fn is_eager(&self) -> bool {
-        self.round().is_eager
-    }
-
-    #[getter]
-    fn moves(&self) -> u64 {
-        self.round().moves
-    }
-
     #[getter]
     fn held(&self, py: Python<'_>) -> Columns {
         self.columns(py, &self.round().held)
@@ -306,16 +272,94 @@ impl PlanRound {
         })
     }
 
-    /// What another member must first give up; None in the last round of a step.
+    /// By new owner: the partitions that another member must revoke first. None in the last round
+    /// of a step.
     #[getter]
     fn withheld(&self, py: Python<'_>) -> Option<Columns> {
-        let later = self.steps.kept.steps[self.step].rounds.get(self.at + 1)?;
+        let later = self.step().rounds.get(self.round + 1)?;
         Some(self.columns(py, &self.round().withheld(later)))
     }
 
     #[getter]
     fn unavailable(&self, py: Python<'_>) -> Partitions {
-        Partitions::of(py, &self.steps.topics, &self.round().unavailable)
+        self.computed.partitions(py, &self.round().unavailable)
+    }
+}
+
+/// The result of a plan before it is converted to Python objects.
+struct Outcome {
+    newcomers: Vec<made_up::Newcomer>,
+    places_guessed: bool,
+    moves: u64,
+    kept: Kept,
+    topic_names: Vec<String>,
+    after: Assignment,
+    rack_share_after: Option<f64>,
+    /// The best possible result and its assignment; None if the plan is a draw.
+    best: Option<(optimum::Possible, Assignment)>,
+}
+
+impl Outcome {
+    fn of(spec: &GroupSpec, mut played: Played, is_draw: bool) -> Self {
+        let last = played.draft.spec();
+        let (after, rack_share_after) = (held_by_all(&last), rack_share(&last));
+        drop(last);
+        let best = (!is_draw).then(|| {
+            let began = played.as_it_began(spec);
+            let possible = optimum::Possible::of(&began);
+            let assignment = possible.assignment(&began);
+            (possible, assignment)
+        });
+        let topics = played.draft.topics.iter();
+        Self {
+            topic_names: topics.map(|topic| topic.name.to_string()).collect(),
+            newcomers: played.ids.made,
+            places_guessed: played.ids.places_guessed,
+            moves: played.tally.moves,
+            kept: played.tally.kept.unwrap_or_default(),
+            after,
+            rack_share_after,
+            best,
+        }
+    }
+
+    fn record(self, py: Python<'_>) -> PyResult<Plan> {
+        let names = self
+            .kept
+            .ids
+            .iter()
+            .map(|id| PyString::new(py, id).unbind());
+        let computed = Arc::new(Computed {
+            ids: names.collect(),
+            topics: PyTuple::new(py, &self.topic_names)?.unbind(),
+            topic_names: self.topic_names,
+            kept: self.kept,
+        });
+        let steps = &computed.kept.steps;
+        let last = &steps[steps.len() - 1];
+        let possible = self.best.map(|(found, best)| {
+            let best = computed.columns(py, last, &best);
+            Py::new(py, Possible::of(py, &found, &computed.topic_names, best)?)
+        });
+        let newcomers = self.newcomers.into_iter().map(|made| Newcomer {
+            member_id: made.member_id,
+            name: made.name,
+            basis: made.basis.name(),
+            is_static: made.is_static,
+        });
+        let numbers = 0..steps.len();
+        Ok(Plan {
+            steps: numbers
+                .map(|at| PlanStep::of(py, &computed, at))
+                .collect::<PyResult<_>>()?,
+            newcomers: newcomers.collect(),
+            places_guessed: self.places_guessed,
+            moves: self.moves,
+            rack_share_after: self.rack_share_after,
+            after: Py::new(py, computed.columns(py, last, &self.after))?,
+            possible: possible.transpose()?,
+            computed: computed.clone(),
+        })
     }
 }
 
@@ -330,10 +374,8 @@ pub fn plan(
     changes: &Bound<'_, PyAny>,
     draw: DrawFields,
 ) -> PyResult<Option<Plan>> {
-    let (Ok(changes), Some(assignor)) = (
-        changes.extract::<Vec<AnyChange>>(),
-        by_name(py, Some(assignor))?,
-    ) else {
+    let assignor = by_name(py, assignor)?;
+    let Ok(changes) = changes.extract::<Vec<AnyChange>>() else {
         return Ok(None);
     };
     let changes: Vec<Change> = changes.into_iter().map(|AnyChange(one)| one).collect();
@@ -348,53 +390,12 @@ pub fn plan(
     let is_draw = draw.number > 0;
     // One change may cause as many rebalances as there are members, or more.
     let size = spec.size() * (spec.members.len() + 1);
-    let (played, after, share, found) = interruptibly(py, size, |interrupt| {
+    let outcome = interruptibly(py, size, |interrupt| {
         let tally = Tally::keeping(interrupt);
         let ids = MadeUp::new(spec.group_id, draw);
         let played = Played::of(spec, assignor, &changes, generation_id, ids, tally);
-        let mut played = played.map_err(|(place, error)| at(error, place))?;
-        let last = played.draft.spec();
-        let (after, share) = (crate::plans::rounds::held_by_all(&last), rack_share(&last));
-        drop(last);
-        let found = (!is_draw).then(|| Found::of(&played.as_it_began(spec)));
-        let topics = played
-            .draft
-            .topics
-            .iter()
-            .map(|topic| topic.name.to_string());
-        let topic_names: Vec<String> = topics.collect();
-        let (made, places_guessed) = (played.ids.made, played.ids.places_guessed);
-        let (kept, moves) = (played.tally.kept.unwrap_or_default(), played.tally.moves);
-        let partly = (made, places_guessed, topic_names, kept, moves);
-        Ok((partly, after, share, found))
+        let played = played.map_err(|(place, error)| at(error, place))?;
+        Ok(Outcome::of(spec, played, is_draw))
     })?;
-    let (made, places_guessed, topic_names, kept, moves) = played;
-    let names = kept.ids.iter().map(|id| PyString::new(py, id).unbind());
-    let steps = Steps {
-        ids: names.collect(),
-        topics: PyTuple::new(py, &topic_names)?.unbind(),
-        topic_names,
-        kept,
-    };
-    let last = steps.kept.steps.len() - 1;
-    let columns = |answer: &Assignment| steps.columns(py, last, answer);
-    let possible = found.map(|found| found.record(py, |answer| Ok(columns(answer))));
-    let newcomers = made.into_iter().map(|made| Newcomer {
-        member_id: made.member_id,
-        name: made.name,
-        basis: made.basis.name(),
-        is_static: made.is_static,
-    });
-    Ok(Some(Plan {
-        newcomers: newcomers.collect(),
-        places_guessed,
-        moves,
-        rack_share_after: share,
-        after: Py::new(py, columns(&after))?,
-        possible: possible
-            .transpose()?
-            .map(|one| Py::new(py, one))
-            .transpose()?,
-        steps: Arc::new(steps),
-    }))
+    outcome.record(py).map(Some)
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The best balance of a group, and the least moves to it, with names in place of numbers.
+//! Converts the best possible result of a group, with names in place of numbers, for
+//! `plans/possible/optimum.py`.
 
 use pyo3::prelude::*;
 
 use super::assign::{Columns, columns};
 use super::group::Interned;
-use crate::group::model::GroupSpec;
-use crate::group::ownership::Assignment;
 use crate::plans::possible::optimum;
 
-/// The fields of `optimum.Level`; members are given by their place in the group.
+/// The fields of `optimum.Level`; a member is given by its place in the group.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 #[derive(Clone)]
 pub struct Level {
@@ -20,7 +19,8 @@ pub struct Level {
     partitions: i64,
 }
 
-/// The fields of `optimum.Possible`; member prices have the member's place in the group.
+/// The fields of `optimum.Possible`; a price of a member begins with the member's place in the
+/// group.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Possible {
     least_moves: i64,
@@ -30,24 +30,20 @@ pub struct Possible {
     member_prices: Vec<(u32, i64)>,
 }
 
-/// The data of `Possible`, computed without the interpreter.
-pub struct Found {
-    least_moves: i64,
-    levels: Vec<Level>,
-    assignment: Assignment,
-    topic_prices: Vec<(String, i64)>,
-    member_prices: Vec<(u32, i64)>,
-}
-
-impl Found {
-    pub fn of(spec: &GroupSpec) -> Self {
-        let possible = optimum::Possible::of(spec);
-        let classes = &possible.classes;
+impl Possible {
+    /// `topic_names` has the names that belong to topic numbers; `best` is the best assignment.
+    pub fn of(
+        py: Python<'_>,
+        found: &optimum::Possible,
+        topic_names: &[impl AsRef<str>],
+        best: Columns,
+    ) -> PyResult<Self> {
+        let classes = &found.classes;
         let names = |c: u32| {
             let topics = classes.topics[c as usize].iter();
-            topics.map(|&topic| spec.topics[topic as usize].name.to_owned())
+            topics.map(|&topic| topic_names[topic as usize].as_ref().to_owned())
         };
-        let levels = possible.levels.iter().map(|level| {
+        let levels = found.levels.iter().map(|level| {
             let of_class = |&k: &u32| classes.members[k as usize].clone();
             let mut members: Vec<u32> = level.members.iter().flat_map(of_class).collect();
             members.sort_unstable();
@@ -60,29 +56,15 @@ impl Found {
                 partitions: supply.sum(),
             }
         });
-        let prices = possible.topic_prices().into_iter();
-        let prices = prices.flat_map(|(c, price)| names(c).map(move |topic| (topic, price)));
-        Self {
-            least_moves: possible.least_moves,
+        let prices = found.moved.iter().flat_map(|level| &level.topic_prices);
+        let prices = prices.flat_map(|&(c, price)| names(c).map(move |topic| (topic, price)));
+        let of_members = found.moved.iter().flat_map(|level| &level.member_prices);
+        Ok(Self {
+            least_moves: found.least_moves,
             levels: levels.collect(),
+            assignment: Py::new(py, best)?,
             topic_prices: prices.collect(),
-            member_prices: possible.member_prices(),
-            assignment: possible.assignment(spec),
-        }
-    }
-
-    /// `columns` converts an assignment to columns.
-    pub fn record(
-        self,
-        py: Python<'_>,
-        columns: impl Fn(&Assignment) -> PyResult<Columns>,
-    ) -> PyResult<Possible> {
-        Ok(Possible {
-            least_moves: self.least_moves,
-            levels: self.levels,
-            assignment: Py::new(py, columns(&self.assignment)?)?,
-            topic_prices: self.topic_prices,
-            member_prices: self.member_prices,
+            member_prices: of_members.copied().collect(),
         })
     }
 }
@@ -90,6 +72,10 @@ impl Found {
 #[pyfunction]
 pub fn best_possible(py: Python<'_>, group: &Bound<'_, Interned>) -> PyResult<Possible> {
     let spec = group.get().spec();
-    let found = py.detach(|| Found::of(spec));
-    found.record(py, |assignment| columns(py, spec, assignment))
+    let (found, best) = py.detach(|| {
+        let found = optimum::Possible::of(spec);
+        let best = found.assignment(spec);
+        (found, best)
+    });
+    Possible::of(py, &found, &spec.topic_names(), columns(py, spec, &best)?)
 }

@@ -15,6 +15,10 @@ fn checked<T>(py: Python<'_>, result: wire::Result<T>) -> PyResult<T> {
     result.map_err(|problem| exception(py, "WireError", (problem,)))
 }
 
+fn encoded<'py>(py: Python<'py>, bytes: wire::Result<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(py, &checked(py, bytes)?))
+}
+
 fn user_data(py: Python<'_>, data: Option<Vec<u8>>) -> UserData {
     data.map(|data| PyBytes::new(py, &data).unbind())
 }
@@ -81,8 +85,7 @@ pub fn encode_subscription<'py>(
         generation_id,
         rack_id,
     };
-    let bytes = checked(py, wire::encode_subscription(&subscription))?;
-    Ok(PyBytes::new(py, &bytes))
+    encoded(py, wire::encode_subscription(&subscription))
 }
 
 /// The fields of `consumer_protocol.AssignmentData`.
@@ -115,8 +118,7 @@ pub fn encode_assignment<'py>(
         partitions: unnamed(partitions),
         user_data,
     };
-    let bytes = checked(py, wire::encode_assignment(&assigned))?;
-    Ok(PyBytes::new(py, &bytes))
+    encoded(py, wire::encode_assignment(&assigned))
 }
 
 /// The content of StickyAssignor's user data.
@@ -141,11 +143,11 @@ pub fn encode_sticky_user_data<'py>(
     partitions: Vec<(String, i32)>,
     generation_id: i32,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let bytes = checked(
+    let partitions = unnamed(partitions);
+    encoded(
         py,
-        wire::encode_sticky_user_data(&unnamed(partitions), generation_id),
-    )?;
-    Ok(PyBytes::new(py, &bytes))
+        wire::encode_sticky_user_data(&partitions, generation_id),
+    )
 }
 
 #[pyfunction]

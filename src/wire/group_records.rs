@@ -1,49 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `wire/group_records.py`, for reading in bulk: keys and values of `__consumer_offsets`
-//! that classic groups write. Names and bytes are borrowed from the record; nothing is copied.
+//! Mirror of `wire/group_records.py` for reading in bulk: keys and values of `__consumer_offsets`
+//! that classic groups write. Names and bytes are borrowed from the record. Fields that no contract
+//! row needs are read too, but dropped.
 //!
-//! Errors contain the field's name, and have the same words as in the Python module.
+//! An error begins with the field's name; its words are those of the Python module.
 
-use std::fmt;
-
-/// A record's key.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Key<'a> {
-    OffsetCommit {
-        group_id: &'a str,
-        topic: &'a str,
-        partition: i32,
-    },
-    GroupMetadata {
-        group_id: &'a str,
-    },
-    /// The key of another kind of group (KIP-848, KIP-932, KIP-1071), or of an unknown version.
-    Other {
-        version: i16,
-    },
-}
-
-/// A group's record. `current_state_timestamp_ms` is -1 if unset, and in versions before 2.
+/// The fields of a group's record that its contract row needs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GroupMetadataValue<'a> {
-    pub version: i16,
     pub protocol_type: &'a str,
     pub generation_id: i32,
     pub protocol: Option<&'a str>,
-    pub leader: Option<&'a str>,
-    pub current_state_timestamp_ms: i64,
     pub members: Vec<MemberMetadata<'a>>,
 }
 
-/// One member within a group's record; `rebalance_timeout_ms` is -1 in version 0, which has none.
+/// One member within a group's record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MemberMetadata<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
     pub client_id: &'a str,
     pub client_host: &'a str,
-    pub rebalance_timeout_ms: i32,
-    pub session_timeout_ms: i32,
     pub subscription: &'a [u8],
     pub assignment: &'a [u8],
 }
@@ -52,44 +29,43 @@ const GROUP_KEY: i16 = 2;
 const HIGHEST_VALUE: i16 = 4;
 const FLEXIBLE: i16 = 4;
 
-/// Reads a key. Returns an error if it is cut short, too long, or has a name that is not UTF-8.
-pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
+/// Reads a key. Returns the id of a classic group; None if the record is an offset, or of another
+/// kind of group (KIP-848, KIP-932, KIP-1071), or of an unknown version. Returns an error if the
+/// key is cut short, too long, or has a name that is not UTF-8.
+pub fn decode_key(data: &[u8]) -> Result<Option<&str>, String> {
     let mut reader = Reader::of(data, "key");
-    let version = reader.int16(Field::of("version"))?;
-    let key = match version {
-        0 | 1 => Key::OffsetCommit {
-            group_id: reader.string(Field::of("group"))?,
-            topic: reader.string(Field::of("topic"))?,
-            partition: reader.int32(Field::of("partition"))?,
-        },
-        GROUP_KEY => Key::GroupMetadata {
-            group_id: reader.string(Field::of("group"))?,
-        },
-        version => return Ok(Key::Other { version }),
+    let group_id = match reader.int16("version")? {
+        0 | 1 => {
+            reader.string("group")?;
+            reader.string("topic")?;
+            reader.int32("partition")?;
+            None
+        }
+        GROUP_KEY => Some(reader.string("group")?),
+        _ => return Ok(None),
     };
     reader.end()?;
-    Ok(key)
+    Ok(group_id)
 }
 
 /// Reads a value. Returns an error if its version is unknown or its bytes do not have the fields.
 pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
     let mut reader = Reader::of(data, "value");
-    let version = reader.int16(Field::of("version"))?;
+    let version = reader.int16("version")?;
     if !(0..=HIGHEST_VALUE).contains(&version) {
         return Err(format!(
             "value.version: {version} is not known (0 to {HIGHEST_VALUE} are)"
         ));
     }
     reader.flexible = version >= FLEXIBLE;
-    let protocol_type = reader.string(Field::of("protocolType"))?;
-    let generation_id = reader.int32(Field::of("generation"))?;
-    let protocol = reader.nullable_string(Field::of("protocol"))?;
-    let leader = reader.nullable_string(Field::of("leader"))?;
-    let current_state_timestamp_ms = match version {
-        2.. => reader.int64(Field::of("currentStateTimestamp"))?,
-        _ => -1,
-    };
-    let count = reader.count(Field::of("members"))?;
+    let protocol_type = reader.string("protocolType")?;
+    let generation_id = reader.int32("generation")?;
+    let protocol = reader.nullable_string("protocol")?;
+    reader.nullable_string("leader")?;
+    if version >= 2 {
+        reader.int64("currentStateTimestamp")?;
+    }
+    let count = reader.count("members")?;
     let mut members = Vec::new();
     for at in 0..count {
         members.push(read_member(&mut reader, version, at)?);
@@ -97,12 +73,9 @@ pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
     reader.tagged()?;
     reader.end()?;
     Ok(GroupMetadataValue {
-        version,
         protocol_type,
         generation_id,
         protocol,
-        leader,
-        current_state_timestamp_ms,
         members,
     })
 }
@@ -112,50 +85,29 @@ fn read_member<'a>(
     version: i16,
     at: usize,
 ) -> Result<MemberMetadata<'a>, String> {
-    let field = |name| Field {
-        name,
-        member: Some(at),
+    reader.member = Some(at);
+    let member_id = reader.string("memberId")?;
+    let group_instance_id = match version {
+        3.. => reader.nullable_string("groupInstanceId")?,
+        _ => None,
     };
+    let client_id = reader.string("clientId")?;
+    let client_host = reader.string("clientHost")?;
+    if version >= 1 {
+        reader.int32("rebalanceTimeout")?;
+    }
+    reader.int32("sessionTimeout")?;
     let member = MemberMetadata {
-        member_id: reader.string(field("memberId"))?,
-        group_instance_id: match version {
-            3.. => reader.nullable_string(field("groupInstanceId"))?,
-            _ => None,
-        },
-        client_id: reader.string(field("clientId"))?,
-        client_host: reader.string(field("clientHost"))?,
-        rebalance_timeout_ms: match version {
-            1.. => reader.int32(field("rebalanceTimeout"))?,
-            _ => -1,
-        },
-        session_timeout_ms: reader.int32(field("sessionTimeout"))?,
-        subscription: reader.data(field("subscription"))?,
-        assignment: reader.data(field("assignment"))?,
+        member_id,
+        group_instance_id,
+        client_id,
+        client_host,
+        subscription: reader.data("subscription")?,
+        assignment: reader.data("assignment")?,
     };
+    reader.member = None;
     reader.tagged()?;
     Ok(member)
-}
-
-/// A field's name as errors show it; its text is made only for an error.
-#[derive(Clone, Copy)]
-struct Field {
-    name: &'static str,
-    member: Option<usize>,
-}
-
-impl Field {
-    fn of(name: &'static str) -> Self {
-        Self { name, member: None }
-    }
-}
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.member {
-            Some(at) => write!(f, "members[{at}].{}", self.name),
-            None => f.write_str(self.name),
-        }
-    }
 }
 
 /// A position in the bytes. Every length is checked at its use; no memory is reserved for it.
@@ -164,12 +116,9 @@ struct Reader<'a> {
     at: usize,
     what: &'static str,
     flexible: bool,
+    /// The member whose fields are read, for errors.
+    member: Option<usize>,
 }
-
-const TAGGED: Field = Field {
-    name: "tagged fields",
-    member: None,
-};
 
 impl<'a> Reader<'a> {
     fn of(data: &'a [u8], what: &'static str) -> Self {
@@ -178,27 +127,28 @@ impl<'a> Reader<'a> {
             at: 0,
             what,
             flexible: false,
+            member: None,
         }
     }
 
-    fn int16(&mut self, field: Field) -> Result<i16, String> {
+    fn int16(&mut self, field: &str) -> Result<i16, String> {
         Ok(i16::from_be_bytes(self.number(field)?))
     }
 
-    fn int32(&mut self, field: Field) -> Result<i32, String> {
+    fn int32(&mut self, field: &str) -> Result<i32, String> {
         Ok(i32::from_be_bytes(self.number(field)?))
     }
 
-    fn int64(&mut self, field: Field) -> Result<i64, String> {
+    fn int64(&mut self, field: &str) -> Result<i64, String> {
         Ok(i64::from_be_bytes(self.number(field)?))
     }
 
-    fn string(&mut self, field: Field) -> Result<&'a str, String> {
+    fn string(&mut self, field: &str) -> Result<&'a str, String> {
         let text = self.nullable_string(field)?;
         text.ok_or_else(|| self.error(field, "is null"))
     }
 
-    fn nullable_string(&mut self, field: Field) -> Result<Option<&'a str>, String> {
+    fn nullable_string(&mut self, field: &str) -> Result<Option<&'a str>, String> {
         let length = match self.flexible {
             true => self.varint(field)? - 1,
             false => i64::from(self.int16(field)?),
@@ -211,7 +161,7 @@ impl<'a> Reader<'a> {
         Ok(Some(text))
     }
 
-    fn data(&mut self, field: Field) -> Result<&'a [u8], String> {
+    fn data(&mut self, field: &str) -> Result<&'a [u8], String> {
         let length = self.length(field)?;
         match usize::try_from(length) {
             Ok(length) => self.take(length, field),
@@ -219,7 +169,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn count(&mut self, field: Field) -> Result<usize, String> {
+    fn count(&mut self, field: &str) -> Result<usize, String> {
         let count = self.length(field)?;
         // An entry takes more than one byte, so a count beyond the data is refused before the loop.
         let fits = usize::try_from(count).is_ok_and(|count| count <= self.data.len() - self.at);
@@ -229,7 +179,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn length(&mut self, field: Field) -> Result<i64, String> {
+    fn length(&mut self, field: &str) -> Result<i64, String> {
         match self.flexible {
             true => Ok(self.varint(field)? - 1),
             false => self.int32(field).map(i64::from),
@@ -240,10 +190,10 @@ impl<'a> Reader<'a> {
         if !self.flexible {
             return Ok(());
         }
-        for _ in 0..self.varint(TAGGED)? {
-            let tag = self.varint(TAGGED)?;
-            let length = self.varint(TAGGED)? as usize;
-            if self.take(length, TAGGED).is_err() {
+        for _ in 0..self.varint("tagged fields")? {
+            let tag = self.varint("tagged fields")?;
+            let length = self.varint("tagged fields")? as usize;
+            if self.take(length, "tagged fields").is_err() {
                 let left = self.data.len() - self.at;
                 return Err(format!(
                     "{}.tagged field {tag}: needs {length} bytes, {left} are left",
@@ -257,16 +207,16 @@ impl<'a> Reader<'a> {
     fn end(&self) -> Result<(), String> {
         match self.data.len() - self.at {
             0 => Ok(()),
-            left => Err(self.error(Field::of("end"), &format!("{left} bytes too many"))),
+            left => Err(self.error("end", &format!("{left} bytes too many"))),
         }
     }
 
-    fn number<const N: usize>(&mut self, field: Field) -> Result<[u8; N], String> {
+    fn number<const N: usize>(&mut self, field: &str) -> Result<[u8; N], String> {
         let taken = self.take(N, field)?;
         Ok(taken.try_into().expect("as many bytes as were taken"))
     }
 
-    fn varint(&mut self, field: Field) -> Result<i64, String> {
+    fn varint(&mut self, field: &str) -> Result<i64, String> {
         let mut value = 0;
         for shift in (0..35).step_by(7) {
             let [byte] = self.number(field)?;
@@ -278,7 +228,7 @@ impl<'a> Reader<'a> {
         Err(self.error(field, "has a length of more than 5 bytes"))
     }
 
-    fn take(&mut self, length: usize, field: Field) -> Result<&'a [u8], String> {
+    fn take(&mut self, length: usize, field: &str) -> Result<&'a [u8], String> {
         let left = &self.data[self.at..];
         let Some(taken) = left.get(..length) else {
             let problem = format!("needs {length} bytes, {} are left", left.len());
@@ -288,7 +238,10 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn error(&self, field: Field, problem: &str) -> String {
-        format!("{}.{field}: {problem}", self.what)
+    fn error(&self, field: &str, problem: &str) -> String {
+        match self.member {
+            Some(at) => format!("{}.members[{at}].{field}: {problem}", self.what),
+            None => format!("{}.{field}: {problem}", self.what),
+        }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `wire/sent_members.py`, as far as a group's next rebalance needs it: which user data a
-//! member's client will send again, and whose assignor the leader ran.
+//! Mirror of the parts of `wire/sent_members.py` that a group's next rebalance needs: the user data
+//! that a member's client will send again, and the library of the leader's assignor.
 
 use super::{Assigned, Subscription, decode_sticky_user_data};
 
@@ -32,8 +32,8 @@ pub fn user_data(
 
 /// Whether sticky's user data is readable and lists no topic.
 ///
-/// Before the first assignment, Java sends null, and the Python clients send empty bytes. After it,
-/// the user data of aiokafka will be readable; that of kafka-python will not.
+/// Before the first assignment, Java sends null, and the Python clients send empty bytes. After
+/// the first assignment, aiokafka sends readable user data; kafka-python does not.
 fn no_topics(data: &[u8], client_id: &str) -> bool {
     if data.is_empty() {
         return !client_id.starts_with("kafka-python");

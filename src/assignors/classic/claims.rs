@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `claims.py`, which explains the steps. Each partition of a subscribed topic has a
-//! number: first existing partitions, by topic name and partition, then claimed partitions that do
-//! not exist ("ghosts"). Most sorting of existing partitions is in the order of these numbers.
+//! Mirror of `claims.py`: settles which claims of a sticky group are believed, in the steps that
+//! the Python module explains. Each partition of a subscribed topic has a number: first existing
+//! partitions, by topic name and partition, then claimed partitions that do not exist ("ghosts").
+//! Sorting the numbers of existing partitions therefore sorts these by name.
 
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{
-    GroupSpec, Member, MemberId, PartitionId, TopicId, TopicPartition, UserData,
-};
-use crate::group::ownership::Assignment;
+use crate::group::model::{Member, MemberId, PartitionId, TopicId, TopicPartition, UserData};
+use crate::group::ownership::{Assignment, offsets};
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::java::order::grouping_order;
 
@@ -137,14 +137,8 @@ impl<'g, 'a> Claims<'g, 'a> {
 
     /// Converts the members' lists of partition numbers into an assignment.
     pub fn answer(&self, lists: &Lists) -> Assignment {
-        let mut offsets = Vec::with_capacity(lists.members() + 1);
-        offsets.push(0);
-        let mut end = 0;
-        for list in lists.iter() {
-            end += list.len() as u32;
-            offsets.push(end);
-        }
-        let mut partitions = Vec::with_capacity(end as usize);
+        let offsets = offsets(lists.iter().map(|list| list.len() as u32));
+        let mut partitions = Vec::with_capacity(offsets[lists.members()] as usize);
         for list in lists.iter() {
             partitions.extend(list.iter().map(|&id| self.partition(id)));
         }
@@ -171,7 +165,7 @@ pub fn settle<'g, 'a>(
     interrupt: &'g Interrupt,
 ) -> (Claims<'g, 'a>, Lists) {
     let mut claims = number_partitions(group, sent, interrupt);
-    // By topic: the last member found that lists it. This set needs no clearing between members.
+    // By topic: the last member found that lists it, to find repeats in one list.
     let mut listed_by = vec![NOBODY; group.topics.len()];
     let members = 0..group.members.len() as MemberId;
     let mut owned = Lists::with_room(members.map(|m| group.owned(m).len() as u32));
@@ -182,8 +176,9 @@ pub fn settle<'g, 'a>(
     for i in 0..claims.members.len() {
         let m = claims.members[i];
         let topics = group.subscription(m);
-        // 3. A list that equals the list before it needs no test. Exception: the length of the
-        // first list, the reference, is not tested, so the list behind it is tested.
+        // 3. Compare the list with the reference, the topics of the first non-empty list. A list
+        // that equals the tested list before it needs no test. The first list itself is not
+        // tested, although it may repeat a topic.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {
             for &topic in topics {
@@ -204,7 +199,8 @@ pub fn settle<'g, 'a>(
             }
         }
         claims.max_generation = claims.max_generation.max(claims.generation(m));
-        // 1. Only the general algorithm depends on the order of claims, and it sorts them.
+        // 1. Claims of existing topics count. Only the general algorithm depends on the order of
+        // claims, and it sorts them.
         let partitions = sent.partitions(group, m);
         if !partitions.is_empty() {
             claimant.resize(claims.numbered(), NOBODY);
@@ -225,7 +221,7 @@ fn claim(
     member: MemberId,
     id: PartitionId,
 ) {
-    // 2.
+    // 2. Believe the newer one of two claims to a partition; believe neither of equally new ones.
     let other = std::mem::replace(&mut claimant[id as usize], member);
     if other == NOBODY {
         owned.push(member, id);
@@ -244,7 +240,8 @@ fn claim(
     } else {
         owned.push(member, id);
     }
-    // Last: a member that claims twice is `other`, too, and then loses the entry just added.
+    // `other` is the member itself if it claims the partition twice; so the new entry is added
+    // before one entry is removed.
     owned.remove(other, id);
 }
 

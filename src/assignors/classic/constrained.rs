@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `constrained.py`, which explains the steps.
+//! Mirror of `constrained.py`: the sticky algorithm for members with equal subscriptions, in the
+//! steps that the Python module explains.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,16 +17,17 @@ pub struct Constrained {
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-/// Assigns all partitions. `name` is the assignor, for errors; `owned` has the believed claims.
+/// Assigns all partitions. `name` is the assignor's name in errors; `owned` has the believed
+/// claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
-    build.keep_owned(owned); // 1.
-    let mut unassigned = build.unassigned(); // 2.
-    build.sort(&mut unassigned); // 3.
+    build.keep_owned(owned); // step 1
+    let mut unassigned = build.unassigned(); // step 2
+    build.sort(&mut unassigned); // step 3
     if build.racks.active() {
-        build.assign_near(&mut unassigned)?; // 4.
+        build.assign_near(&mut unassigned)?; // step 4
     }
-    build.assign_round_robin(&unassigned)?; // 5.
+    build.assign_round_robin(&unassigned)?; // step 5
     Ok(Constrained {
         assignment: build.assignment,
         transferring: build.transferring,
@@ -85,7 +87,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                     mismatched.push(id);
                 } else if !claims.is_multiply_owned(id) {
                     let tp = claims.partition(id);
-                    // One number is compared faster than two.
+                    // One number sorts faster than a pair of numbers.
                     let rank = u64::from(claims.topic_ranks[tp.topic as usize]);
                     sorted.push((u64::from(tp.partition) << 32 | rank, id));
                 }
@@ -201,8 +203,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// Deals at once all rounds in which no short member reaches `least`, if nothing can be
-    /// transferring. Returns the partitions that are left.
+    /// Assigns at once all rounds in which no short member reaches `least`, if no partition can be
+    /// transferring (`give` records these one by one). Returns the partitions that are left.
     fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
         let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();
         let rounds = match longest {

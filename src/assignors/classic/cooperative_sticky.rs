@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `cooperative_sticky.py`.
+//! Mirror of `cooperative_sticky.py`: sticky, but a partition that another member must revoke first
+//! is withheld from its new owner.
 
 use super::claims::{Claims, NOBODY, Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
 use crate::group::lists::Lists;
-use crate::group::model::{GroupSpec, MemberId, PartitionId};
+use crate::group::model::{MemberId, PartitionId};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
 /// The protocol name in JoinGroup.
@@ -14,19 +16,19 @@ pub const NAME: &str = "cooperative-sticky";
 
 /// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
-    // 1.
+    // 1. Settle the claims in the subscriptions' own fields.
     let (claims, owned) = settle(group, Sent::ByCooperative, interrupt);
-    // 2.
+    // 2. The constrained algorithm records which partitions are transferring.
     let (mut assignment, transferring) = if claims.equal_subscriptions {
         let target = constrained::assign(NAME, &claims, owned)?;
         (target.assignment, target.transferring)
-    // 3.
+    // 3. After the general algorithm, they are computed.
     } else {
         let (assignment, order) = general::assign(NAME, &claims, owned)?;
         let transferring = transferring(&claims, &assignment, &order);
         (assignment, transferring)
     };
-    // 4.
+    // 4. Withhold the transferring partitions.
     take_out(&claims, &mut assignment, &transferring);
     let mut answer = claims.answer(&assignment);
     if !claims.is_plain() {
@@ -58,14 +60,16 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
     }
 }
 
-/// Partitions that one member gains and another member, which claims them, loses; each with its
-/// gainer. If several members gain one, the last in `order` (of the answer's map) counts.
+/// Finds partitions that one member gains and another member, which claims them, loses. Returns
+/// each with the member that gains it. If several members gain a partition, the last one in
+/// `order`, the order of the answer's map, counts.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,
     order: &[MemberId],
 ) -> Vec<(PartitionId, MemberId)> {
-    // By partition: the last member found with it. This set needs no clearing between members.
+    // By partition: the last member found with it. The next member needs no cleared list, because
+    // it only looks for its own number.
     let mut seen_with = vec![NOBODY; claims.numbered()];
     let mut revoked = vec![false; claims.numbered()];
     for &member in order {

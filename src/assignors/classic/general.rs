@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `general.py`, which explains the steps; `general/balance.rs` has steps 6 and 7.
+//! Mirror of `general.py`: the sticky algorithm for members with different subscriptions, in the
+//! steps that the Python module explains. `general/balance.rs` has steps 6 and 7.
 //!
-//! Each shortcut has a comment that says why the answer cannot change. With P partitions and S
-//! subscriptions to topics, a pass of step 6 costs O(P+S), a move O(log of the topic's
-//! subscribers).
+//! A comment beside each shortcut states why the shortcut cannot change the answer. With P
+//! partitions and S subscriptions to topics, a pass of step 6 costs O(P+S), a move O(log of the
+//! topic's subscribers).
 
 mod balance;
 mod holdings;
@@ -37,13 +38,13 @@ pub fn assign(
     owned: Lists,
 ) -> Result<(Lists, Vec<MemberId>), GroupError> {
     let mut build = Build::new(name, claims);
-    build.sort_partitions(); // 1.
-    build.remember_previous(); // 2.
-    let unassigned = build.keep_owned(owned); // 3.
+    build.sort_partitions(); // step 1
+    build.remember_previous(); // step 2
+    let unassigned = build.keep_owned(owned); // step 3
     let initializing = build.current.sizes().iter().all(|&size| size == 0);
-    build.assign_unassigned(&unassigned)?; // 4.
-    build.take_out_fixed(); // 5.
-    Balance::new(build).balance(unassigned, initializing) // 6. 7.
+    build.assign_unassigned(&unassigned)?; // step 4
+    build.take_out_fixed(); // step 5
+    Balance::new(build).balance(unassigned, initializing) // steps 6 and 7
 }
 
 struct Build<'c, 'g, 'a> {
@@ -59,8 +60,9 @@ struct Build<'c, 'g, 'a> {
     /// The subscribers of each topic, sorted by member id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// By partition: its previous owner and generation; empty if all claims are of the newest one.
+    /// By partition: its previous owner and generation; empty if all claims have the newest one.
     previous: Vec<(MemberId, i32)>,
+    /// Whether a member lost a claimed partition in step 3.
     revocation: bool,
     /// Topics sorted by number of subscribers, then by name.
     topics: Vec<TopicId>,
@@ -140,7 +142,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         without_kept(self.claims, &self.topics, &owned)
     }
 
-    /// For each topic, only its subscribers are kept sorted by size: no other sizes change.
+    /// Assigns topic by topic. Only the subscribers of the topic are kept sorted by size, because
+    /// no other member gets its partitions.
     fn assign_unassigned(&mut self, unassigned: &[Run]) -> Result<(), GroupError> {
         let left = self.assign_near(unassigned)?;
         let left = left.as_deref().unwrap_or(unassigned);
@@ -160,8 +163,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     /// The pass of step 4 with racks: only members near a partition or without a rack may get it.
-    /// Returns the partitions that are left; None if racks are not active. Members of one rack may
-    /// get the same partitions, so it is enough to compare the smallest members of the racks.
+    /// Returns the partitions that are left; None if racks are not active. Members of one rack are
+    /// near the same partitions, so it is enough to compare the smallest members of the racks.
     fn assign_near(&mut self, unassigned: &[Run]) -> Result<Option<Vec<Run>>, GroupError> {
         if !self.racks.active() {
             return Ok(None);
@@ -235,11 +238,6 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         self.subscribers.to(topic).len() >= 2
     }
 
-    /// The existing topics in a member's subscription; a topic listed twice comes twice.
-    fn topics_of(&self, member: MemberId) -> impl Iterator<Item = TopicId> + Clone + '_ {
-        topics_of(self.claims, member)
-    }
-
     fn subscribes(&self, member: MemberId, topic: TopicId) -> bool {
         self.subscriptions.has(member, topic)
     }
@@ -261,6 +259,7 @@ fn possible(claims: &Claims) -> Vec<usize> {
     possible
 }
 
+/// The existing topics in a member's subscription; a topic listed twice comes twice.
 fn topics_of<'c>(
     claims: &'c Claims,
     member: MemberId,

@@ -11,7 +11,7 @@ use crate::java::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
 
-/// Everything in a record on which its later answers depend.
+/// The part of a record on which its later answers depend.
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
@@ -27,7 +27,8 @@ pub struct Movements {
 }
 
 impl Movements {
-    /// The partition that Kafka moves if `tp` is to move: another one of its topic, or `tp` itself.
+    /// The partition that Kafka moves in place of `tp`: a partition of its topic that moved from
+    /// `destination` to the first owner of `tp`, if there is one; else `tp` itself.
     pub fn actual(
         &self,
         tp: TopicPartition,
@@ -86,13 +87,15 @@ impl Movements {
     }
 }
 
-/// The most partitions in a `Few`: 8 would still be correct (no slot grows), 4 keep it small.
+/// The most partitions in a `Few`. 8 would still be correct, because no slot becomes a tree; 4 keep
+/// a `Few` small.
 const FEW: usize = 4;
 /// The number of slots of a default HashSet.
 const SLOTS: usize = 16;
 
-/// A HashSet of the partitions of one topic that moved from one member to another. A small one
-/// keeps its default slots, and each slot the order of insertion, so a list in that order will do.
+/// A HashSet of the partitions of one topic that moved from one member to another. A small
+/// set keeps its default slots, and each slot keeps the order of insertion, so a list of the
+/// partitions in that order is enough.
 enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),

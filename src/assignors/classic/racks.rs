@@ -4,7 +4,8 @@
 use super::claims::Claims;
 use crate::group::model::{MemberId, PartitionId, RackId};
 
-/// Empty if racks are not active. The racks of each partition are sorted and distinct.
+/// The racks of members and partitions; empty if racks are not active, because they make no
+/// difference. The racks of each partition are sorted and distinct.
 #[derive(Default)]
 pub struct Racks {
     of_member: Vec<Option<RackId>>,
@@ -76,7 +77,8 @@ impl Racks {
         self.of_member(member).is_some() && !self.near(member, id)
     }
 
-    /// Position of the first member near the partition, searched in a circle from `start` on.
+    /// The position of the first member near the partition. The search begins at `start` and goes
+    /// round once.
     pub fn next_near<'m>(
         &self,
         id: PartitionId,
@@ -91,7 +93,8 @@ impl Racks {
     }
 }
 
-fn sorted(mut racks: Vec<RackId>) -> Vec<RackId> {
+/// Returns the racks sorted and without repeats.
+pub fn sorted(mut racks: Vec<RackId>) -> Vec<RackId> {
     racks.sort_unstable();
     racks.dedup();
     racks

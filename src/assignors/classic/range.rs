@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `range.py`, which explains the steps. Racks are numbers. Members are positions in the
-//! list of a topic's subscribers; arrays parallel to this list hold the state of the members.
+//! Mirror of `range.py`: contiguous runs of each topic's partitions go to its sorted subscribers,
+//! in the steps that the Python module explains. A member is its position in the list of a topic's
+//! subscribers; arrays parallel to this list hold the state of the members.
 
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
+use super::racks::sorted;
 use super::subscriptions::{Subscribers, topics_in_order};
-use crate::group::model::{GroupSpec, MemberId, RackId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, RackId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 
 /// The protocol name in JoinGroup.
 pub const NAME: &str = "range";
 
 /// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
-    // 1.
+    // 1. Find the topics in Java's order, with their subscribers.
     let subscribers = Subscribers::of(group, group.static_first());
     let mut topics = topic_shares(group, &subscribers);
-    // 2.
+    // 2. Assign by racks first, if any topic needs it.
     if !topics.iter().any(|topic| topic.needs_racks) {
-        return assign_runs(group, &topics); // 3.
+        return assign_runs(group, &topics); // step 3 without racks
     }
     let mut assignment = vec![Vec::new(); group.members.len()];
     for topic in &mut topics {
@@ -28,11 +31,11 @@ pub fn assign(group: &GroupSpec) -> Assignment {
         topic.taken = vec![0; topic.subscribers.len()];
     }
     assign_with_racks(&mut topics, &mut assignment);
-    // 3.
+    // 3. Assign the rest in ranges.
     for topic in &mut topics {
         topic.assign_ranges(|_, _, _| true, &mut assignment);
     }
-    // 4.
+    // 4. Sort each list by topic and partition.
     let ranks = group.topic_ranks();
     for list in &mut assignment {
         list.sort_unstable_by_key(|tp| (ranks[tp.topic as usize], tp.partition));
@@ -41,8 +44,8 @@ pub fn assign(group: &GroupSpec) -> Assignment {
 }
 
 /// Step 3 if no pass with racks came before it. Every member in order takes its whole share at
-/// once, so the counts are known first, and each run goes straight to its place in the answer. If
-/// the share is 0, only members with an extra partition are visited.
+/// once. So each member's number of partitions is known in advance, and each run goes straight to
+/// its place in the answer. If the share is 0, only members with an extra partition are visited.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     let mut counts = vec![0u32; group.members.len()];
     for topic in topics {
@@ -162,7 +165,8 @@ fn topic_shares<'s>(group: &GroupSpec, subscribers: &'s Subscribers) -> Vec<Topi
         }
         if subscriber_racks.iter().any(Option::is_some) {
             partition_racks = (0..partitions)
-                .map(|partition| sorted_racks(group, TopicPartition { topic, partition }))
+                .map(|partition| group.replica_racks(TopicPartition { topic, partition }))
+                .map(|racks| sorted(racks.to_vec()))
                 .collect();
         }
         TopicShare {
@@ -181,17 +185,8 @@ fn topic_shares<'s>(group: &GroupSpec, subscribers: &'s Subscribers) -> Vec<Topi
     shares.collect()
 }
 
-fn sorted_racks(group: &GroupSpec, tp: TopicPartition) -> Vec<RackId> {
-    let mut racks = group.replica_racks(tp).to_vec();
-    racks.sort_unstable();
-    racks.dedup();
-    racks
-}
-
 fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackId>]) -> bool {
-    let mut everywhere = partition_racks.concat();
-    everywhere.sort_unstable();
-    everywhere.dedup();
+    let everywhere = sorted(partition_racks.concat());
     let mut known = subscriber_racks.iter().flatten();
     known.any(|rack| everywhere.binary_search(rack).is_ok())
         && partition_racks.iter().any(|racks| *racks != everywhere)
@@ -204,7 +199,8 @@ fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicParti
         let key = (&*topic.subscribers, topic.partition_racks.len());
         together.entry(key).or_default().push(i);
     }
-    // These groups share no topic, and the lists are sorted at the end, so any order is correct.
+    // Each topic is in one of these sets, and the lists are sorted at the end, so the sets may be
+    // visited in any order.
     let groups: Vec<Vec<usize>> = together.into_values().collect();
     for group in groups {
         match group.as_slice() {
@@ -244,7 +240,7 @@ fn assign_co_partitioned(
             waiting.remove(at);
         }
     }
-    // `unassigned` is read only after this pass, so it is updated once.
+    // Nothing reads `unassigned` during this pass, so it is updated once, here.
     for &t in together {
         let is_given = |p: u32| given.get(p as usize) == Some(&true);
         topics[t].unassigned.retain(|&p| !is_given(p));

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `round_robin.py`. A search in the sorted places of a topic's subscribers finds the
-//! next subscriber in the circle; other members are not passed one by one. `dealt` first collects
-//! the member of each partition; then every partition goes to its place in the answer.
+//! Mirror of `round_robin.py`: the partitions, sorted, go one by one to the members in a circle. A
+//! search in the sorted places of a topic's subscribers finds the next subscriber in the circle, so
+//! other members are not passed one by one. `owners` first collects the member of each partition;
+//! then every partition goes to its place in the answer.
 
 use super::subscriptions::Subscribers;
-use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 
 /// The protocol name in JoinGroup.
 pub const NAME: &str = "roundrobin";
 
 /// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
-    // 1.
+    // 1. The members stand in a circle, static ones first; topics are sorted by name.
     let circle = group.static_first();
     let mut places = vec![0u32; circle.len()];
     for (place, &member) in circle.iter().enumerate() {
@@ -23,8 +25,8 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     let topics: Vec<TopicId> = topics
         .filter(|&topic| !subscribers.to(topic).is_empty())
         .collect();
-    // 2.
-    let mut dealt: Vec<MemberId> = Vec::new();
+    // 2. Each partition goes to the next member that subscribes to its topic.
+    let mut owners: Vec<MemberId> = Vec::new();
     let mut next = 0u32;
     for &topic in &topics {
         let subscribers = subscribers.distinct(topic);
@@ -35,24 +37,24 @@ pub fn assign(group: &GroupSpec) -> Assignment {
                 at = 0;
             }
             let end = subscribers.len().min(at + left);
-            dealt.extend_from_slice(&subscribers[at..end]);
+            owners.extend_from_slice(&subscribers[at..end]);
             left -= end - at;
             at = end;
         }
         // A topic without partitions leaves `next` unchanged.
-        if let Some(&last) = dealt.last() {
+        if let Some(&last) = owners.last() {
             next = places[last as usize] + 1;
         }
     }
     let mut counts = vec![0u32; group.members.len()];
-    for &member in &dealt {
+    for &member in &owners {
         counts[member as usize] += 1;
     }
     Assignment::of_counts(&counts, |places| {
-        let mut dealt = dealt.iter();
+        let mut owners = owners.iter();
         for topic in topics {
             let partitions = 0..group.topics[topic as usize].partitions;
-            for (partition, &member) in partitions.zip(dealt.by_ref()) {
+            for (partition, &member) in partitions.zip(owners.by_ref()) {
                 places.give(member, TopicPartition { topic, partition });
             }
         }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `sticky.py`.
+//! Mirror of `sticky.py`: members keep the partitions that they owned, as far as the balance
+//! allows.
 
 use super::claims::{Sent, settle};
 use super::{constrained, general};
 use crate::error::GroupError;
-use crate::group::model::GroupSpec;
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
 /// The protocol name in JoinGroup.
@@ -13,12 +14,12 @@ pub const NAME: &str = "sticky";
 
 /// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
-    // 1.
+    // 1. Settle the claims in the user data.
     let (claims, owned) = settle(group, Sent::BySticky, interrupt);
-    // 2.
+    // 2. Equal subscriptions take the constrained algorithm.
     let lists = if claims.equal_subscriptions {
         constrained::assign(NAME, &claims, owned)?.assignment
-    // 3.
+    // 3. Different subscriptions take the general algorithm.
     } else {
         general::assign(NAME, &claims, owned)?.0
     };

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use crate::group::model::{GroupSpec, MemberId, TopicId};
+use crate::group::model::{MemberId, TopicId};
+use crate::group::spec::GroupSpec;
 use crate::java::order::hash_order;
 
 /// Subscribed topics that have partitions, in the order of the leader's HashMap.
@@ -45,7 +46,7 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// A run is a sequence of neighbouring members with equal subscriptions, to be read only once.
+/// A run is a sequence of neighbouring members with equal subscriptions, whose list is read once.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,
@@ -81,8 +82,9 @@ impl Subscribers {
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);
-        // By topic: `of_topic` has the span of its subscribers while it is listed once, later (0,
-        // their number). `listings` has the number of listings so far, and the run of the last one.
+        // By topic. `listings`: how often the topic was listed so far, and the run that listed it
+        // last. `of_topic`: the span of the first run's members; from the second listing on, 0 and
+        // the number of all subscribers.
         let mut of_topic = vec![(0, 0); group.topics.len()];
         let mut listings = vec![(0u32, u32::MAX); group.topics.len()];
         let mut doubled = vec![false; group.topics.len()];
@@ -99,7 +101,7 @@ impl Subscribers {
                 };
             }
         }
-        // Topics of several runs have their own lists, behind the members of the runs.
+        // A topic that several runs list has its own list of members, behind those of the runs.
         let shared = |t: usize| listings[t].0 < 2;
         let mut end = members.len() as u32;
         for t in (0..of_topic.len()).filter(|&t| !shared(t)) {
@@ -157,7 +159,7 @@ fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<Mem
     (spans, members)
 }
 
-/// Tells whether a member subscribes to a topic: by a table of bits, or by a binary search if the
+/// Answers whether a member subscribes to a topic: by a table of bits, or by a binary search if the
 /// table would be too large (many members with unequal lists of many topics, which need not exist).
 pub struct Subscriptions {
     runs: Runs,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `incremental.py`, which explains the steps. Sets are sorted lists of integers.
+//! Mirror of `incremental.py`: one round of the leader, in the steps that the Python module
+//! explains. Sets are sorted lists of integers.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +14,7 @@ use crate::java::order::java_hash_order;
 struct Worker {
     id: WorkerId,
     work: Work,
-    /// How many connectors and tasks it kept, before it got new ones.
+    /// How many connectors and tasks the worker keeps; those behind them in `work` are new.
     kept: (usize, usize),
     revoked: Work,
 }
@@ -23,7 +24,7 @@ struct Leader<'a> {
     now_ms: i64,
     max_delay_ms: i64,
     members: &'a [WorkerId],
-    /// In the order of a HashMap of their ids.
+    /// All workers, in the order of a HashMap of their ids.
     workers: Vec<Worker>,
     names: &'a Names<'a>,
     candidates: Vec<WorkerId>,
@@ -51,7 +52,7 @@ pub fn handle(
     let target = &spec.target;
     let mut active = combined(spec.running.iter().map(|(_, work)| work));
     let duplicated = active.sort();
-    // 1.
+    // 1. Find out which work was assigned before this round.
     let mut previous = Work::default();
     if memory.generation_id == spec.last_completed_generation_id {
         previous = memory.assigned.clone();
@@ -59,7 +60,7 @@ pub fn handle(
     if !memory.revoked.within(&active).is_empty() {
         previous = active.clone();
     }
-    // 2.
+    // 2. Compare the work that was assigned, that runs and that is configured.
     let deleted = previous.minus(target);
     let lost = previous.minus(&active).minus(&deleted);
     let created = target.minus(&previous).minus(&active);
@@ -75,7 +76,7 @@ pub fn handle(
         revoked_in_previous: memory.revoked_in_previous,
         revoking_rounds: memory.revoking_rounds,
     };
-    // 3.
+    // 3. Revoke work that is deleted, or that runs on more than one worker.
     for i in hash_order(spec, workers) {
         let (id, reported) = &spec.running[i as usize];
         let mut worker = Worker {
@@ -89,19 +90,20 @@ pub fn handle(
         }
         leader.workers.push(worker);
     }
-    // 4.
+    // 4. Let lost work wait for its worker, or assign it.
     let kept = |worker: &Worker| (worker.work.connectors.len(), worker.work.tasks.len());
     for worker in &mut leader.workers {
         worker.kept = kept(worker);
     }
     let lost_as_new = leader.handle_lost(&lost);
-    // 5.
+    // 5. If no work waits, take excess work away from workers with too much.
     if leader.delay_ms == 0 {
         leader.balance_load(target);
     } else {
         leader.revoked_in_previous = false;
     }
-    // 6. No connector or task is in two of deleted, created and lost, so none is dealt twice.
+    // 6. Assign new work. Created and lost work have nothing in common, so no work is assigned
+    // twice.
     let mut new = created;
     new.extend(&lost_as_new);
     deal(&mut leader.workers, &new.connectors, |worker| {
@@ -113,7 +115,8 @@ pub fn handle(
     Ok((leader.remember(spec, &lost), leader.answer(spec)))
 }
 
-/// Indices of workers in the order of a HashMap, copied from a HashMap filled in member order.
+/// Indices of workers in the order of a HashMap, which is a copy of a HashMap that was filled in
+/// member order.
 fn hash_order(spec: &ConnectSpec, workers: &Names) -> Vec<u32> {
     let running = spec.running.iter();
     let ids: Vec<&str> = running.map(|&(id, _)| workers.name(id)).collect();
@@ -134,7 +137,7 @@ fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
 /// The part of `gone` that a worker runs, in the order of a HashSet of all that it runs.
 fn running_of(names: &Names, running: &Work, gone: &Work) -> Work {
     if running.within(gone).is_empty() {
-        return Work::default(); // it is empty, so it needs no order
+        return Work::default(); // an empty list needs no order
     }
     names.in_hash_order(running).within(gone)
 }
@@ -151,7 +154,7 @@ impl Worker {
 }
 
 impl Leader<'_> {
-    /// Waits for lost work to come back, or hands it out. Returns the part to assign like new work.
+    /// Lets lost work wait for its worker, or assigns it. Returns the part to assign as new work.
     fn handle_lost(&mut self, lost: &Work) -> Work {
         if lost.is_empty() && !self.revoked_in_previous {
             self.end_wait();
@@ -305,7 +308,7 @@ impl Leader<'_> {
     }
 }
 
-/// By worker: how many it gives up, from how many it holds.
+/// Returns how many connectors (or tasks) each worker gives up; `held` has how many it holds.
 fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     let share = total / held.len();
     let mut extras = total % held.len();
@@ -329,7 +332,7 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Deals `new` in rounds: in each round, every worker with the fewest gets one, in order.
+/// Assigns `new` in rounds: in each round, every worker with the fewest gets one, ties by id.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()

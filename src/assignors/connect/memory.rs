@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `memory.py`: what the incremental leader remembers between rounds.
+//! Mirror of `memory.py`: the state that the incremental leader keeps between rounds.
 
 use super::work::{Work, WorkerId};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    /// Sorted; `revoked` is sorted, too.
+    /// Sorted, as `revoked` is.
     pub assigned: Work,
     pub revoked: Work,
     pub generation_id: i32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `spec.py`: what the incremental leader is told in one round, and what it answers.
+//! Mirror of `spec.py`: the input and the answer of the incremental leader in one round.
 
 use super::work::{Work, WorkerId};
 
@@ -15,7 +15,7 @@ pub struct ConnectSpec {
 
 #[derive(Debug, PartialEq)]
 pub struct Answer {
-    /// In member order; `revoked` is in member order, too.
+    /// In member order, as `revoked` is.
     pub assigned: Vec<(WorkerId, Work)>,
     pub revoked: Vec<(WorkerId, Work)>,
     pub delay_ms: i64,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `work.py`. Connectors and workers are ranks of their names. A task is one integer: its
-//! connector's rank and its own number. So sorting by name is sorting integers.
+//! Mirror of `work.py`: the connectors and tasks of a worker. Connectors and workers are ranks of
+//! their names. A task is one integer: its connector's rank and its own number. So sorting by name
+//! is sorting integers.
 
 use rustc_hash::FxHashMap;
 
@@ -48,7 +49,8 @@ impl<'a> Names<'a> {
         self.names[rank as usize]
     }
 
-    /// The connectors in the order of a Java `new HashSet(…)` of them, and the tasks likewise.
+    /// Returns connectors in the order of Java's `new HashSet(connectors)`, and tasks in the order
+    /// of `new HashSet(tasks)`.
     pub fn in_hash_order(&self, work: &Work) -> Work {
         let hash = |connector: u32| self.hashes[connector as usize];
         let hashes: Vec<u32> = work.connectors.iter().map(|&c| hash(c)).collect();
@@ -77,7 +79,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The order after writing and reading: by connector, first the connectors that are in `work`.
+    /// Returns the work in the order in which a worker reads it from the leader's bytes: by
+    /// connector, first the connectors that are in `work`.
     pub fn after_wire(&self, work: &Work) -> Work {
         let without_tasks = Work {
             connectors: work.connectors.clone(),
@@ -97,7 +100,7 @@ impl<'a> Names<'a> {
 }
 
 /// All configured work, sorted; `config` has each connector with its number of tasks.
-pub fn configured(config: Vec<(ConnectorId, u32)>) -> Work {
+pub fn configured(config: impl IntoIterator<Item = (ConnectorId, u32)>) -> Work {
     let mut work = Work::default();
     for (connector, count) in config {
         work.connectors.push(connector);
@@ -126,7 +129,7 @@ impl Work {
         self
     }
 
-    /// Sorts in place and removes repeats. Returns what was there more than once.
+    /// Sorts in place and removes repeats. Returns the work that was there more than once.
     pub fn sort(&mut self) -> Self {
         Self {
             connectors: sort(&mut self.connectors),

@@ -53,150 +53,134 @@ impl<'a> Structs<'a> {
         }
     }
 
-    fn column(
-        &self,
-        name: &str,
-        required: bool,
-    ) -> Result<(String, Option<&'a ArrayRef>), SchemaError> {
+    /// The column of this name. An optional column that is absent has only nulls.
+    pub fn column<C: Column<'a>>(&self, name: &str, required: bool) -> Result<C, SchemaError> {
         let path = format!("{}{name}", self.path);
         let found = self.fields.iter().find(|(field, _)| *field == name);
-        let column = found.map(|&(_, column)| column);
-        if column.is_none() && required && !self.absent {
+        let own = found.map(|&(_, column)| column);
+        if own.is_none() && required && !self.absent {
             let problem = "the column is missing".into();
             return Err(SchemaError { path, problem });
         }
-        let has_values = |column: &&ArrayRef| *column.data_type() != DataType::Null;
-        Ok((path, column.filter(has_values)))
-    }
-
-    pub fn strings(&self, name: &str, required: bool) -> Result<Strings<'a>, SchemaError> {
-        let (path, column) = self.column(name, required)?;
-        Strings::of(&path, column, self.parent)
-    }
-
-    /// Returns an error also if the column is missing.
-    pub fn bytes(&self, name: &str) -> Result<Bytes<'a>, SchemaError> {
-        let (path, column) = self.column(name, true)?;
-        Bytes::of(&path, column)
-    }
-
-    pub fn integers(&self, name: &str, required: bool) -> Result<Integers<'a>, SchemaError> {
-        let (path, column) = self.column(name, required)?;
-        Integers::of(&path, column, self.parent)
-    }
-
-    pub fn topics(&self, name: &str, required: bool) -> Result<Topics<'a>, SchemaError> {
-        let (path, column) = self.column(name, required)?;
-        Topics::of(&path, column, self.parent)
-    }
-
-    pub fn lists(&self, name: &str, required: bool) -> Result<Lists<'a>, SchemaError> {
-        let (path, column) = self.column(name, required)?;
-        Lists::of(path, column, self.parent)
+        C::of(path, Presence::of(own, self.parent))
     }
 }
 
-/// The null flags of a column: an entry is present if neither it nor its struct is null.
+/// A column and its null flags: an entry is present if neither it nor its struct is null.
 #[derive(Clone, Copy)]
-struct Presence<'a> {
+pub struct Presence<'a> {
+    /// None for an absent column, and for a column of Arrow's null type.
     own: Option<&'a ArrayRef>,
     parent: Option<&'a StructArray>,
 }
 
-impl Presence<'_> {
+impl<'a> Presence<'a> {
+    fn of(column: Option<&'a ArrayRef>, parent: Option<&'a StructArray>) -> Self {
+        let own = column.filter(|column| *column.data_type() != DataType::Null);
+        Self { own, parent }
+    }
+
     fn at(&self, i: usize) -> bool {
         self.own.is_some_and(|own| own.is_valid(i))
             && self.parent.is_none_or(|parent| parent.is_valid(i))
     }
 }
 
-pub struct Strings<'a> {
-    presence: Presence<'a>,
-    text: Text<'a>,
+/// A column of one kind. `of` returns an error if the column's type is of another kind.
+pub trait Column<'a>: Sized {
+    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError>;
 }
 
-enum Text<'a> {
+/// Binary values, for example keys or values of records.
+pub struct Bytes<'a> {
+    presence: Presence<'a>,
+    values: Values<'a>,
+}
+
+enum Values<'a> {
     Absent,
+    Binary(&'a arrow_array::BinaryArray),
+    LargeBinary(&'a arrow_array::LargeBinaryArray),
+    BinaryView(&'a arrow_array::BinaryViewArray),
     Utf8(&'a arrow_array::StringArray),
-    Large(&'a arrow_array::LargeStringArray),
-    View(&'a arrow_array::StringViewArray),
+    LargeUtf8(&'a arrow_array::LargeStringArray),
+    Utf8View(&'a arrow_array::StringViewArray),
+}
+
+impl<'a> Bytes<'a> {
+    fn of_types(
+        path: &str,
+        presence: Presence<'a>,
+        expected: &str,
+        is_expected: impl Fn(&DataType) -> bool,
+    ) -> Result<Self, SchemaError> {
+        let values = match presence.own.map(|column| (column, column.data_type())) {
+            None => Values::Absent,
+            Some((_, other)) if !is_expected(other) => return Err(wrong(path, expected, other)),
+            Some((column, DataType::Binary)) => Values::Binary(column.as_binary()),
+            Some((column, DataType::LargeBinary)) => Values::LargeBinary(column.as_binary()),
+            Some((column, DataType::BinaryView)) => Values::BinaryView(column.as_binary_view()),
+            Some((column, DataType::Utf8)) => Values::Utf8(column.as_string()),
+            Some((column, DataType::LargeUtf8)) => Values::LargeUtf8(column.as_string()),
+            Some((column, _)) => Values::Utf8View(column.as_string_view()),
+        };
+        Ok(Self { presence, values })
+    }
+
+    pub fn get(&self, i: usize) -> Option<&'a [u8]> {
+        if !self.presence.at(i) {
+            return None;
+        }
+        match self.values {
+            Values::Absent => None,
+            Values::Binary(array) => Some(array.value(i)),
+            Values::LargeBinary(array) => Some(array.value(i)),
+            Values::BinaryView(array) => Some(array.value(i)),
+            Values::Utf8(array) => Some(array.value(i).as_bytes()),
+            Values::LargeUtf8(array) => Some(array.value(i).as_bytes()),
+            Values::Utf8View(array) => Some(array.value(i).as_bytes()),
+        }
+    }
+}
+
+fn is_binary(found: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, LargeBinary};
+    matches!(found, Binary | LargeBinary | BinaryView)
+}
+
+fn is_text(found: &DataType) -> bool {
+    use DataType::{LargeUtf8, Utf8, Utf8View};
+    matches!(found, Utf8 | LargeUtf8 | Utf8View)
+}
+
+impl<'a> Column<'a> for Bytes<'a> {
+    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
+        Self::of_types(&path, presence, "binary", is_binary)
+    }
+}
+
+/// Text values, which are checked when they are read.
+pub struct Strings<'a>(Bytes<'a>);
+
+impl<'a> Column<'a> for Strings<'a> {
+    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
+        Bytes::of_types(&path, presence, "a string", is_text).map(Self)
+    }
 }
 
 impl<'a> Strings<'a> {
-    fn of(
-        path: &str,
-        column: Option<&'a ArrayRef>,
-        parent: Option<&'a StructArray>,
-    ) -> Result<Self, SchemaError> {
-        let text = match column.map(|column| (column, column.data_type())) {
-            None => Text::Absent,
-            Some((column, DataType::Utf8)) => Text::Utf8(column.as_string()),
-            Some((column, DataType::LargeUtf8)) => Text::Large(column.as_string()),
-            Some((column, DataType::Utf8View)) => Text::View(column.as_string_view()),
-            Some((_, other)) => return Err(wrong(path, "a string", other)),
-        };
-        let presence = Presence {
-            own: column,
-            parent,
-        };
-        Ok(Self { presence, text })
-    }
-
     /// Returns an error if the bytes are not UTF-8. Arrow's importers do not validate strings, and
     /// Spark keeps any bytes. So each string is checked here, and a bad one fails only its own row.
     pub fn get(&self, i: usize) -> Result<Option<&'a str>, NotUtf8> {
-        if !self.presence.at(i) {
-            return Ok(None);
-        }
-        let unchecked = match self.text {
-            Text::Absent => return Ok(None),
-            Text::Utf8(array) => array.value(i),
-            Text::Large(array) => array.value(i),
-            Text::View(array) => array.value(i),
-        };
-        let checked = std::str::from_utf8(unchecked.as_bytes());
-        checked.map(Some).map_err(|_| NotUtf8)
+        let checked = self.0.get(i).map(std::str::from_utf8).transpose();
+        checked.map_err(|_| NotUtf8)
     }
 }
 
 pub struct NotUtf8;
 
-/// Keys or values of records.
-pub enum Bytes<'a> {
-    Absent,
-    Binary(&'a arrow_array::BinaryArray),
-    Large(&'a arrow_array::LargeBinaryArray),
-    View(&'a arrow_array::BinaryViewArray),
-}
-
-impl<'a> Bytes<'a> {
-    fn of(path: &str, column: Option<&'a ArrayRef>) -> Result<Self, SchemaError> {
-        match column.map(|column| (column, column.data_type())) {
-            None => Ok(Self::Absent),
-            Some((column, DataType::Binary)) => Ok(Self::Binary(column.as_binary())),
-            Some((column, DataType::LargeBinary)) => Ok(Self::Large(column.as_binary())),
-            Some((column, DataType::BinaryView)) => Ok(Self::View(column.as_binary_view())),
-            Some((_, other)) => Err(wrong(path, "binary", other)),
-        }
-    }
-
-    pub fn get(&self, i: usize) -> Option<&'a [u8]> {
-        match self {
-            Self::Absent => None,
-            Self::Binary(array) => array.is_valid(i).then(|| array.value(i)),
-            Self::Large(array) => array.is_valid(i).then(|| array.value(i)),
-            Self::View(array) => array.is_valid(i).then(|| array.value(i)),
-        }
-    }
-}
-
 /// Contract lines, as bytes or as text.
-pub enum Lines<'a> {
-    Binary(&'a arrow_array::BinaryArray),
-    LargeBinary(&'a arrow_array::LargeBinaryArray),
-    Utf8(&'a arrow_array::StringArray),
-    LargeUtf8(&'a arrow_array::LargeStringArray),
-}
+pub struct Lines<'a>(Bytes<'a>);
 
 impl<'a> Lines<'a> {
     /// The only column of a batch.
@@ -206,27 +190,20 @@ impl<'a> Lines<'a> {
             let path = "batch".into();
             return Err(SchemaError { path, problem });
         };
-        match column.data_type() {
-            DataType::Binary => Ok(Self::Binary(column.as_binary())),
-            DataType::LargeBinary => Ok(Self::LargeBinary(column.as_binary())),
-            DataType::Utf8 => Ok(Self::Utf8(column.as_string())),
-            DataType::LargeUtf8 => Ok(Self::LargeUtf8(column.as_string())),
-            other => Err(wrong(
-                batch.schema_ref().field(0).name(),
-                "binary or a string",
-                other,
-            )),
-        }
+        let name = batch.schema_ref().field(0).name();
+        let presence = Presence {
+            own: Some(column),
+            parent: None,
+        };
+        let lines = Bytes::of_types(name, presence, "binary or a string", |found| {
+            is_binary(found) || is_text(found)
+        });
+        lines.map(Self)
     }
 
     /// One line; null is an empty line.
     pub fn get(&self, i: usize) -> &'a [u8] {
-        match self {
-            Self::Binary(array) => array.value(i),
-            Self::LargeBinary(array) => array.value(i),
-            Self::Utf8(array) => array.value(i).as_bytes(),
-            Self::LargeUtf8(array) => array.value(i).as_bytes(),
-        }
+        self.0.get(i).unwrap_or_default()
     }
 }
 
@@ -241,13 +218,9 @@ enum Numbers<'a> {
     Int64(&'a [i64]),
 }
 
-impl<'a> Integers<'a> {
-    fn of(
-        path: &str,
-        column: Option<&'a ArrayRef>,
-        parent: Option<&'a StructArray>,
-    ) -> Result<Self, SchemaError> {
-        let numbers = match column.map(|column| (column, column.data_type())) {
+impl<'a> Column<'a> for Integers<'a> {
+    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
+        let numbers = match presence.own.map(|column| (column, column.data_type())) {
             None => Numbers::Absent,
             Some((column, DataType::Int32)) => {
                 Numbers::Int32(column.as_primitive::<Int32Type>().values())
@@ -255,15 +228,13 @@ impl<'a> Integers<'a> {
             Some((column, DataType::Int64)) => {
                 Numbers::Int64(column.as_primitive::<Int64Type>().values())
             }
-            Some((_, other)) => return Err(wrong(path, "an integer of 32 or 64 bits", other)),
-        };
-        let presence = Presence {
-            own: column,
-            parent,
+            Some((_, other)) => return Err(wrong(&path, "an integer of 32 or 64 bits", other)),
         };
         Ok(Self { presence, numbers })
     }
+}
 
+impl Integers<'_> {
     pub fn get(&self, i: usize) -> Option<i64> {
         if !self.presence.at(i) {
             return None;
@@ -282,17 +253,13 @@ pub enum Topics<'a> {
     Placed(Integers<'a>),
 }
 
-impl<'a> Topics<'a> {
-    fn of(
-        path: &str,
-        column: Option<&'a ArrayRef>,
-        parent: Option<&'a StructArray>,
-    ) -> Result<Self, SchemaError> {
-        match column.map(|column| column.data_type()) {
+impl<'a> Column<'a> for Topics<'a> {
+    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
+        match presence.own.map(|column| column.data_type()) {
             Some(DataType::Int32 | DataType::Int64) => {
-                Ok(Self::Placed(Integers::of(path, column, parent)?))
+                Integers::of(path, presence).map(Self::Placed)
             }
-            _ => Ok(Self::Named(Strings::of(path, column, parent)?)),
+            _ => Strings::of(path, presence).map(Self::Named),
         }
     }
 }
@@ -301,7 +268,7 @@ pub struct Lists<'a> {
     path: String,
     presence: Presence<'a>,
     offsets: Offsets<'a>,
-    values: Option<&'a ArrayRef>,
+    values: Presence<'a>,
 }
 
 enum Offsets<'a> {
@@ -310,13 +277,9 @@ enum Offsets<'a> {
     Wide(&'a [i64]),
 }
 
-impl<'a> Lists<'a> {
-    fn of(
-        path: String,
-        column: Option<&'a ArrayRef>,
-        parent: Option<&'a StructArray>,
-    ) -> Result<Self, SchemaError> {
-        let (offsets, values) = match column.map(|column| (column, column.data_type())) {
+impl<'a> Column<'a> for Lists<'a> {
+    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
+        let (offsets, values) = match presence.own.map(|column| (column, column.data_type())) {
             None => (Offsets::Absent, None),
             Some((column, DataType::List(_))) => {
                 let list = column.as_list::<i32>();
@@ -328,18 +291,16 @@ impl<'a> Lists<'a> {
             }
             Some((_, other)) => return Err(wrong(&path, "a list", other)),
         };
-        let presence = Presence {
-            own: column,
-            parent,
-        };
         Ok(Self {
             path,
+            values: Presence::of(values, None),
             presence,
             offsets,
-            values: values.filter(|values| *values.data_type() != DataType::Null),
         })
     }
+}
 
+impl<'a> Lists<'a> {
     /// The range of list i's entries within the values; None for null.
     pub fn get(&self, i: usize) -> Option<Range<usize>> {
         if !self.presence.at(i) {
@@ -358,7 +319,7 @@ impl<'a> Lists<'a> {
 
     pub fn structs(&self) -> Result<Structs<'a>, SchemaError> {
         let path = format!("{}.", self.element());
-        let Some(values) = self.values else {
+        let Some(values) = self.values.own else {
             return Ok(Structs {
                 path,
                 fields: Vec::new(),
@@ -378,19 +339,8 @@ impl<'a> Lists<'a> {
         })
     }
 
-    pub fn lists(&self) -> Result<Lists<'a>, SchemaError> {
-        Lists::of(self.element(), self.values, None)
-    }
-
-    pub fn strings(&self) -> Result<Strings<'a>, SchemaError> {
-        Strings::of(&self.element(), self.values, None)
-    }
-
-    pub fn topics(&self) -> Result<Topics<'a>, SchemaError> {
-        Topics::of(&self.element(), self.values, None)
-    }
-
-    pub fn integers(&self) -> Result<Integers<'a>, SchemaError> {
-        Integers::of(&self.element(), self.values, None)
+    /// The column with the entries of all lists.
+    pub fn elements<C: Column<'a>>(&self) -> Result<C, SchemaError> {
+        C::of(self.element(), self.values)
     }
 }

@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The columns of a plan's figures, with the names of `plans/figures.py`.
+//! Writes the figures of plans as columns, with the names of `plans/figures.py`.
 
 use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    StructArray,
 };
-use arrow_schema::{DataType, Field, Fields, Schema};
 
 use super::PlanRow;
-use crate::bulk::nested::fields;
+use crate::bulk::nested::{batch, structs};
 use crate::plans::figures::{Balance, Figures};
-
-fn balance_fields() -> Fields {
-    fields([
-        ("min", DataType::Int32),
-        ("max", DataType::Int32),
-        ("mean", DataType::Float64),
-        ("stddev", DataType::Float64),
-    ])
-}
 
 /// Makes one output row of each planned row: its figures, or its error.
 pub fn write(rows: &[PlanRow]) -> RecordBatch {
@@ -40,18 +29,14 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
             let values = balances.iter().map(|one| one.map(of));
             Arc::new(values.collect::<Float64Array>())
         };
-        let columns = vec![
-            ints(&|one| one.min),
-            ints(&|one| one.max),
-            floats(&|one| one.mean),
-            floats(&|one| one.stddev),
+        let columns = [
+            ("min", ints(&|one| one.min)),
+            ("max", ints(&|one| one.max)),
+            ("mean", floats(&|one| one.mean)),
+            ("stddev", floats(&|one| one.stddev)),
         ];
-        let valid = balances.iter().map(Option::is_some).collect::<Vec<bool>>();
-        Arc::new(StructArray::new(
-            balance_fields(),
-            columns,
-            Some(valid.into()),
-        ))
+        let valid = balances.iter().map(Option::is_some).collect();
+        structs(columns, Some(valid))
     };
     let shares = |of: &dyn Fn(&Figures) -> Option<f64>| -> ArrayRef {
         Arc::new(
@@ -67,7 +52,7 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
                 .collect::<BooleanArray>(),
         )
     };
-    let columns: [(&str, ArrayRef); 19] = [
+    batch([
         ("group_id", texts(&|row| row.0.map(Into::into))),
         (
             "assignor",
@@ -99,13 +84,7 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
             "error",
             texts(&|row| row.1.as_ref().err().map(ToString::to_string)),
         ),
-    ];
-    let described = columns
-        .iter()
-        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
-    let schema = Schema::new(described.collect::<Fields>());
-    let columns = columns.map(|(_, column)| column).to_vec();
-    RecordBatch::try_new(Arc::new(schema), columns).expect("columns are of the schema")
+    ])
 }
 
 /// The figures of each row; None if the row has an error, or no change affects its group.

@@ -5,9 +5,8 @@ use arrow_array::RecordBatch;
 
 use super::columns::{Integers, Lists, NotUtf8, SchemaError, Strings, Structs, Topics};
 use crate::error::GroupError;
-use crate::group::model::{
-    AsSent, GroupBuilder, GroupSpec, MemberFields, NEWEST_SUBSCRIPTION, TopicId, UserData,
-};
+use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
+use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
 /// The input's columns.
 pub struct Groups<'a> {
@@ -39,33 +38,33 @@ pub struct Groups<'a> {
 impl<'a> Groups<'a> {
     pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
         let row = Structs::of_batch(batch);
-        let topics = row.lists("topics", true)?;
+        let topics: Lists = row.column("topics", true)?;
         let topic = topics.structs()?;
-        let topic_racks = topic.lists("racks", false)?;
-        let replicas = topic_racks.lists()?;
-        let members = row.lists("members", true)?;
+        let topic_racks: Lists = topic.column("racks", false)?;
+        let replicas: Lists = topic_racks.elements()?;
+        let members: Lists = row.column("members", true)?;
         let member = members.structs()?;
-        let member_topics = member.lists("topics", true)?;
-        let owned = member.lists("owned_partitions", false)?;
+        let member_topics: Lists = member.column("topics", true)?;
+        let owned: Lists = member.column("owned_partitions", false)?;
         let owned_entry = owned.structs()?;
-        let owned_partitions = owned_entry.lists("partitions", true)?;
+        let owned_partitions: Lists = owned_entry.column("partitions", true)?;
         Ok(Self {
-            group_id: row.strings("group_id", true)?,
-            assignor: row.strings("assignor", false)?,
-            topic_name: topic.strings("name", true)?,
-            topic_partitions: topic.integers("partitions", true)?,
-            replica_rack: replicas.strings()?,
-            member_id: member.strings("member_id", true)?,
-            group_instance_id: member.strings("group_instance_id", false)?,
-            client_id: member.strings("client_id", false)?,
-            member_topic: member_topics.topics()?,
-            owned_topic: owned_entry.topics("topic", true)?,
-            owned_partition: owned_partitions.integers()?,
-            generation_id: member.integers("generation_id", false)?,
-            rack_id: member.strings("rack_id", false)?,
-            subscription_version: member.integers("subscription_version", false)?,
-            user_data: member.strings("user_data", false)?,
-            user_data_generation_id: member.integers("user_data_generation_id", false)?,
+            group_id: row.column("group_id", true)?,
+            assignor: row.column("assignor", false)?,
+            topic_name: topic.column("name", true)?,
+            topic_partitions: topic.column("partitions", true)?,
+            replica_rack: replicas.elements()?,
+            member_id: member.column("member_id", true)?,
+            group_instance_id: member.column("group_instance_id", false)?,
+            client_id: member.column("client_id", false)?,
+            member_topic: member_topics.elements()?,
+            owned_topic: owned_entry.column("topic", true)?,
+            owned_partition: owned_partitions.elements()?,
+            generation_id: member.column("generation_id", false)?,
+            rack_id: member.column("rack_id", false)?,
+            subscription_version: member.column("subscription_version", false)?,
+            user_data: member.column("user_data", false)?,
+            user_data_generation_id: member.column("user_data_generation_id", false)?,
             topics,
             topic_racks,
             replicas,
@@ -121,20 +120,14 @@ impl<'a> Groups<'a> {
         at: usize,
     ) -> Result<(), GroupError> {
         let path = |field: &str| format!("members[{i}].{field}");
-        let member_id = text(&self.member_id, at, || path("member_id"))?;
         let instance = &self.group_instance_id;
-        let group_instance_id = optional_text(instance, at, || path("group_instance_id"))?;
-        let client_id = optional_text(&self.client_id, at, || path("client_id"))?;
-        let rack_id = optional_text(&self.rack_id, at, || path("rack_id"))?;
-        let generation_id = generation(&self.generation_id, at, || path("generation_id"))?;
-        let as_sent = self.as_sent(at, path)?;
         builder.member(MemberFields {
-            member_id,
-            group_instance_id,
-            client_id,
-            rack_id,
-            generation_id,
-            as_sent,
+            member_id: text(&self.member_id, at, || path("member_id"))?,
+            group_instance_id: optional_text(instance, at, || path("group_instance_id"))?,
+            client_id: optional_text(&self.client_id, at, || path("client_id"))?,
+            rack_id: optional_text(&self.rack_id, at, || path("rack_id"))?,
+            generation_id: generation(&self.generation_id, at, || path("generation_id"))?,
+            as_sent: self.as_sent(at, path)?,
         });
         let topics = required(self.member_topics.get(at), || {
             format!("members[{i}].topics")

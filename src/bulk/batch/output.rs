@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The answer's columns. Spark's Arrow reader takes columns by position. They must be nullable, and
-//! of the types utf8, list and int32.
+//! Writes the answers of a batch as columns for Spark.
 //!
 //! ```text
 //! group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]
@@ -9,58 +8,21 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_array::builder::{Int32Builder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_buffer::NullBufferBuilder;
-use arrow_schema::{DataType, Fields, Schema};
 
 use super::{Answer, Row};
-use crate::bulk::nested::{Ends, fields, list_of, structs};
+use crate::bulk::nested::{Ends, Runs, batch, structs};
 
-fn run_fields() -> Fields {
-    fields([
-        ("topic", DataType::Utf8),
-        ("partitions", list_of(DataType::Int32)),
-    ])
-}
-
-fn member_fields() -> Fields {
-    let runs = list_of(DataType::Struct(run_fields()));
-    fields([("member_id", DataType::Utf8), ("partitions", runs)])
-}
-
-fn anomaly_fields() -> Fields {
-    fields([
-        ("kind", DataType::Utf8),
-        ("topic", DataType::Utf8),
-        ("partition", DataType::Int32),
-        ("member_id", DataType::Utf8),
-    ])
-}
-
-pub fn schema() -> Schema {
-    Schema::new(fields([
-        ("group_id", DataType::Utf8),
-        ("assignor", DataType::Utf8),
-        ("assignment", list_of(DataType::Struct(member_fields()))),
-        ("anomalies", list_of(DataType::Struct(anomaly_fields()))),
-        ("error", DataType::Utf8),
-    ]))
-}
-
+#[derive(Default)]
 struct Columns {
     group_id: StringBuilder,
     assignor: StringBuilder,
     error: StringBuilder,
     members: Ends,
     member_id: StringBuilder,
-    runs: Ends,
-    topic: StringBuilder,
-    partitions: Ends,
-    partition: Int32Builder,
-    is_answer: NullBufferBuilder,
+    runs: Runs,
     anomalies: Ends,
-    has_anomalies: NullBufferBuilder,
     anomaly_kind: StringBuilder,
     anomaly_topic: StringBuilder,
     anomaly_partition: Int32Builder,
@@ -68,120 +30,70 @@ struct Columns {
 }
 
 pub fn write(rows: &[Row]) -> RecordBatch {
-    let mut columns = Columns {
-        group_id: StringBuilder::new(),
-        assignor: StringBuilder::new(),
-        error: StringBuilder::new(),
-        members: Ends::new(),
-        member_id: StringBuilder::new(),
-        runs: Ends::new(),
-        topic: StringBuilder::new(),
-        partitions: Ends::new(),
-        partition: Int32Builder::new(),
-        is_answer: NullBufferBuilder::new(rows.len()),
-        anomalies: Ends::new(),
-        has_anomalies: NullBufferBuilder::new(rows.len()),
-        anomaly_kind: StringBuilder::new(),
-        anomaly_topic: StringBuilder::new(),
-        anomaly_partition: Int32Builder::new(),
-        anomaly_member: StringBuilder::new(),
-    };
+    let mut columns = Columns::default();
     for (group_id, answer) in rows {
         columns.group_id.append_option(*group_id);
-        columns.is_answer.append(answer.is_ok());
-        match answer {
-            Ok(answer) => {
-                columns.error.append_null();
-                columns.assignor.append_value(answer.assignor.name());
-                columns.answer(answer);
-                columns.anomalies(answer);
-            }
-            Err(error) => {
-                columns.error.append_value(error.to_string());
-                columns.assignor.append_null();
-                columns.members.push(0);
-                columns.anomalies.push(0);
-                columns.has_anomalies.append(false);
-            }
-        }
+        let error = answer.as_ref().err().map(ToString::to_string);
+        columns.error.append_option(error);
+        columns.answer(answer.as_ref().ok());
     }
     columns.finish()
 }
 
 impl Columns {
-    fn answer(&mut self, answer: &Answer) {
-        for (m, member) in answer.group.members.iter().enumerate() {
+    fn answer(&mut self, answer: Option<&Answer>) {
+        let name = answer.map(|answer| answer.assignor.name());
+        self.assignor.append_option(name);
+        let members = answer.map_or(&[][..], |answer| &answer.group.members);
+        self.members.push(answer.map(|_| members.len()));
+        let anomalies = answer.map_or(&[][..], |answer| &answer.assignment.anomalies);
+        self.anomalies
+            .push((!anomalies.is_empty()).then_some(anomalies.len()));
+        let Some(answer) = answer else { return };
+        let topic = |t: u32| answer.group.topics[t as usize].name;
+        for (m, member) in members.iter().enumerate() {
             self.member_id.append_value(member.member_id);
-            // One entry for each run, to keep the order, because a topic may have several runs.
-            let partitions = answer.assignment.of(m as u32);
-            let mut runs = 0;
-            for run in partitions.chunk_by(|a, b| a.topic == b.topic) {
-                let topic = &answer.group.topics[run[0].topic as usize];
-                self.topic.append_value(topic.name);
-                self.partitions.push(run.len());
-                for tp in run {
-                    self.partition.append_value(tp.partition as i32);
-                }
-                runs += 1;
-            }
-            self.runs.push(runs);
+            let runs = answer.assignment.of(m as u32);
+            let runs = runs.chunk_by(|a, b| a.topic == b.topic);
+            self.runs.push(runs.map(|run| {
+                let partitions = run.iter().map(|tp| tp.partition as i32);
+                (topic(run[0].topic), partitions)
+            }));
         }
-        self.members.push(answer.group.members.len());
-    }
-
-    fn anomalies(&mut self, answer: &Answer) {
-        let anomalies = &answer.assignment.anomalies;
-        self.anomalies.push(anomalies.len());
-        self.has_anomalies.append(!anomalies.is_empty());
         for anomaly in anomalies {
-            let topic = &answer.group.topics[anomaly.partition.topic as usize];
-            let member = anomaly
-                .member
-                .map(|m| answer.group.members[m as usize].member_id);
+            let partition = anomaly.partition;
             self.anomaly_kind.append_value(anomaly.kind.name());
-            self.anomaly_topic.append_value(topic.name);
+            self.anomaly_topic.append_value(topic(partition.topic));
             self.anomaly_partition
-                .append_value(anomaly.partition.partition as i32);
+                .append_value(partition.partition as i32);
+            let member = anomaly.member.map(|m| members[m as usize].member_id);
             self.anomaly_member.append_option(member);
         }
     }
 
     fn finish(mut self) -> RecordBatch {
-        let partition: ArrayRef = Arc::new(self.partition.finish());
-        let partitions = self.partitions.list(DataType::Int32, partition, None);
-        let runs = structs(
-            run_fields(),
-            [Arc::new(self.topic.finish()), Arc::new(partitions)],
-        );
-        let runs = self.runs.list(DataType::Struct(run_fields()), runs, None);
         let members = structs(
-            member_fields(),
-            [Arc::new(self.member_id.finish()), Arc::new(runs)],
-        );
-        let is_answer = Some(self.is_answer);
-        let assignment = self
-            .members
-            .list(DataType::Struct(member_fields()), members, is_answer);
-        let anomalies = structs(
-            anomaly_fields(),
             [
-                Arc::new(self.anomaly_kind.finish()),
-                Arc::new(self.anomaly_topic.finish()),
-                Arc::new(self.anomaly_partition.finish()),
-                Arc::new(self.anomaly_member.finish()),
+                ("member_id", Arc::new(self.member_id.finish())),
+                ("partitions", self.runs.finish()),
             ],
+            None,
         );
-        let has_anomalies = Some(self.has_anomalies);
-        let anomalies =
-            self.anomalies
-                .list(DataType::Struct(anomaly_fields()), anomalies, has_anomalies);
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.group_id.finish()),
-            Arc::new(self.assignor.finish()),
-            Arc::new(assignment),
-            Arc::new(anomalies),
-            Arc::new(self.error.finish()),
-        ];
-        RecordBatch::try_new(Arc::new(schema()), columns).expect("columns are of the schema")
+        let anomalies = structs(
+            [
+                ("kind", Arc::new(self.anomaly_kind.finish())),
+                ("topic", Arc::new(self.anomaly_topic.finish())),
+                ("partition", Arc::new(self.anomaly_partition.finish())),
+                ("member_id", Arc::new(self.anomaly_member.finish())),
+            ],
+            None,
+        );
+        batch([
+            ("group_id", Arc::new(self.group_id.finish())),
+            ("assignor", Arc::new(self.assignor.finish())),
+            ("assignment", self.members.list(members)),
+            ("anomalies", self.anomalies.list(anomalies)),
+            ("error", Arc::new(self.error.finish())),
+        ])
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/change.py`: what can happen to a group.
+//! Mirror of `plans/changes/change.py`: the kinds of changes, and how each is played.
 
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member};

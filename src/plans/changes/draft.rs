@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group between two rebalances. Changes edit it, and rounds write to it. The Python module makes
-//! a new `GroupSpec` each time; here numbers stay the same, and made-up names are owned.
+//! A group between two rebalances, which changes and rounds edit in place. (Python makes a new
+//! `GroupSpec` for each edit.) Topics and racks keep their numbers. Names are borrowed from the
+//! first group, and only made-up names are owned.
 
 use std::borrow::Cow;
 
@@ -8,9 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::made_up::MadeUp;
 use crate::assignors::Assignor;
-use crate::group::model::{
-    AsSent, GroupSpec, Member, Orders, RackId, Topic, TopicId, TopicPartition,
-};
+use crate::group::model::{AsSent, Member, RackId, Topic, TopicId, TopicPartition};
+use crate::group::spec::{GroupSpec, Orders};
 
 #[derive(Clone)]
 pub struct DraftTopic<'a> {
@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The group in the form that assignors take. All of it is numbered and valid already.
+    /// The group as assignors take it. No validation is needed, because each edit keeps it valid.
     pub fn spec(&self) -> GroupSpec<'_> {
         let mut subscriptions = Vec::new();
         let mut owned = Vec::new();
@@ -146,22 +146,12 @@ impl<'a> Draft<'a> {
     /// The racks over which replicas of a topic's new partitions are spread (empty if no rack is
     /// known), and the number of racks for each partition.
     fn new_racks(&self, topic: TopicId) -> (Vec<RackId>, usize) {
-        let distinct = |p: usize| {
-            let (from, to) = (self.replica_racks[p], self.replica_racks[p + 1]);
-            let mut racks = self.rack_ids[from as usize..to as usize].to_vec();
-            racks.sort_unstable();
-            racks.dedup();
-            racks
-        };
-        let of_topic = |topic: &DraftTopic| {
-            let start = topic.racks.unwrap_or(0) as usize;
-            let count = topic.racks.map_or(0, |_| topic.partitions as usize);
-            start..start + count
-        };
-        let topic = of_topic(&self.topics[topic as usize]);
-        let in_racks = topic.map(|p| distinct(p).len()).max().unwrap_or(0);
+        let topic = &self.topics[topic as usize];
+        let distinct = |racks: &[RackId]| racks.iter().collect::<FxHashSet<_>>().len();
+        let in_racks = self.replicas(topic).map(distinct).max().unwrap_or(0);
         let declared = self.topics.iter().filter(|topic| topic.declared);
-        let mut every: Vec<RackId> = declared.flat_map(of_topic).flat_map(distinct).collect();
+        let replicas = declared.flat_map(|topic| self.replicas(topic));
+        let mut every: Vec<RackId> = replicas.flatten().copied().collect();
         every.sort_unstable();
         every.dedup();
         every.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
@@ -172,7 +162,7 @@ impl<'a> Draft<'a> {
     /// where Kafka could place them, as in `plans/changes/topics.py`; otherwise they have no racks.
     pub fn grow(&mut self, topic: TopicId, partitions: u32, ids: &mut MadeUp) {
         let (mut every, in_racks) = self.new_racks(topic);
-        // A rack in which there are only members may have brokers, too, or not.
+        // A rack that has members but no known replica may have brokers, or not.
         let mut perhaps = every.clone();
         perhaps.extend(self.members.iter().filter_map(|member| member.rack));
         perhaps.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
@@ -248,7 +238,8 @@ impl<'a> Draft<'a> {
         topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
     }
 
-    /// Removes a rack's replicas. A partition that is read and loses its last one is leaderless.
+    /// Removes a rack's replicas. A partition that is read and loses its last replica
+    /// is leaderless.
     pub fn lose_replicas(&mut self, rack: RackId) {
         let mut is_read = vec![false; self.topics.len()];
         for &topic in self.members.iter().flat_map(|member| &member.topics) {

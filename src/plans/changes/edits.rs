@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/edits.py`: what all kinds of changes need, and what follows a change.
+//! Mirror of `plans/changes/edits.py`: look-ups, a limit and errors for all kinds of changes, and
+//! the rebalance that follows a change.
 
 use super::draft::Draft;
 use crate::error::GroupError;
 use crate::group::model::{MAX_PARTITIONS, quoted};
 
-/// What follows an event.
+/// The rebalance that follows an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follows {
     Rebalance,

@@ -78,10 +78,6 @@ impl<'a> MadeUp<'a> {
         }
     }
 
-    pub fn any(&self) -> bool {
-        self.count > 0
-    }
-
     fn random(&self, suffix: &str) -> Uuid {
         let (group_id, draw, count) = (self.group_id, self.draw.number, self.count);
         let name = format!("{group_id}/{draw}/{count}{suffix}");
@@ -124,7 +120,8 @@ impl<'a> MadeUp<'a> {
         member_id
     }
 
-    /// The racks in the order in which new replicas get them. It is a guess, so draws vary it.
+    /// Returns racks in the order in which new replicas get them. The order is a guess, so draws
+    /// vary it.
     pub fn placement(
         &mut self,
         racks: Vec<RackId>,
@@ -175,13 +172,17 @@ impl<'a> MadeUp<'a> {
 
 /// The part of an id before the UUID: the client id, or the member id without its UUID.
 pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str {
-    let client_id = client_id.filter(|id| !id.is_empty());
-    let prefix = client_id.unwrap_or_else(|| without_uuid(member_id));
+    let prefix = not_empty(client_id).unwrap_or_else(|| without_uuid(member_id));
     if prefix.is_empty() {
         "consumer"
     } else {
         prefix
     }
+}
+
+/// The id; None if it is empty, because an empty id names nobody.
+pub fn not_empty(id: Option<&str>) -> Option<&str> {
+    id.filter(|id| !id.is_empty())
 }
 
 fn without_uuid(member_id: &str) -> &str {
@@ -276,7 +277,8 @@ pub fn instance_names(
     (names, given.map_or(Basis::Counted, |_| Basis::Given))
 }
 
-/// Counts on from the number in a name, to free names: payments-3, payments-4; without one: name-2.
+/// Counts on from the number in a name, to names that are free: payments-3, payments-4. A name
+/// without a number counts as the first one, so name-2 follows.
 fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
     let width = digits(name);
     let (stem, number) = name.split_at(name.len() - width);

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member};
-use super::made_up::{Basis, MadeUp, client_names, instance_names, prefix_of};
+use super::made_up::{Basis, MadeUp, client_names, instance_names, not_empty, prefix_of};
 use crate::error::GroupError;
 use crate::group::model::{RackId, TopicPartition, quoted};
 
@@ -100,7 +100,7 @@ impl AddMembers {
         // If no client ids are known, `names` are the beginnings of member ids, not client ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
-        // A made-up id never comes twice, so the ids of new members need no check.
+        // No id is made up twice, so new members need no check against each other.
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
@@ -113,10 +113,7 @@ impl AddMembers {
             if !is_static {
                 client_id = ids.place(client_id, basis, &places, &FxHashSet::default());
             }
-            let name = match &instance_id {
-                Some(instance) if !instance.is_empty() => instance,
-                _ => &client_id,
-            };
+            let name = not_empty(instance_id.as_deref()).unwrap_or(&client_id);
             member.member_id = Cow::Owned(ids.newcomer(name, basis, &taken, is_static));
             member.group_instance_id = instance_id.map(Cow::Owned);
             if has_client_id {
@@ -145,7 +142,7 @@ pub fn remove(
     Ok(Follows::Rebalance)
 }
 
-/// A rack is lost: its members, its brokers, and with the brokers the replicas on them.
+/// Removes the members and the replicas of a rack that is lost.
 pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     let rack = group.rack_names.iter().position(|rack| rack == name);
     let rack = rack.map(|rack| rack as RackId);
@@ -166,7 +163,7 @@ pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     remove(group, |_, member| is_in(member))?;
     group.wait_for(waiting);
     group.lose_replicas(rack);
-    // If no member is gone, only a leader that has a rack notices a difference.
+    // If no member is gone, only a leader that has a rack notices the lost replicas.
     if gone || group.members.iter().any(|member| member.rack.is_some()) {
         return Ok(Follows::Rebalance);
     }
@@ -188,10 +185,9 @@ pub fn bounce<'a>(
         let place = group.members.iter().position(|m| m.member_id == member_id);
         let Some(m) = place else { continue };
         let instance = group.members[m].group_instance_id.clone();
-        let name = match &instance {
-            Some(instance) if !instance.is_empty() => instance.to_string(),
-            _ => member_id.to_string(),
-        };
+        let name = not_empty(instance.as_deref())
+            .unwrap_or(&member_id)
+            .to_owned();
         if is_static.unwrap_or(instance.is_some()) {
             group.wait_for(group.members[m].owned.clone());
             // The member is back in time: it has a new member id in its old place (KIP-345).
@@ -214,10 +210,8 @@ pub fn bounce<'a>(
             then(group, Follows::Rebalance, Some(format!("{name} leaves")))?;
             cause = format!("{name} comes back");
         }
-        let name = match &back.group_instance_id {
-            Some(instance) if !instance.is_empty() => instance,
-            _ => prefix_of(back.client_id.as_deref(), &back.member_id),
-        };
+        let prefix = prefix_of(back.client_id.as_deref(), &back.member_id);
+        let name = not_empty(back.group_instance_id.as_deref()).unwrap_or(prefix);
         let mut taken = group.member_ids();
         taken.extend(taken_id.as_deref());
         let is_static = back.group_instance_id.is_some();

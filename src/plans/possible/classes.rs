@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/classes.py`. Owners are an array over all partitions, topic by topic.
+//! Mirror of `plans/possible/classes.py`: classes of topics with equal subscribers and of members
+//! with equal subscriptions. Owners are an array over all partitions, topic by topic.
 
 use rustc_hash::FxHashMap;
 
-use crate::group::model::{GroupSpec, MemberId, TopicId, TopicPartition};
+use crate::group::model::{MemberId, TopicId, TopicPartition};
+use crate::group::ownership::offsets;
+use crate::group::spec::GroupSpec;
 
 pub const NOBODY: MemberId = MemberId::MAX;
 pub const NO_CLASS: u32 = u32::MAX;
@@ -21,6 +24,7 @@ pub struct Classes {
     pub class_of_member: Vec<u32>,
     /// `owner[base[topic] + partition]` is the owner of a partition; NOBODY if there is none.
     pub owner: Vec<MemberId>,
+    /// By topic: the place of its first partition in `owner`; last, the length of `owner`.
     pub base: Vec<u32>,
 }
 
@@ -104,14 +108,11 @@ fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
     topics
 }
 
-/// By KIP-341, the newest generation is believed; of two equally new claims, neither is.
+/// Finds the owner of each partition. As in KIP-341, the claim of the newest generation is
+/// believed, and neither of two equally new claims is.
 fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<MemberId>) {
-    let mut base = Vec::with_capacity(group.topics.len());
-    let mut total = 0;
-    for topic in &group.topics {
-        base.push(total);
-        total += topic.partitions;
-    }
+    let base = offsets(group.topics.iter().map(|topic| topic.partitions));
+    let total = base[group.topics.len()];
     // By partition: the member of the newest claim, its generation, and whether it is contested.
     let mut claims: Vec<(MemberId, i32, bool)> = vec![(NOBODY, 0, false); total as usize];
     for (m, member) in group.members.iter().enumerate() {

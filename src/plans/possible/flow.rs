@@ -47,7 +47,8 @@ impl Flow {
         self.room[arc + 1]
     }
 
-    /// Sends as much as possible along tight arcs. If costs and potentials are 0, all are tight.
+    /// Sends as much as possible along tight arcs, whose reduced cost is 0. All arcs are tight if
+    /// all costs and potentials are 0.
     pub fn largest(&mut self, source: u32, sink: u32) -> i64 {
         self.list_by_tail();
         let mut total = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/levels.py`.
+//! Mirror of `plans/possible/levels.py`: finds the levels of the best balance, in the steps that
+//! the Python module explains.
 
 use super::classes::Classes;
 use super::flow::{Flow, UNLIMITED};
@@ -19,7 +20,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
     let mut members: Vec<u32> = (0..classes.members.len() as u32).collect();
     let mut found = Vec::new();
     while !members.is_empty() {
-        // 1.
+        // 1. Find the least load that the fullest member must have.
         let load = least_load(classes, &topics, &members);
         if load == 0 {
             found.push(ClassLevel {
@@ -30,9 +31,10 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
             });
             break;
         }
-        // 2.
+        // 2. With one partition less for each member, some partitions do not fit. Their classes
+        // are the level.
         let cut = cut(classes, &topics, &members, load - 1);
-        // 3.
+        // 3. Go on with the other classes.
         topics.retain(|c| cut.topics.binary_search(c).is_err());
         members.retain(|k| cut.members.binary_search(k).is_err());
         found.push(ClassLevel {

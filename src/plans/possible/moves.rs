@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/moves.py`.
+//! Mirror of `plans/possible/moves.py`: the least moves to a level's balance, by a cheapest flow.
 
 use rustc_hash::FxHashMap;
 
@@ -28,12 +28,8 @@ impl Holdings {
             if c == NO_CLASS {
                 continue;
             }
-            let start = classes.base[topic] as usize;
-            let end = classes
-                .base
-                .get(topic + 1)
-                .map_or(classes.owner.len(), |&end| end as usize);
-            for &m in &classes.owner[start..end] {
+            let (start, end) = (classes.base[topic], classes.base[topic + 1]);
+            for &m in &classes.owner[start as usize..end as usize] {
                 if m != NOBODY {
                     *counts.entry((c, m)).or_default() += 1;
                 }
@@ -106,7 +102,8 @@ pub fn least_moves(classes: &Classes, held: &Holdings, level: &ClassLevel) -> Le
     }
 }
 
-/// Which topic classes each member gets more of. What flows into a hub flows out in order.
+/// Returns which member gets how many partitions of which topic class. A hub passes partitions on
+/// in the order in which they flow into it.
 fn through_hubs(
     classes: &Classes,
     level: &ClassLevel,

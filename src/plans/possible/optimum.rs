@@ -4,23 +4,25 @@
 use super::classes::{Classes, NOBODY};
 use super::levels::{ClassLevel, levels};
 use super::moves::{Holdings, LevelMoves, least_moves};
-use crate::group::model::{GroupSpec, MemberId, TopicPartition};
+use crate::group::model::{MemberId, TopicPartition};
 use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
 
 pub struct Possible {
     pub least_moves: i64,
     pub classes: Classes,
     pub levels: Vec<ClassLevel>,
-    moved: Vec<LevelMoves>,
+    /// The moves of each level, with their prices.
+    pub moved: Vec<LevelMoves>,
 }
 
 impl Possible {
     pub fn of(group: &GroupSpec) -> Self {
-        // 1.
+        // 1. Find the classes, and who holds what.
         let classes = Classes::of(group);
-        // 2.
+        // 2. Find the levels of the best balance.
         let levels = levels(&classes);
-        // 3.
+        // 3. Find the least moves in each level.
         let held = Holdings::of(&classes);
         let moved: Vec<_> = levels
             .iter()
@@ -50,7 +52,7 @@ impl Possible {
 
     /// An assignment with the best balance and the least moves.
     pub fn assignment(&self, group: &GroupSpec) -> Assignment {
-        // 4.
+        // 4. Each member keeps its first partitions; the others are handed out in order.
         let classes = &self.classes;
         let mut keep = rustc_hash::FxHashMap::default();
         for level in &self.moved {
@@ -86,20 +88,5 @@ impl Possible {
             given[m as usize].extend_from_slice(&free[c as usize][start..end]);
         }
         Assignment::of_lists(&given)
-    }
-
-    /// A price for each topic class of each level.
-    pub fn topic_prices(&self) -> Vec<(u32, i64)> {
-        let levels = self.moved.iter();
-        levels
-            .flat_map(|level| level.topic_prices.clone())
-            .collect()
-    }
-
-    pub fn member_prices(&self) -> Vec<(MemberId, i64)> {
-        let levels = self.moved.iter();
-        levels
-            .flat_map(|level| level.member_prices.clone())
-            .collect()
     }
 }

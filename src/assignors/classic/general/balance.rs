@@ -4,11 +4,12 @@
 //! Shortcuts that cannot change the answer:
 //! - Before every partition, Kafka tests whether the group is balanced, and stops if it is. If the
 //!   partition stays anyway, it does not matter whether Kafka stops, so here the test runs only
-//!   before a move (or an exception). If partitions may be owned twice, the test may throw. Then it
-//!   runs before every partition, as in Kafka.
+//!   before a move (or an exception). If partitions may be owned twice, the test may throw. Only
+//!   then does it run before every partition, as in Kafka.
 //! - Before a move, the result of the test is mostly known already (`is_balanced.rs`).
-//! - Whether a subscriber has at least two partitions less than the owner is seen from the smallest
-//!   one, unless a subscriber is fixed: Kafka's class throws if it meets a fixed one first.
+//! - If any subscriber has at least two partitions less than the owner, the smallest subscriber
+//!   has, so it is enough to look at that one. Exception: Kafka's class throws if it meets a fixed
+//!   subscriber first, so topics of fixed members are searched as in Kafka (`is_above_other`).
 //! - No partition of a run moves if its owners have at most one partition more than the smallest
 //!   member of the group (`is_settled`).
 //! - Only the subscribers of one topic at a time are kept sorted by size (`Smallest`).
@@ -55,7 +56,7 @@ pub struct Balance<'c, 'g, 'a> {
     pub(super) witness: Option<Witness>,
     /// Whether it is known that the group, as it is now, is unbalanced.
     pub(super) unbalanced: bool,
-    /// A checksum of all owners. Equal owners have equal sums; different owners almost never do.
+    /// A checksum of all owners. Different owners almost never have equal sums.
     sum: u64,
     /// Members that are not fixed, in the order of Kafka's map; empty unless `build.ghosts`.
     pub(super) order: Vec<MemberId>,
@@ -86,7 +87,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         initializing: bool,
     ) -> Result<(Lists, Vec<MemberId>), GroupError> {
         let build = &self.build;
-        // The first state is compared only if some member owned something.
+        // Step 7 may undo the moves only if some member owned something before.
         let before = (!initializing).then(|| build.current.lists());
         let contested = |run: &Run| build.is_contested(build.claims.topic(run.start));
         let all = build.topics.iter().map(|&t| build.claims.of_topic(t));
@@ -115,7 +116,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         let mut saved: Option<(u64, State)> = None;
         while self.pass(runs)? {
             moved_any = true;
-            // A pass depends only on the state: if a state comes back, it comes back for ever.
+            // A pass depends only on the state, so passes never end once a state comes back.
             passes += 1;
             let known = saved.as_ref().filter(|(sum, _)| *sum == self.sum);
             if known.is_some_and(|(_, state)| *state == self.state()) {
@@ -309,7 +310,7 @@ fn score(lists: &Lists, fixed: &[bool]) -> i32 {
     terms.fold(0i64, i64::wrapping_add) as i32
 }
 
-/// What one partition and its owner contribute to the checksum of all owners.
+/// The part of one partition and its owner in the checksum of all owners.
 fn mixed(id: PartitionId, owner: MemberId) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault};
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))

@@ -31,7 +31,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// Holdings of members that hold nothing; `twice` tells that a partition may be held twice.
+    /// Holdings of members that hold nothing; `twice` means that a partition may be held twice.
     pub fn new(members: usize, partitions: usize, twice: bool) -> Self {
         Self {
             owner: vec![NOBODY; partitions],
@@ -107,7 +107,7 @@ impl Holdings {
         lists
     }
 
-    /// Returns the same as `lists`, but frees memory first.
+    /// Returns the result of `lists`, but frees memory before.
     pub fn into_lists(mut self) -> Lists {
         self.place = Vec::new();
         self.lists()

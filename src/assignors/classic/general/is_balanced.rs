@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests whether a group is balanced, as Kafka does before every partition, over all members, their
-//! topics and the partitions of these. A *witness* proves that a group is not balanced: it is a
-//! member and a partition that it could take from an owner with at least two partitions more.
+//! Tests whether a group is balanced: whether no member could take a partition from an owner with
+//! at least two partitions more. Such a member and such a partition are a *witness*: they prove
+//! that the group is not balanced. Kafka searches for one before every partition, among all
+//! members, all their topics and all partitions of these topics.
 //!
 //! Shortcuts that cannot change the answer:
-//! - If the next move is to a smaller subscriber, it proves the group unbalanced, unless that
-//!   subscriber already has all partitions that it can have (`shows_imbalance`).
-//! - An earlier witness is still a proof if its member could still take the partition
+//! - The next move is itself a witness, unless its gainer already has all partitions that it can
+//!   have (`shows_imbalance`).
+//! - The witness of an earlier test is still a proof if its member could still take the partition
 //!   (`still_holds`).
-//! - Otherwise it is enough to look at the largest owner of each topic: if any owner has two
-//!   partitions more than a member, the largest owner has, too (`find_witness`). The order of
-//!   members decides only which witness is found.
+//! - Otherwise the search looks only at the largest owner in each topic: if any owner has two
+//!   partitions more than a member, the largest owner has at least two more (`find_witness`). The
+//!   order of the members decides only which witness is found.
 //! - If a partition may be owned twice, the test depends on the order of owners and may throw. Only
 //!   then does it run as in Kafka (`can_anybody_gain`).
 
 use super::balance::{Balance, Witness};
+use super::topics_of;
 use crate::assignors::classic::claims::NOBODY;
 use crate::error::GroupError;
 use crate::group::model::{MemberId, PartitionId};
@@ -56,7 +58,7 @@ impl Balance<'_, '_, '_> {
         Ok(!self.unbalanced)
     }
 
-    /// Whether a known witness is still valid. If so, a new search would find one, too.
+    /// Whether a known witness is still a proof. If so, a new search would find a witness, too.
     fn still_holds(&self, known: Witness) -> bool {
         let build = &self.build;
         let size = build.current.size(known.gainer);
@@ -77,7 +79,7 @@ impl Balance<'_, '_, '_> {
             if size == build.possible[gainer as usize] {
                 continue;
             }
-            for topic in build.topics_of(gainer) {
+            for topic in topics_of(build.claims, gainer) {
                 let (most, partition) = largest[topic as usize];
                 if size + 1 < most {
                     return Some(Witness {
@@ -91,7 +93,7 @@ impl Balance<'_, '_, '_> {
         None
     }
 
-    /// By topic: how many partitions its largest holder has, and one of them in this topic.
+    /// By topic: how many partitions its largest holder has in all, and one of them in this topic.
     fn largest_holders(&self) -> Vec<(usize, PartitionId)> {
         let build = &self.build;
         let mut largest = vec![(0, 0); build.claims.group.topics.len()];
@@ -109,7 +111,8 @@ impl Balance<'_, '_, '_> {
         largest
     }
 
-    /// Whether any member can gain: Kafka's own test, for a partition that may be owned twice.
+    /// Whether any member could take a partition from a larger owner. This is Kafka's own test, for
+    /// groups in which a partition may be owned twice.
     fn can_anybody_gain(&self) -> Result<bool, GroupError> {
         let build = &self.build;
         let lists = build.current.lists();
@@ -128,7 +131,7 @@ impl Balance<'_, '_, '_> {
             if size == build.possible[member as usize] {
                 continue;
             }
-            for topic in build.topics_of(member) {
+            for topic in topics_of(build.claims, member) {
                 for id in build.claims.of_topic(topic) {
                     if !lists.of(member).contains(&id)
                         && size + 1 < self.size(holder[id as usize])?

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `Owners` in `general.py`: the member order of Kafka's map `currentAssignment`.
 //!
-//! The answer cannot change: the table is left out only if no two members can hold one partition.
+//! The order matters only if two members may hold one partition, so other groups have no `Owners`.
+//! This shortcut cannot change the answer.
 
 use crate::assignors::classic::claims::Claims;
-use crate::group::model::{GroupSpec, MemberId};
+use crate::group::model::MemberId;
+use crate::group::spec::GroupSpec;
 use crate::java::hash_table::{DEFAULT_SLOTS, HashTable};
 use crate::java::order::{compare_names, string_hash};
 
@@ -17,7 +19,8 @@ pub struct Owners<'g, 'a> {
 }
 
 impl<'g, 'a> Owners<'g, 'a> {
-    /// The map after step 5, which visits members in the order of a map created for that many.
+    /// The map after step 5. The step visits the members in the order of another map, which was
+    /// created with room for all of them.
     pub fn without_fixed(claims: &Claims<'g, 'a>, is_fixed: &[bool]) -> Self {
         let group = claims.group;
         let walked = claims.members.iter().copied();

@@ -2,7 +2,8 @@
 //! Finds the member with the fewest partitions; of equal members, the first. In this tournament
 //! tree, each node holds the smaller of its two children, so a change updates one path to the root.
 
-/// Size and place of a member in one number, which sorts by size, then place; `NONE` takes no part.
+/// Size and place of a member in one number, which sorts by size, then place. `NONE` is for a
+/// member that takes no part.
 type Key = u64;
 const NONE: Key = Key::MAX;
 

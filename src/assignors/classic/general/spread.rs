@@ -33,16 +33,12 @@ impl Spread {
         self.members[after] += 1;
         if self.members[before] == 0 {
             // If only this member had the least (or most), it still has the least (or most).
-            self.least = if self.least == before {
-                after
-            } else {
-                self.least
-            };
-            self.most = if self.most == before {
-                after
-            } else {
-                self.most
-            };
+            if self.least == before {
+                self.least = after;
+            }
+            if self.most == before {
+                self.most = after;
+            }
         }
         self.least = self.least.min(after);
         self.most = self.most.max(after);

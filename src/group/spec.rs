@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `group/spec.py`: a validated group in numbers, and the builder that numbers it. The
+//! group keeps the orders of its names, once they are computed.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::model::{
+    AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, static_first,
+};
+use crate::error::GroupError;
+use crate::java::order::{by_rank, java_hash_order, name_ranks, string_hash};
+
+/// One group: immutable, and validated once by `GroupBuilder::finish`.
+pub struct GroupSpec<'a> {
+    pub group_id: &'a str,
+    pub assignor: Option<&'a str>,
+    pub topics: Vec<Topic<'a>>,
+    pub members: Vec<Member<'a>>,
+    /// The number of declared topics; later topics are only subscribed to or owned.
+    pub(crate) declared: usize,
+    pub(crate) rack_names: Vec<&'a str>,
+    pub(crate) subscriptions: Vec<TopicId>,
+    pub(crate) owned: Vec<TopicPartition>,
+    /// The racks of one partition are `rack_ids[replica_racks[i]..replica_racks[i + 1]]`.
+    pub(crate) replica_racks: Vec<u32>,
+    pub(crate) rack_ids: Vec<RackId>,
+    /// Orders of the names; each is computed at its first use and then kept.
+    pub(crate) orders: Orders,
+}
+
+#[derive(Default)]
+pub(crate) struct Orders {
+    topic_ranks: OnceLock<Vec<u32>>,
+    topic_hashes: OnceLock<Vec<u32>>,
+    topics_by_name: OnceLock<Vec<TopicId>>,
+    member_ranks: OnceLock<Vec<u32>>,
+    members_in_order: OnceLock<Vec<MemberId>>,
+    owners_in_order: OnceLock<Vec<MemberId>>,
+    members_by_name: OnceLock<Vec<MemberId>>,
+    static_first: OnceLock<Vec<MemberId>>,
+}
+
+impl<'a> GroupSpec<'a> {
+    /// Subscribed topics in the order of the member's list, with repeats.
+    pub fn subscription(&self, member: MemberId) -> &[TopicId] {
+        let (start, end) = self.members[member as usize].topics;
+        &self.subscriptions[start as usize..end as usize]
+    }
+
+    /// Owned partitions in the given order; they need not exist.
+    pub fn owned(&self, member: MemberId) -> &[TopicPartition] {
+        let (start, end) = self.members[member as usize].owned;
+        &self.owned[start as usize..end as usize]
+    }
+
+    /// Racks of a partition's replicas, with repeats; empty if they are unknown.
+    pub fn replica_racks(&self, tp: TopicPartition) -> &[RackId] {
+        let Some(start) = self.topics[tp.topic as usize].racks else {
+            return &[];
+        };
+        let at = (start + tp.partition) as usize;
+        &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
+    }
+
+    /// The number of members, partitions, subscriptions and claims. Time and memory grow with it.
+    pub fn size(&self) -> usize {
+        let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
+        let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
+        let lists = subscribed.sum::<usize>() + self.owned.len();
+        self.members.len() + partitions.sum::<usize>() + lists
+    }
+
+    /// Names of all topics, by number.
+    pub fn topic_names(&self) -> Vec<&'a str> {
+        self.topics.iter().map(|topic| topic.name).collect()
+    }
+
+    /// Ids of all members, in join order.
+    pub fn member_ids(&self) -> Vec<&'a str> {
+        self.members.iter().map(|member| member.member_id).collect()
+    }
+
+    /// `ranks[topic]` is the topic's place in the order of names (`String.compareTo`).
+    pub fn topic_ranks(&self) -> &[u32] {
+        let ranks = || name_ranks(&self.topic_names());
+        self.orders.topic_ranks.get_or_init(ranks)
+    }
+
+    /// `String.hashCode` of the topics' names.
+    pub fn topic_hashes(&self) -> &[u32] {
+        let hash = |topic: &Topic| string_hash(topic.name);
+        let hashes = || self.topics.iter().map(hash).collect();
+        self.orders.topic_hashes.get_or_init(hashes)
+    }
+
+    /// Topics in the order of their names.
+    pub fn topics_by_name(&self) -> &[TopicId] {
+        let order = || by_rank(self.topic_ranks());
+        self.orders.topics_by_name.get_or_init(order)
+    }
+
+    /// `ranks[member]` is the member's place in the order of ids (`String.compareTo`).
+    pub fn member_ranks(&self) -> &[u32] {
+        let ranks = || name_ranks(&self.member_ids());
+        self.orders.member_ranks.get_or_init(ranks)
+    }
+
+    /// Members in the order of the leader's HashMap, which is filled in join order.
+    pub fn members_in_order(&self) -> &[MemberId] {
+        let order = || java_hash_order(&self.member_ids());
+        self.orders.members_in_order.get_or_init(order)
+    }
+
+    /// Members in the order of the HashMap in which the sticky assignors keep owners. The map is
+    /// filled in the order of `members_in_order`.
+    pub fn owners_in_order(&self) -> &[MemberId] {
+        let order = || {
+            let members = self.members_in_order();
+            let ids = members.iter().map(|&m| self.members[m as usize].member_id);
+            let order = java_hash_order(&ids.collect::<Vec<_>>());
+            order.into_iter().map(|i| members[i as usize]).collect()
+        };
+        self.orders.owners_in_order.get_or_init(order)
+    }
+
+    /// Members in the order of their ids.
+    pub fn members_by_name(&self) -> &[MemberId] {
+        let order = || by_rank(self.member_ranks());
+        self.orders.members_by_name.get_or_init(order)
+    }
+
+    /// Whether two members list the same topics in the same order, as neighbours often do.
+    pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
+        self.members[a as usize].topics == self.members[b as usize].topics
+            || self.subscription(a) == self.subscription(b)
+    }
+
+    /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
+    pub fn static_first(&self) -> &[MemberId] {
+        let order = || {
+            static_first(&self.members, self.member_ranks(), || {
+                self.members_in_order()
+            })
+        };
+        self.orders.static_first.get_or_init(order)
+    }
+}
+
+/// Builds a group field by field: first its topics, then its members.
+pub struct GroupBuilder<'a> {
+    group: GroupSpec<'a>,
+    racks_given: Vec<Option<u32>>,
+    topic_ids: FxHashMap<&'a str, TopicId>,
+    rack_ids: FxHashMap<&'a str, RackId>,
+}
+
+/// All fields of a member that are not lists.
+pub struct MemberFields<'a> {
+    pub member_id: &'a str,
+    pub group_instance_id: Option<&'a str>,
+    pub client_id: Option<&'a str>,
+    pub rack_id: Option<&'a str>,
+    pub generation_id: Option<i32>,
+    pub as_sent: AsSent,
+}
+
+impl<'a> GroupBuilder<'a> {
+    /// A group without topics and members.
+    pub fn new(group_id: &'a str, assignor: Option<&'a str>) -> Self {
+        Self {
+            group: GroupSpec {
+                group_id,
+                assignor,
+                topics: Vec::new(),
+                members: Vec::new(),
+                declared: 0,
+                rack_names: Vec::new(),
+                subscriptions: Vec::new(),
+                owned: Vec::new(),
+                replica_racks: vec![0],
+                rack_ids: Vec::new(),
+                orders: Orders::default(),
+            },
+            racks_given: Vec::new(),
+            topic_ids: FxHashMap::default(),
+            rack_ids: FxHashMap::default(),
+        }
+    }
+
+    /// Adds a declared topic.
+    pub fn topic(&mut self, name: &'a str, partitions: u32) {
+        let id = self.group.topics.len() as TopicId;
+        self.topic_ids.entry(name).or_insert(id);
+        self.group.topics.push(Topic {
+            name,
+            partitions,
+            racks: None,
+        });
+        self.racks_given.push(None);
+        self.group.declared += 1;
+    }
+
+    /// Declares racks for the last topic; call `replica_racks` next for each partition.
+    pub fn topic_racks(&mut self) {
+        let start = self.group.replica_racks.len() as u32 - 1;
+        if let (Some(topic), Some(given)) =
+            (self.group.topics.last_mut(), self.racks_given.last_mut())
+        {
+            topic.racks = Some(start);
+            *given = Some(0);
+        }
+    }
+
+    /// Adds the racks of the last topic's next partition.
+    pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
+        for rack in racks {
+            let id = self.rack_id(rack);
+            self.group.rack_ids.push(id);
+        }
+        self.group
+            .replica_racks
+            .push(self.group.rack_ids.len() as u32);
+        if let Some(Some(given)) = self.racks_given.last_mut() {
+            *given += 1;
+        }
+    }
+
+    /// Adds a member; calls of `subscribe` and `own` then fill its lists.
+    pub fn member(&mut self, fields: MemberFields<'a>) {
+        self.share_subscription();
+        let sends_rack = fields.as_sent.sends_rack();
+        let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
+        let rack = rack.map(|rack| self.rack_id(rack));
+        let topics = self.group.subscriptions.len() as u32;
+        let owned = self.group.owned.len() as u32;
+        self.group.members.push(Member {
+            member_id: fields.member_id,
+            group_instance_id: fields.group_instance_id,
+            client_id: fields.client_id,
+            rack,
+            generation_id: fields.generation_id,
+            as_sent: fields.as_sent,
+            topics: (topics, topics),
+            owned: (owned, owned),
+        });
+    }
+
+    /// Lets the last two members share one list of topics if their lists are equal.
+    fn share_subscription(&mut self) {
+        let members = &mut self.group.members;
+        let [.., before, last] = members.as_mut_slice() else {
+            return;
+        };
+        let list =
+            |(start, end): (u32, u32)| &self.group.subscriptions[start as usize..end as usize];
+        if list(before.topics) == list(last.topics) {
+            self.group.subscriptions.truncate(last.topics.0 as usize);
+            last.topics = before.topics;
+        }
+    }
+
+    /// Adds a topic to the last member's subscription.
+    pub fn subscribe(&mut self, topic: TopicId) {
+        self.group.subscriptions.push(topic);
+        if let Some(member) = self.group.members.last_mut() {
+            member.topics.1 += 1;
+        }
+    }
+
+    /// Adds a partition to those that the last member owns.
+    pub fn own(&mut self, topic: TopicId, partition: u32) {
+        self.group.owned.push(TopicPartition { topic, partition });
+        if let Some(member) = self.group.members.last_mut() {
+            member.owned.1 += 1;
+        }
+    }
+
+    /// The number of topics added with `topic`.
+    pub fn declared(&self) -> usize {
+        self.group.declared
+    }
+
+    /// The number of a topic; a new name gets the next free number.
+    pub fn topic_id(&mut self, name: &'a str) -> TopicId {
+        let topics = &mut self.group.topics;
+        *self.topic_ids.entry(name).or_insert_with(|| {
+            topics.push(Topic {
+                name,
+                partitions: 0,
+                racks: None,
+            });
+            topics.len() as TopicId - 1
+        })
+    }
+
+    fn rack_id(&mut self, name: &'a str) -> RackId {
+        let names = &mut self.group.rack_names;
+        *self.rack_ids.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() as RackId - 1
+        })
+    }
+
+    /// Validates the group with the checks of `_validate` in `group/spec.py`, in its order and
+    /// words.
+    pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        self.share_subscription();
+        self.check_topics(max_partitions)?;
+        if self.group.members.is_empty() {
+            let problem = "empty; a leader is always a member itself";
+            return Err(GroupError::new("members", problem));
+        }
+        let mut ids = FxHashMap::default();
+        for (i, member) in self.group.members.iter().enumerate() {
+            let first = *ids.entry(member.member_id).or_insert(i);
+            if first != i {
+                let id = quoted(member.member_id);
+                let problem = format!("{id} is already the id of members[{first}]");
+                return Err(GroupError::new(format!("members[{i}].member_id"), problem));
+            }
+        }
+        Ok(self.group)
+    }
+
+    fn check_topics(&self, max_partitions: u64) -> Result<(), GroupError> {
+        let topics = &self.group.topics[..self.group.declared];
+        for (i, topic) in topics.iter().enumerate() {
+            let first = self.topic_ids[topic.name] as usize;
+            if first != i {
+                let name = quoted(topic.name);
+                let problem = format!("{name} is already the name of topics[{first}]");
+                return Err(GroupError::new(format!("topics[{i}].name"), problem));
+            }
+            if let Some(given) = self.racks_given[i]
+                && given != topic.partitions
+            {
+                let problem = format!(
+                    "{given} entries for {} partitions; \
+                     give one list of replica racks for each partition, or none at all",
+                    topic.partitions
+                );
+                return Err(GroupError::new(format!("topics[{i}].racks"), problem));
+            }
+        }
+        let total: u64 = topics.iter().map(|topic| u64::from(topic.partitions)).sum();
+        // Partition numbers have 32 bits, also those of claimed partitions that do not exist.
+        let limit = max_partitions.min(i32::MAX as u64);
+        if total > limit {
+            let problem = format!(
+                "{total} partitions in all, more than the limit of {limit}; \
+                 raise max_partitions if that is meant"
+            );
+            return Err(GroupError::new("topics", problem));
+        }
+        Ok(())
+    }
+}

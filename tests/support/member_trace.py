@@ -53,15 +53,10 @@ from kafka_rebalance.member.interface import (
 from kafka_rebalance.member.worker import Worker
 from kafka_rebalance.member.worker_config import WorkerConfig
 from kafka_rebalance.protocol import Node, Request, Tick, least_loaded_node
-from kafka_rebalance.tracing.member_lines import (
-    answer_to,
-    effect_line,
-    listed,
-    membership,
-    partition,
-    work_line,
-)
-from kafka_rebalance.tracing.text import Command, at, duration_ms, whole
+from kafka_rebalance.tracing.member_lines import effect_line, listed, membership, work_line
+from kafka_rebalance.tracing.text import Command, at, duration_ms, partition, whole
+
+from .member_answers import answer_to
 
 
 class _NoSpread(random.Random):
@@ -178,7 +173,7 @@ class Tracer:
     def poll(self, command: Command) -> None:
         """`poll`, `poll t-0=7`: what has been consumed is known from then on."""
         self._positions |= {
-            partition(command, name): whole(command, offset)
+            TopicPartition(*partition(command, name)): whole(command, offset)
             for name, offset in command.options.items()
         }
         self._handle(Poll(tuple(self._positions.items())))

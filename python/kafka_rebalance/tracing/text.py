@@ -155,6 +155,14 @@ def whole(command: Command, text: str) -> int:
         raise command.error(f"{text!r} is no whole number") from None
 
 
+def partition(command: Command, name: str) -> tuple[str, int]:
+    """Returns the topic and the number of a text such as `t-0`. Errors: GroupError."""
+    topic, _, number = name.rpartition("-")
+    if not topic:
+        raise command.error(f"{name!r} is no partition; t-0 is")
+    return topic, whole(command, number)
+
+
 def at(now_ms: int) -> str:
     """Returns a time as a trace writes it.
 

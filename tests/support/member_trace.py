@@ -35,7 +35,7 @@ import random
 from collections.abc import Callable
 
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 from kafka_rebalance.member.consumer import Consumer
 from kafka_rebalance.member.interface import (
     Answered,
@@ -51,7 +51,6 @@ from kafka_rebalance.member.interface import (
     Unsubscribe,
 )
 from kafka_rebalance.member.worker import Worker
-from kafka_rebalance.member.worker_config import WorkerConfig
 from kafka_rebalance.protocol import Node, Request, Tick, least_loaded_node
 from kafka_rebalance.tracing.member_lines import effect_line, listed, membership, work_line
 from kafka_rebalance.tracing.text import Command, at, duration_ms, partition, whole

@@ -27,29 +27,11 @@ Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic 
 from collections.abc import Callable, Mapping
 from itertools import count
 from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
-from kafka_rebalance.protocol import Tick
+from kafka_rebalance.protocol import Tick, messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import (
-    DeleteGroups,
-    DescribeGroups,
-    EndTransaction,
-    FindCoordinator,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    ListGroups,
-    ListGroupsResponse,
-    OffsetCommit,
-    OffsetDelete,
-    OffsetFetch,
-    Request,
-    SyncGroup,
-    TxnOffsetCommit,
-)
 
 from . import (
     appends,
@@ -170,64 +152,65 @@ class Coordinator:
         return effects
 
 
+_Handler = Callable[[CoordinatorState, Received, Any], None]
+
+# Maps a request to the function that handles it.
+_HANDLERS: dict[type[messages.Request], _Handler] = {
+    messages.JoinGroup: join_group.join_group,
+    messages.SyncGroup: sync_group.sync_group,
+    messages.Heartbeat: heartbeat.heartbeat,
+    messages.LeaveGroup: leave_group.leave_group,
+    messages.OffsetCommit: offset_commit.offset_commit,
+    messages.TxnOffsetCommit: offset_commit.offset_commit,
+    messages.EndTransaction: offset_commit.end_transaction,
+    messages.OffsetFetch: offset_fetch.offset_fetch,
+    messages.OffsetDelete: offset_delete.offset_delete,
+    messages.DeleteGroups: offset_delete.delete_groups,
+    messages.DescribeGroups: describe.describe_groups,
+    messages.ListGroups: describe.list_groups,
+}
+
+
 def _receive(state: CoordinatorState, event: Received) -> None:
     request = event.request
     refusal = _gate(state, request)
     if refusal is not None:
         response = refuse(request, refusal)
-        if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
-            response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
-        if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
-            response = ListGroupsResponse()  # no groups, because this broker coordinates none
-        if isinstance(request, Heartbeat) and refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            response = HeartbeatResponse()  # Kafka keeps members while the log is loaded
+        if isinstance(request, messages.JoinGroup) and refusal in _ECHOES_ID:
+            response = messages.JoinGroupResponse(error_code=refusal, member_id=request.member_id)
+        if isinstance(request, messages.ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
+            response = messages.ListGroupsResponse()  # this broker coordinates no groups
+        is_loading = refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if isinstance(request, messages.Heartbeat) and is_loading:
+            response = messages.HeartbeatResponse()  # Kafka keeps members while the log is loaded
         state.respond(event.request_id, response)
-        return
-    match request:
-        case JoinGroup():
-            join_group.join_group(state, event, request)
-        case SyncGroup():
-            sync_group.sync_group(state, event, request)
-        case Heartbeat():
-            heartbeat.heartbeat(state, event, request)
-        case LeaveGroup():
-            leave_group.leave_group(state, event, request)
-        case OffsetCommit():
-            offset_commit.offset_commit(state, event, request)
-        case TxnOffsetCommit():
-            offset_commit.txn_offset_commit(state, event, request)
-        case EndTransaction():
-            offset_commit.end_transaction(state, event, request)
-        case OffsetFetch():
-            offset_fetch.offset_fetch(state, event, request)
-        case OffsetDelete():
-            offset_delete.offset_delete(state, event, request)
-        case DeleteGroups():
-            offset_delete.delete_groups(state, event, request)
-        case DescribeGroups():
-            describe.describe_groups(state, event, request)
-        case ListGroups():
-            describe.list_groups(state, event, request)
-        case FindCoordinator():
-            raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+    elif isinstance(request, messages.FindCoordinator):
+        raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+    else:
+        _HANDLERS[type(request)](state, event, request)
 
 
-_NEEDS_GROUP_ID = (JoinGroup, SyncGroup, Heartbeat, LeaveGroup, TxnOffsetCommit, OffsetDelete)
+_NEEDS_GROUP_ID = (
+    messages.JoinGroup,
+    messages.SyncGroup,
+    messages.Heartbeat,
+    messages.LeaveGroup,
+    messages.TxnOffsetCommit,
+    messages.OffsetDelete,
+)
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def _gate(state: CoordinatorState, request: Request) -> ErrorCode | None:
+def _gate(state: CoordinatorState, request: messages.Request) -> ErrorCode | None:
     """Returns the error of a request that is refused before its group is read, else None.
 
     Source   docs/behaviour/coordinator.md#31-refused-before-the-group-is-read.
     """
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    if isinstance(request, JoinGroup):
-        least, most = (
-            state.config.group_min_session_timeout_ms,
-            state.config.group_max_session_timeout_ms,
-        )
+    if isinstance(request, messages.JoinGroup):
+        least = state.config.group_min_session_timeout_ms
+        most = state.config.group_max_session_timeout_ms
         if not least <= request.session_timeout_ms <= most:
             return ErrorCode.INVALID_SESSION_TIMEOUT
     if state.ownership is Ownership.LOADING:

@@ -193,10 +193,8 @@ def _take_over(
 
 def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
     """Continues when the new id is in the log: the member keeps its assignment."""
-    group = then.group
-    instance = then.before.group_instance_id
-    member = group.members.get(group.static_members.get(instance or "", ""))
-    if member is None or member.parked_join != then.request_id or group.not_(GroupState.STABLE):
+    group, member = then.group, _waiting_member(then)
+    if member is None or group.not_(GroupState.STABLE):
         return  # a new rebalance has begun, and answers the JoinGroup
     leads = group.is_leader(member.member_id)
     if then.knows_skipping:
@@ -210,11 +208,9 @@ def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
 
 def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode) -> None:
     """Makes the old id valid again, because the append failed."""
-    group, before = then.group, then.before
-    instance = before.group_instance_id
-    member = group.members.get(group.static_members.get(instance or "", ""))
-    if member is None or member.parked_join != then.request_id:
-        return  # the JoinGroup has been answered, or the member was removed
+    group, before, member = then.group, then.before, _waiting_member(then)
+    if member is None:
+        return
     response = JoinGroupResponse(
         error_code=of_append_error(error),
         generation_id=group.generation_id,
@@ -225,8 +221,15 @@ def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode)
     state.answer_join(group, member, response)
     timeouts = (before.rebalance_timeout_ms, before.session_timeout_ms)
     group.update(member, before.protocols, *timeouts)
-    group.replace_static(instance or "", before.member_id)
+    group.replace_static(before.group_instance_id or "", before.member_id)
     state.renew_session(group, member)
+
+
+def _waiting_member(then: ReplaceStatic) -> ClassicGroupMember | None:
+    """Returns the static member if its JoinGroup is still parked; it may be answered or removed."""
+    group, instance = then.group, then.before.group_instance_id or ""
+    member = group.members.get(group.static_members.get(instance, ""))
+    return member if member is not None and member.parked_join == then.request_id else None
 
 
 def _version(event: Received) -> int:

@@ -25,8 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Task, Work, assign_eager, handle
-from kafka_rebalance.errors import WireError
-from kafka_rebalance.protocol import ErrorCode, JoinGroupProtocol, JoinGroupResponse, Response
+from kafka_rebalance.protocol import JoinGroupProtocol, JoinGroupResponse, Response
 from kafka_rebalance.wire.connect_protocol import (
     COMPATIBLE,
     CONFIG_MISMATCH,
@@ -41,10 +40,10 @@ from kafka_rebalance.wire.connect_protocol import (
     encode_connect_metadata,
 )
 
+from .config import WorkerConfig
 from .interface import Start, Stop
 from .membership import Membership, SentRequest
 from .role import Shares
-from .worker_config import WorkerConfig
 
 NOTHING = Work()
 
@@ -182,12 +181,7 @@ class Herder:
 
     def take(self, state: Membership, assignment: bytes) -> None:
         """Stops revoked work, and takes over the rest of the assignment."""
-        try:
-            received = decode_connect_assignment(assignment)
-        except WireError as error:
-            state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
-            state.arrived = assignment  # kept, so that every further poll throws again
-            return
+        received = decode_connect_assignment(assignment)
         self.is_rejoin_requested = False
         work = assigned_work(received)
         if received.version > EAGER:

@@ -17,13 +17,12 @@ from kafka_rebalance.protocol import (
     Request,
     SyncGroup,
 )
+from kafka_rebalance.protocol.messages import NO_GENERATION
 
 from .config import GroupConfig
 from .interface import Fatal, MemberEffect, MemberTransition, Send
 from .role import Role
 from .states import LEGAL_PREDECESSORS, MemberState
-
-NO_GENERATION = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Role(Protocol):
         """Does onLeaderElected and returns every member's share. Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
-        """Does onJoinComplete: takes over the assignment."""
+        """Does onJoinComplete: takes over the assignment. Errors: WireError, before any change."""
 
     def settle(self, state: "Membership") -> None:
         """Does the role's work while no join is in progress."""

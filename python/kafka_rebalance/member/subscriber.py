@@ -18,7 +18,6 @@ import re
 from dataclasses import dataclass, field
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
-from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.protocol import (
     ErrorCode,
@@ -180,12 +179,7 @@ class Subscriber:
 
     def take(self, state: Membership, assignment: bytes) -> None:
         """Takes over an assignment, with callbacks in Kafka's order."""
-        try:
-            assigned = decode_assignment(assignment).partitions
-        except WireError as error:
-            state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
-            state.arrived = assignment  # kept, so that every further poll throws again
-            return
+        assigned = decode_assignment(assignment).partitions
         if not state.is_leader:
             self.assigned_by = None
         if not all(self._wants(one.topic) for one in assigned):

@@ -12,12 +12,12 @@ import random
 from kafka_rebalance.assignors.connect import Work
 
 from . import joining
+from .config import WorkerConfig
 from .group_member import GroupMember
 from .herder import Configuration, Herder
 from .interface import Close, ConfigurationUpdated, MemberEvent, Poll
 from .membership import Membership
 from .states import MemberState
-from .worker_config import WorkerConfig
 
 
 class Worker(GroupMember):

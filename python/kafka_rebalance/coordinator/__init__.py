@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classic group coordinator of Kafka, without I/O: `Coordinator.handle(event, now_ms)`.
+"""Kafka's coordinator of classic groups, without I/O: `handle(event, now_ms)` returns effects.
 
-    states, members, member_checks, group          a group's state, and who is its member
+    states, members, member_checks, group          the state of a group and of its members
     join_group, sync_group, heartbeat, leave_group, rebalance
     offsets, offset_commit, offset_fetch, offset_delete, expiry
     records, appends, loading                      the log of `__consumer_offsets`

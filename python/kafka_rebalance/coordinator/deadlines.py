@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named deadlines: arming a name again replaces its deadline; the earliest deadline runs first.
+"""Holds named deadlines: arming a name again replaces its deadline; the earliest runs first.
 
-A heap with lazy deletion finds the earliest of 10,000 in under 1 us; a scan takes 210 us.
+A heap with lazy deletion finds the earliest of 10,000 deadlines in under 1 us, a scan in 210 us.
 
 Order    by time; tie-break: the order of arming.
 """

@@ -4,10 +4,11 @@
     check, in this order                          error
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
     2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
-    3. no member id: a known instance id takes over its member, a new one is added;
+    3. no member id: a known static member gets a new id, a new static member is added;
        a dynamic member gets an id and rejoins    MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
     4. a member id: pending, known, fenced?       UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
-    5. a known member: unchanged is answered at once; changed, or the leader in Stable, rebalances
+    5. a known member: if its protocols are unchanged, the JoinGroup is answered at once; changed
+       protocols, or the JoinGroup of a Stable group's leader, start a rebalance
 
 Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-joingroup;
          KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).
@@ -120,7 +121,7 @@ def _join_with_id(
     elif group.is_(GroupState.EMPTY):
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
-        # An unchanged leader rejoins because topics have changed, which only a leader watches.
+        # A leader with unchanged protocols rejoins because topics that it watches have changed.
         _update(state, event, request, group, member)
         rebalance_or_complete(state, group)
 
@@ -163,7 +164,7 @@ def _update(
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
-    """Gives a restarted static member a new id; only a changed vote starts a rebalance."""
+    """Replaces the id of a restarted static member; only a changed vote starts a rebalance."""
     assert request.group_instance_id is not None
     member = group.get(group.static_members[request.group_instance_id])
     old_id, old_leader = member.member_id, group.leader_id
@@ -226,7 +227,7 @@ def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode)
 
 
 def _waiting_member(then: ReplaceStatic) -> ClassicGroupMember | None:
-    """Returns the static member if its JoinGroup is still parked; it may be answered or removed."""
+    """Returns the static member; None if its JoinGroup was answered, or the member removed."""
     group, instance = then.group, then.before.group_instance_id or ""
     member = group.members.get(group.static_members.get(instance, ""))
     return member if member is not None and member.parked_join == then.request_id else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requests that a group refuses: one table, and the checks of ids and generation around it.
+"""Refuses requests that do not fit the group's state, the member's ids or the generation.
 
-    1. state        the error of the table, except REBALANCE_IN_PROGRESS
+    1. state        the error in ERROR_BY_STATE, except REBALANCE_IN_PROGRESS
     2. ids          UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
     3. generation   ILLEGAL_GENERATION
     4. state        REBALANCE_IN_PROGRESS, which only members of the generation get

@@ -92,11 +92,8 @@ def _commit(
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = OffsetCommitResponse(partitions=tuple(codes))
     if request.group_id not in state.groups:
-        # The new group has no members, only offsets; Kafka creates it even if none is stored.
+        # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
-    if not commits:
-        state.respond_when_durable(event.request_id, request, response)
-        return
     then = SendResponse(event.request_id, response, request)
     records = [offset_record(commit) for commit in commits]
     state.append(records, Write(then), commits, producer_id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the response that refuses a whole request; its error has another place in each kind."""
+"""Builds responses that refuse a whole request; the place of the error depends on the request."""
 
 from collections.abc import Callable
 

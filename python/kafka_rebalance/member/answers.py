@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles responses: every kind, every error code, and requests that get no response.
+"""Handles the responses to a member's requests, and requests that get no response.
 
 Source   AbstractCoordinator's response handlers;
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,

@@ -53,7 +53,7 @@ class ConsumerConfig:
             raise GroupError("partition_assignment_strategy", error.problem) from None
 
     def rebalance_protocol(self) -> RebalanceProtocol:
-        """The highest rebalance protocol that all assignors support (KIP-429)."""
+        """Returns the highest rebalance protocol that all assignors support (KIP-429)."""
         supported = [set(one.supported_protocols) for one in self.assignors().values()]
         common = set.intersection(*supported)
         if not common:
@@ -100,7 +100,7 @@ GroupConfig = ConsumerConfig | WorkerConfig
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """The time after which an unanswered JoinGroup fails: the rebalance timeout plus 5 s."""
+    """Returns after what time an unanswered JoinGroup fails: the rebalance timeout plus 5 s."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 

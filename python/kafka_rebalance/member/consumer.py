@@ -57,7 +57,7 @@ class Consumer(GroupMember):
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether metadata lack a topic subscribed by name; it is then asked for soon."""
+        """Returns whether the metadata lack a subscribed topic; a client then asks again soon."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:

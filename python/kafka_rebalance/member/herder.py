@@ -8,11 +8,12 @@
     settle      starts new work when the worker has read the leader's configuration; joins again
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
-The steps use three configurations: the report uses the newest one, the leader uses that of its own
-report, the herder uses the one that it read last. If they differ, a worker joins again.
+The steps use three configurations. A report has the newest one, a leader assigns the one that it
+reported, and `settle` works with the one that the herder applied last. If that one differs from the
+leader's, the worker joins again.
 
     downgrade   incremental workers that follow an eager leader stop nothing, in Kafka too: work
-                that has moved to other workers also runs on here until this worker ends
+                that has moved to other workers keeps running on this worker until it ends
 
 Source   WorkerCoordinator, DistributedHerder.tick/handleRebalanceCompleted/startWork (Connect
          4.3.1); KIP-415, KIP-507.
@@ -65,7 +66,7 @@ class Herder:
 
     config: WorkerConfig
     url: str
-    # The configurations: the newest that was read, that of the last JoinGroup, and the herder's own
+    # The newest configuration, the one of the last JoinGroup, and the one that the herder applied
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
@@ -88,7 +89,7 @@ class Herder:
     is_pending_revocation = False  # a worker commits nothing before a revocation
 
     def wants_in(self) -> bool:
-        """True from the worker's start until it is closed."""
+        """Returns True from the worker's start until the worker is closed."""
         return self.is_in
 
     def has_news(self, state: Membership) -> bool:
@@ -271,7 +272,7 @@ class Herder:
         self.work = None
 
     def lose(self, state: Membership) -> None:
-        """Stops everything if no coordinator is known, because others may run this work by now."""
+        """Stops everything: without a coordinator, other workers may already run this work."""
         self._stop(state, self.work or NOTHING)
         self.work = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of poll() that concerns the group: prepare, join, take the assignment, and repeat.
+"""Does the group's part of poll(): prepare, join, take the assignment, and repeat.
 
     1. rejoin?      `rejoin_needed` is set, or the role has news
     2. coordinator  is looked up if it is unknown
@@ -27,7 +27,7 @@ def needs_rejoin(state: Membership) -> bool:
 
 
 def go_on(state: Membership) -> None:
-    """Does one poll's part of a rebalance: the steps that need not wait."""
+    """Takes all steps of a rebalance that one poll can take without waiting."""
     while needs_rejoin(state) or state.is_joining():
         if state.coordinator_node is None:
             state.find_coordinator()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leader's work on its members' metadata: runs the assignor, and watches topics.
+"""Runs the assignor for a leading consumer, and finds the topics that the leader watches.
 
 Source   ConsumerCoordinator.onLeaderElected; KIP-881 (a leader with a rack watches racks).
 """

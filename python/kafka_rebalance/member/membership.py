@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of every group member, and the actions of its steps: send, move, reset, back off.
+"""Holds a group member's state, with the actions that steps share: send, move, reset, back off.
 
-State that only consumers or only workers have is in their roles.
+`Subscriber` holds the state that only consumers have, `Herder` the state that only workers have.
 """
 
 import random

@@ -85,7 +85,7 @@ class Coordinator:
         return self._state.config
 
     def groups(self) -> Mapping[str, Group]:
-        """Returns group id -> group; the caller must not change a group."""
+        """Returns the groups by group id; the caller must not change them."""
         return MappingProxyType(self._state.groups)
 
     def deadlines(self) -> dict[DeadlineKey, int]:

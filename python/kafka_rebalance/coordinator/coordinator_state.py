@@ -102,7 +102,7 @@ class Waiting:
 
 @dataclass(slots=True)
 class CoordinatorState:
-    """The state. `now_ms` is the current event's time, `effects` are its effects so far.
+    """A coordinator's state; `now_ms` and `effects` belong to the event that is being handled.
 
     A new group is in `created` until the next append, whatever that append contains. Readers of the
     log see the group when this append is durable. If the append fails, the group is removed.
@@ -177,7 +177,10 @@ class CoordinatorState:
 
     @contextmanager
     def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
-        """Sends the response when the append of the `with` block, or else of others, is durable."""
+        """Sends the response when the append of the `with` block is durable.
+
+        If the block appends nothing, the response is sent as `respond_when_durable` sends it.
+        """
         self.answer = SendResponse(request_id, response, request)
         yield
         if self.answer is not None:

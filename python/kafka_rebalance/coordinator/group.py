@@ -31,7 +31,7 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class Group:
-    """The state of a group, with questions (is_, supports, …) and changes (add, remove, …).
+    """A group; its methods answer questions (is_, supports, …) or change it (add, remove, …).
 
     `state_timestamp_ms` is None only if the group was loaded from a record without a timestamp.
     """
@@ -227,7 +227,7 @@ class Group:
         return select_protocol([member.names() for member in self.members.values()])
 
     def find_subscribed_topics(self) -> None:
-        """Sets `subscribed_topics` from the members' metadata; None if they are not known.
+        """Sets `subscribed_topics` from the members' metadata, or to None if it cannot be read.
 
         Metadata of every version starts with the fields of version 0. Kafka fails on some broken
         metadata here; we treat it as an unknown subscription.

@@ -19,7 +19,6 @@ from dataclasses import replace
 from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import (
-    NO_GENERATION,
     UNKNOWN_MEMBER,
     JoinGroup,
     JoinGroupResponse,
@@ -193,7 +192,7 @@ def _take_over(
 
 
 def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
-    """Continues when the new id is in the log: the member keeps its assignment."""
+    """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
     group, member = then.group, _waiting_member(then)
     if member is None or group.not_(GroupState.STABLE):
         return  # a new rebalance has begun, and answers the JoinGroup
@@ -240,5 +239,5 @@ def _version(event: Received) -> int:
 def _refuse(
     state: CoordinatorState, event: Received, error: ErrorCode, member_id: str = UNKNOWN_MEMBER
 ) -> None:
-    response = JoinGroupResponse(error_code=error, generation_id=NO_GENERATION, member_id=member_id)
+    response = JoinGroupResponse(error_code=error, member_id=member_id)
     state.respond(event.request_id, response)

@@ -49,7 +49,7 @@ ERROR_BY_STATE: dict[type[Request], _Errors] = {
 
 
 def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
-    """Returns the table's error for the group's state; NONE if the request may proceed."""
+    """Returns the error in ERROR_BY_STATE for the group's state; NONE if there is no error."""
     state = None if group is None else group.state
     return ERROR_BY_STATE[type(request)].get(state, ErrorCode.NONE)
 

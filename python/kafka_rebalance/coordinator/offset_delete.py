@@ -67,7 +67,7 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
 
 
 def _all_partitions(state: CoordinatorState, group_id: str) -> list[Partition]:
-    """Returns partitions with a committed offset, then those with pending values only."""
+    """Returns partitions with a committed offset, then partitions with only pending values."""
     offsets = state.offsets.latest(group_id)
     committed = [partition for partition, _ in offsets.values()]
     pending = {

@@ -110,7 +110,7 @@ def complete_join(state: CoordinatorState, group: Group) -> None:
 def joined(
     group: Group, member: ClassicGroupMember, listed: tuple[JoinedMember, ...] = ()
 ) -> JoinGroupResponse:
-    """Returns a member's JoinGroup response; only the leader's has the members `listed`."""
+    """Returns a member's JoinGroup response; only the leader's response has `listed` members."""
     return JoinGroupResponse(
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,

@@ -50,7 +50,7 @@ def assignments(
 
 
 def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
-    """Returns the topics of all members, whose changes the leader watches."""
+    """Returns the topics of all members; a leader watches them for changes."""
     subscriptions: Iterable[Subscription] = (decode_subscription(one.metadata) for one in members)
     return frozenset(topic for sent in subscriptions for topic in sent.topics)
 

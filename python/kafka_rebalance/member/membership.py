@@ -27,7 +27,7 @@ from .states import LEGAL_PREDECESSORS, MemberState
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A member's place in the group; an id without a generation has not joined yet."""
+    """A member's place in the group; a member with only an id has not joined yet."""
 
     generation_id: int = NO_GENERATION
     member_id: str = ""

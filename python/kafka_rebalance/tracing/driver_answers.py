@@ -37,8 +37,6 @@ def answer_of(happened: list[Happened], number: int) -> Json:
 def _answer(response: messages.Response) -> Json:
     """Returns a response's keys; none for JoinGroup and SyncGroup, which `events_of` reports."""
     match response:
-        case messages.HeartbeatResponse(error_code=error):
-            return {"err": str(error)}
         case messages.LeaveGroupResponse(error_code=error, members=members):
             left = [
                 {"m": one.member_id, "inst": one.group_instance_id, "err": str(one.error_code)}
@@ -76,7 +74,10 @@ def _answer(response: messages.Response) -> Json:
                 for one in sorted(groups)
             ]
             return {"err": str(ErrorCode.NONE), "groups": listed}
-        case messages.ListGroupsResponse(error_code=error):
+        case (
+            messages.HeartbeatResponse(error_code=error)
+            | messages.ListGroupsResponse(error_code=error)
+        ):
             return {"err": str(error)}
         case _:
             return {}

@@ -36,7 +36,7 @@ import random
 from collections.abc import Callable
 
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.member.config import ConsumerConfig
+from kafka_rebalance.member.config import ConsumerConfig, WorkerConfig
 from kafka_rebalance.member.consumer import Consumer
 from kafka_rebalance.member.interface import (
     Answered,
@@ -52,17 +52,11 @@ from kafka_rebalance.member.interface import (
     Unsubscribe,
 )
 from kafka_rebalance.member.worker import Worker
-from kafka_rebalance.member.worker_config import WorkerConfig
 from kafka_rebalance.protocol import Node, Request, Tick, least_loaded_node
-from kafka_rebalance.tracing.member_lines import (
-    answer_to,
-    effect_line,
-    listed,
-    membership,
-    partition,
-    work_line,
-)
-from kafka_rebalance.tracing.text import Command, at, duration_ms, whole
+from kafka_rebalance.tracing.member_lines import effect_line, listed, membership, work_line
+from kafka_rebalance.tracing.text import Command, at, duration_ms, partition, whole
+
+from .member_answers import answer_to
 
 
 class _NoSpread(random.Random):
@@ -179,7 +173,7 @@ class Tracer:
     def poll(self, command: Command) -> None:
         """`poll`, `poll t-0=7`: the application polls; it has consumed t-0 up to offset 7."""
         self._positions |= {
-            partition(command, name): whole(command, offset)
+            TopicPartition(*partition(command, name)): whole(command, offset)
             for name, offset in command.options.items()
         }
         self._handle(Poll(tuple(self._positions.items())))

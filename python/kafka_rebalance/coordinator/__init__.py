@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classic group coordinator of Kafka, without I/O: `Coordinator.handle(event, now_ms)`.
+"""Kafka's coordinator of classic groups, without I/O: `handle(event, now_ms)` returns effects.
 
-    states, members, member_checks, group          a group's state, and who is its member
+    states, members, member_checks, group          the state of a group and of its members
     join_group, sync_group, heartbeat, leave_group, rebalance
     offsets, offset_commit, offset_fetch, offset_delete, expiry
     records, appends, loading                      the log of `__consumer_offsets`
@@ -23,61 +23,31 @@ Transition
 Respond
 """
 
-from .config import CoordinatorConfig
-from .coordinator import Coordinator, counted_ids
-from .deadlines import DeadlineKey
-from .group import Group
-from .interface import (
-    Append,
-    Appended,
-    AppendFailed,
-    CoordinatorEvent,
-    Drop,
-    Effect,
-    Expired,
-    Heard,
-    Loaded,
-    LoadStarted,
-    LogEntry,
-    LogRecord,
-    PartitionsDeleted,
-    Received,
-    Respond,
-    Silent,
-    Sweep,
-    Transition,
-    Unloaded,
-    Unreadable,
-)
-from .members import ClassicGroupMember
-from .states import IllegalTransition
-
-__all__ = [
-    "Append",
-    "AppendFailed",
-    "Appended",
-    "ClassicGroupMember",
-    "Coordinator",
-    "CoordinatorConfig",
-    "CoordinatorEvent",
-    "DeadlineKey",
-    "Drop",
-    "Effect",
-    "Expired",
-    "Group",
-    "Heard",
-    "IllegalTransition",
-    "LoadStarted",
-    "Loaded",
-    "LogEntry",
-    "LogRecord",
-    "PartitionsDeleted",
-    "Received",
-    "Respond",
-    "Silent",
-    "Sweep",
-    "Transition",
-    "Unloaded",
-    "Unreadable",
-    "counted_ids",
-]
+# `as` marks a name that this package exports.
+from .config import CoordinatorConfig as CoordinatorConfig
+from .coordinator import Coordinator as Coordinator
+from .coordinator import counted_ids as counted_ids
+from .deadlines import DeadlineKey as DeadlineKey
+from .group import Group as Group
+from .interface import Append as Append
+from .interface import Appended as Appended
+from .interface import AppendFailed as AppendFailed
+from .interface import CoordinatorEvent as CoordinatorEvent
+from .interface import Drop as Drop
+from .interface import Effect as Effect
+from .interface import Expired as Expired
+from .interface import Heard as Heard
+from .interface import Loaded as Loaded
+from .interface import LoadStarted as LoadStarted
+from .interface import LogEntry as LogEntry
+from .interface import LogRecord as LogRecord
+from .interface import PartitionsDeleted as PartitionsDeleted
+from .interface import Received as Received
+from .interface import Respond as Respond
+from .interface import Silent as Silent
+from .interface import Sweep as Sweep
+from .interface import Transition as Transition
+from .interface import Unloaded as Unloaded
+from .interface import Unreadable as Unreadable
+from .members import ClassicGroupMember as ClassicGroupMember
+from .states import IllegalTransition as IllegalTransition

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Continues after an append has become durable or has failed."""
+"""Handles the result of an append: sends the responses that wait for it, or undoes its step."""
 
 from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error, of_operation_error
 from kafka_rebalance.protocol.group_state import GroupState
@@ -18,7 +18,7 @@ from .sync_group import not_stored, stored
 
 
 def appended(state: CoordinatorState, append_id: int, position: int) -> None:
-    """Continues after a durable append at `position`; ignores one from before an unload."""
+    """Handles an append that is durable at `position`, unless the state was dropped meanwhile."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return
@@ -36,7 +36,7 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
 
 
 def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> None:
-    """Undoes what the failed append would have created."""
+    """Refuses the request behind a failed append, and restores the groups that it changed."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return
@@ -57,7 +57,7 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
 
 
 def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> None:
-    """Removes a group whose first append failed, unless offsets were committed for it since."""
+    """Removes a group whose first append failed, unless the group has newer offsets."""
     group = created.group
     offsets = state.offsets.latest(group.group_id)
     if state.groups.get(group.group_id) is not group or not created.is_of(group.group_id, offsets):

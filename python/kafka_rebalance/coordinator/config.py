@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from kafka_rebalance.errors import GroupError
 
-# Constant in Kafka: how long a new member's first JoinGroup may be parked.
+# The first JoinGroup of a new member may be parked this long; Kafka has no setting for this time.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
-    """The settings. Times in ms unless the name has another unit.
+    """The settings of a coordinator. Times are in ms unless the name has another unit.
 
     Errors: GroupError if a number is below Kafka's lower bound.
     """

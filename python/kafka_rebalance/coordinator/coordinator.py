@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The group coordinator without I/O: it takes events and the time, and returns effects.
 
-A Coordinator is one partition of `__consumer_offsets`: the groups that hash to it, and their log.
+A Coordinator stands for one partition of `__consumer_offsets`: it has the groups that hash to it.
 It reads no clock, draws nothing at random, and never blocks: equal events in equal order lead to
 equal effects and equal states.
 
@@ -16,10 +16,10 @@ order in which they joined.
 
 A Tick runs one deadline, the first that is due, because Kafka queues each expired timer as an event
 behind the waiting requests. While more deadlines are due, `next_deadline_ms()` is the present.
-A rebalance timeout of 0 can arm a deadline again and again for the present, until a session ends. A
-host whose clock stands still during Ticks must therefore let time pass after some of them
-(`VirtualBroker`: a millisecond when one deadline has fallen due 3 times). Members of the simulator
-have timeouts of at least 1 ms, so the simulator's clock always advances.
+If all rebalance timeouts of a group are 0, a deadline can be armed for the present again and again,
+until a session ends. A host that stops its clock during Ticks must then let time pass:
+`VirtualBroker` adds a millisecond when one deadline has fallen due 3 times. The simulator needs no
+such step, because its members have timeouts of at least 1 ms.
 
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic groups.
 """
@@ -27,35 +27,18 @@ Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic 
 from collections.abc import Callable, Mapping
 from itertools import count
 from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
-from kafka_rebalance.protocol import Tick
+from kafka_rebalance.protocol import Tick, messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import (
-    DeleteGroups,
-    DescribeGroups,
-    EndTransaction,
-    FindCoordinator,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    ListGroups,
-    ListGroupsResponse,
-    OffsetCommit,
-    OffsetDelete,
-    OffsetFetch,
-    Request,
-    SyncGroup,
-    TxnOffsetCommit,
-)
 
 from . import (
     appends,
     describe,
     expiry,
     heartbeat,
+    interface,
     join_group,
     leave_group,
     loading,
@@ -69,32 +52,17 @@ from .config import CoordinatorConfig
 from .coordinator_state import CoordinatorState, Ownership
 from .deadlines import DeadlineKey
 from .group import Group
-from .interface import (
-    Appended,
-    AppendFailed,
-    CoordinatorEvent,
-    Effect,
-    Expired,
-    Heard,
-    Loaded,
-    LoadStarted,
-    PartitionsDeleted,
-    Received,
-    Silent,
-    Sweep,
-    Unloaded,
-)
 from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a maker of ids with 36 characters that count up: the default, so that runs repeat."""
+    """Returns a function whose ids, of 36 characters, count up from 1, so that runs can repeat."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 
 
 class Coordinator:
-    """The module describes it. `new_id` returns the last 36 characters of a new member's id.
+    """A coordinator; see the module. `new_id` returns the last 36 characters of a member's new id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
     their heartbeats need not be simulated.
@@ -117,7 +85,7 @@ class Coordinator:
         return self._state.config
 
     def groups(self) -> Mapping[str, Group]:
-        """Returns group id -> group; the caller must not change a group."""
+        """Returns the groups by group id; the caller must not change them."""
         return MappingProxyType(self._state.groups)
 
     def deadlines(self) -> dict[DeadlineKey, int]:
@@ -133,101 +101,102 @@ class Coordinator:
         """Returns the deadline of the next Tick and its time; None if no deadline is armed."""
         return self._state.deadlines.next()
 
-    def handle(self, event: CoordinatorEvent, now_ms: int) -> list[Effect]:
+    def handle(self, event: interface.CoordinatorEvent, now_ms: int) -> list[interface.Effect]:
         """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
         if now_ms < state.now_ms:
             raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
         state.now_ms = now_ms
-        effects: list[Effect] = []
+        effects: list[interface.Effect] = []
         state.effects = effects
         match event:
-            case Received():
+            case interface.Received():
                 _receive(state, event)
             case Tick():
                 _tick(state)
-            case Appended(append_id, position):
+            case interface.Appended(append_id, position):
                 appends.appended(state, append_id, position)
-            case AppendFailed(append_id, error):
+            case interface.AppendFailed(append_id, error):
                 appends.append_failed(state, append_id, error)
-            case LoadStarted():
+            case interface.LoadStarted():
                 state.clear()
                 state.ownership = Ownership.LOADING
-            case Loaded(entries):
+            case interface.Loaded(entries):
                 state.clear()
                 loading.load(state, entries)
-            case Unloaded():
+            case interface.Unloaded():
                 loading.unload(state)
-            case PartitionsDeleted():
+            case interface.PartitionsDeleted():
                 offset_delete.partitions_deleted(state, event)
-            case Sweep():
+            case interface.Sweep():
                 expiry.sweep(state)
-            case Silent(group_id, member_id, since_ms):
+            case interface.Silent(group_id, member_id, since_ms):
                 state.silent.add((group_id, member_id))
                 rebalance.fall_silent(state, group_id, member_id, since_ms)
-            case Heard(group_id, member_id):
+            case interface.Heard(group_id, member_id):
                 state.silent.discard((group_id, member_id))
         return effects
 
 
-def _receive(state: CoordinatorState, event: Received) -> None:
+_Handler = Callable[[CoordinatorState, interface.Received, Any], None]
+
+# Maps a request to the function that handles it.
+_HANDLERS: dict[type[messages.Request], _Handler] = {
+    messages.JoinGroup: join_group.join_group,
+    messages.SyncGroup: sync_group.sync_group,
+    messages.Heartbeat: heartbeat.heartbeat,
+    messages.LeaveGroup: leave_group.leave_group,
+    messages.OffsetCommit: offset_commit.offset_commit,
+    messages.TxnOffsetCommit: offset_commit.offset_commit,
+    messages.EndTransaction: offset_commit.end_transaction,
+    messages.OffsetFetch: offset_fetch.offset_fetch,
+    messages.OffsetDelete: offset_delete.offset_delete,
+    messages.DeleteGroups: offset_delete.delete_groups,
+    messages.DescribeGroups: describe.describe_groups,
+    messages.ListGroups: describe.list_groups,
+}
+
+
+def _receive(state: CoordinatorState, event: interface.Received) -> None:
     request = event.request
     refusal = _gate(state, request)
     if refusal is not None:
         response = refuse(request, refusal)
-        if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
-            response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
-        if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
-            response = ListGroupsResponse()  # no groups, because this broker coordinates none
-        if isinstance(request, Heartbeat) and refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            response = HeartbeatResponse()  # Kafka keeps members while the log is loaded
+        if isinstance(request, messages.JoinGroup) and refusal in _ECHOES_ID:
+            response = messages.JoinGroupResponse(error_code=refusal, member_id=request.member_id)
+        if isinstance(request, messages.ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
+            response = messages.ListGroupsResponse()  # this broker coordinates no groups
+        is_loading = refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if isinstance(request, messages.Heartbeat) and is_loading:
+            response = messages.HeartbeatResponse()  # Kafka keeps members while the log is loaded
         state.respond(event.request_id, response)
-        return
-    match request:
-        case JoinGroup():
-            join_group.join_group(state, event, request)
-        case SyncGroup():
-            sync_group.sync_group(state, event, request)
-        case Heartbeat():
-            heartbeat.heartbeat(state, event, request)
-        case LeaveGroup():
-            leave_group.leave_group(state, event, request)
-        case OffsetCommit():
-            offset_commit.offset_commit(state, event, request)
-        case TxnOffsetCommit():
-            offset_commit.txn_offset_commit(state, event, request)
-        case EndTransaction():
-            offset_commit.end_transaction(state, event, request)
-        case OffsetFetch():
-            offset_fetch.offset_fetch(state, event, request)
-        case OffsetDelete():
-            offset_delete.offset_delete(state, event, request)
-        case DeleteGroups():
-            offset_delete.delete_groups(state, event, request)
-        case DescribeGroups():
-            describe.describe_groups(state, event, request)
-        case ListGroups():
-            describe.list_groups(state, event, request)
-        case FindCoordinator():
-            raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+    elif isinstance(request, messages.FindCoordinator):
+        raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+    else:
+        _HANDLERS[type(request)](state, event, request)
 
 
-_NEEDS_GROUP_ID = (JoinGroup, SyncGroup, Heartbeat, LeaveGroup, TxnOffsetCommit, OffsetDelete)
+_NEEDS_GROUP_ID = (
+    messages.JoinGroup,
+    messages.SyncGroup,
+    messages.Heartbeat,
+    messages.LeaveGroup,
+    messages.TxnOffsetCommit,
+    messages.OffsetDelete,
+)
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def _gate(state: CoordinatorState, request: Request) -> ErrorCode | None:
+def _gate(state: CoordinatorState, request: messages.Request) -> ErrorCode | None:
     """Returns the error of a request that is refused before its group is read, else None.
 
     Source   docs/behaviour/coordinator.md#31-refused-before-the-group-is-read.
     """
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    if isinstance(request, JoinGroup):
-        least, most = (
-            state.config.group_min_session_timeout_ms,
-            state.config.group_max_session_timeout_ms,
-        )
+    if isinstance(request, messages.JoinGroup):
+        least = state.config.group_min_session_timeout_ms
+        most = state.config.group_max_session_timeout_ms
         if not least <= request.session_timeout_ms <= most:
             return ErrorCode.INVALID_SESSION_TIMEOUT
     if state.ownership is Ownership.LOADING:
@@ -241,7 +210,7 @@ def _tick(state: CoordinatorState) -> None:
     key = state.deadlines.take_due(state.now_ms)
     if key is None:
         return
-    state.effects.append(Expired(key))
+    state.effects.append(interface.Expired(key))
     group = state.groups.get(key.group_id)
     if group is None:
         return

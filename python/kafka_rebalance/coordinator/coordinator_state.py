@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A coordinator's whole state, and the actions of a step: to answer, append, arm and move.
+"""Holds a coordinator's state, with the actions that steps share: answer, append, arm, move.
 
 The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the state is their first
 argument.
@@ -29,7 +29,7 @@ from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
 
 
 class Ownership(Enum):
-    """Whether this broker coordinates the groups, still loads their log, or has lost them."""
+    """The broker loads the log of the groups, coordinates the groups, or has lost them."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -38,7 +38,7 @@ class Ownership(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoreAssignment:
-    """After the append: all members get the leader's assignment, and the group is Stable."""
+    """After the append, all members get the leader's assignment, and the group becomes Stable."""
 
     group: Group
     generation_id: int
@@ -47,7 +47,10 @@ class StoreAssignment:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceStatic:
-    """After the append: a static member has a new id without a rebalance; `before` is its copy."""
+    """After the append, a static member has a new id without a rebalance.
+
+    `before` is a copy of the member with its old id, `old_leader` is the leader before the step.
+    """
 
     group: Group
     before: ClassicGroupMember
@@ -58,7 +61,7 @@ class ReplaceStatic:
 
 @dataclass(frozen=True, slots=True)
 class SendResponse:
-    """After the append: sends the response, or a refusal if the append failed."""
+    """After the append, `response` is sent, or a refusal of `request` if the append failed."""
 
     request_id: int
     response: Response
@@ -69,19 +72,19 @@ Continuation = StoreAssignment | ReplaceStatic | SendResponse | None
 
 
 class Created(NamedTuple):
-    """A group without a record in the log yet; `before` has offsets older than the group."""
+    """A new group without a durable record; `before` has the offsets older than the group."""
 
     group: Group
     before: frozenset[OffsetValue]
 
     def is_of(self, group_id: str, offsets: GroupOffsets) -> bool:
-        """Returns whether this group has that id, and only the offsets in `before`."""
+        """Returns whether the group has this id, and all `offsets` are older than the group."""
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An append in flight, with what follows it and the groups that it creates or deletes."""
+    """An append in flight: its continuation, and the groups that it creates or deletes."""
 
     then: Continuation
     created: tuple[Created, ...] = ()
@@ -99,10 +102,10 @@ class Waiting:
 
 @dataclass(slots=True)
 class CoordinatorState:
-    """The state. `now_ms` is the current event's time, `effects` are its effects so far.
+    """A coordinator's state; `now_ms` and `effects` belong to the event that is being handled.
 
-    A new group is in `created` until the next append, whatever that append contains. Until then
-    readers of the log do not see the group, and if the append fails, the group is removed again.
+    A new group is in `created` until the next append, whatever that append contains. Readers of the
+    log see the group when this append is durable. If the append fails, the group is removed.
     """
 
     config: CoordinatorConfig
@@ -118,7 +121,7 @@ class CoordinatorState:
     now_ms: int = 0
     effects: list[Effect] = field(default_factory=list)
     append_ids: "count[int]" = field(default_factory=count)
-    answer: SendResponse | None = None  # sent after the next append
+    answer: SendResponse | None = None  # the response to send after the next append
     silent: set[tuple[str, str]] = field(default_factory=set)
 
     def clear(self) -> None:
@@ -138,7 +141,7 @@ class CoordinatorState:
         self.effects.append(Respond(request_id, response))
 
     def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
-        """Sends the response when all appends in flight, on which it may depend, are durable."""
+        """Sends the response, which may depend on appends in flight, when they are all durable."""
         if self.writes:
             self.waiting[request_id] = Waiting(request, response, set(self.writes))
         else:
@@ -174,7 +177,10 @@ class CoordinatorState:
 
     @contextmanager
     def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
-        """Sends the response after the append of the `with` block, if the block appends."""
+        """Sends the response when the append of the `with` block is durable.
+
+        If the block appends nothing, the response is sent as `respond_when_durable` sends it.
+        """
         self.answer = SendResponse(request_id, response, request)
         yield
         if self.answer is not None:
@@ -184,7 +190,7 @@ class CoordinatorState:
     # Arm ------------------------------------------------------------------------------------------
 
     def arm_session(self, group: Group, member_id: str, timeout_ms: int) -> None:
-        """Ends the session of the member, or pending id, `timeout_ms` from now."""
+        """Arms the deadline that ends the session of a member or pending id, `timeout_ms` ahead."""
         key = DeadlineKey("heartbeat", group.group_id, member_id)
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
@@ -210,7 +216,7 @@ class CoordinatorState:
     # Groups ---------------------------------------------------------------------------------------
 
     def create(self, group_id: str) -> Group:
-        """Returns a new Empty group; offsets of an older group of this id may be left."""
+        """Returns a new Empty group; offsets of an older group with this id may still exist."""
         group = self.groups[group_id] = Group(group_id, self.now_ms)
         there = (self.offsets.durable(group_id), self.offsets.latest(group_id))
         before = frozenset[OffsetValue]().union(*(offsets.contents() for offsets in there))
@@ -258,7 +264,15 @@ class CoordinatorState:
         producer_id: int | None = None,
         committed: bool | None = None,
     ) -> None:
-        """Asks for an append; `changes`, if any, has each record's change of the offsets."""
+        """Asks for an append; `changes`, if any, has each record's change of the offsets.
+
+        Without a record and a marker there is nothing to append, and only the response is sent.
+        """
+        if not records and committed is None:
+            if isinstance(write.then, SendResponse):
+                then = write.then
+                self.respond_when_durable(then.request_id, then.request, then.response)
+            return
         append_id = next(self.append_ids)
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named deadlines: arming a name again replaces its deadline; the earliest deadline runs first.
+"""Holds named deadlines: arming a name again replaces its deadline; the earliest runs first.
 
-A heap with lazy deletion finds the earliest of 10,000 in under 1 us; a scan takes 210 us.
+A heap with lazy deletion finds the earliest of 10,000 deadlines in under 1 us, a scan in 210 us.
 
 Order    by time; tie-break: the order of arming.
 """
 
 import heapq
-from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
@@ -24,10 +23,10 @@ class DeadlineKey(NamedTuple):
         return f"{self.kind}-{self.group_id}{member}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Armed:
+class _Armed(NamedTuple):
     at_ms: int
-    sequence: int
+    sequence: int  # unique, so a comparison of two entries never reaches the key
+    key: DeadlineKey
 
 
 class Deadlines:
@@ -35,17 +34,16 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._armed: dict[DeadlineKey, _Armed] = {}
-        self._heap: list[tuple[int, int, DeadlineKey]] = []
+        self._heap: list[_Armed] = []
         self._sequence = count()
 
     def arm(self, key: DeadlineKey, at_ms: int) -> None:
         """Sets `key`'s deadline to `at_ms`, in place of an older deadline."""
-        armed = _Armed(at_ms, next(self._sequence))
-        self._armed[key] = armed
-        heapq.heappush(self._heap, (at_ms, armed.sequence, key))
-        # Each heartbeat arms its key again, so without this the heap would keep every stale entry.
+        armed = self._armed[key] = _Armed(at_ms, next(self._sequence), key)
+        heapq.heappush(self._heap, armed)
+        # Each heartbeat arms its key again and leaves a stale entry behind: too many are removed.
         if len(self._heap) > 64 + 4 * len(self._armed):
-            self._heap = [(one.at_ms, one.sequence, name) for name, one in self._armed.items()]
+            self._heap = list(self._armed.values())
             heapq.heapify(self._heap)
 
     def cancel(self, key: DeadlineKey) -> None:
@@ -55,17 +53,14 @@ class Deadlines:
     def next(self) -> tuple[DeadlineKey, int] | None:
         """Returns the earliest deadline and its time."""
         self._drop_stale()
-        if not self._heap:
-            return None
-        at_ms, _, key = self._heap[0]
-        return key, at_ms
+        return (self._heap[0].key, self._heap[0].at_ms) if self._heap else None
 
     def take_due(self, now_ms: int) -> DeadlineKey | None:
         """Removes and returns the earliest deadline whose time is at most `now_ms`."""
         self._drop_stale()
-        if not self._heap or self._heap[0][0] > now_ms:
+        if not self._heap or self._heap[0].at_ms > now_ms:
             return None
-        key = heapq.heappop(self._heap)[2]
+        key = heapq.heappop(self._heap).key
         del self._armed[key]
         return key
 
@@ -74,9 +69,6 @@ class Deadlines:
         return {key: one.at_ms for key, one in self._armed.items()}
 
     def _drop_stale(self) -> None:
-        while self._heap:
-            _, sequence, key = self._heap[0]
-            armed = self._armed.get(key)
-            if armed is not None and armed.sequence == sequence:
-                return
+        """Removes entries from the top whose key was cancelled or armed again."""
+        while self._heap and self._armed.get(self._heap[0].key) is not self._heap[0]:
             heapq.heappop(self._heap)

@@ -2,8 +2,8 @@
 """DescribeGroups and ListGroups: groups as administrators see them.
 
 Both requests read durable state, so a group whose first record is still in flight is absent.
-Metadata and protocol are described only in Stable, the last assignment in every state. An absent
-group is described as Dead; from version 6 on its description also has an error (KIP-1043).
+A description has metadata and protocol only in Stable, and the last assignment in every state. An
+absent group is described as Dead, from version 6 on also with an error (KIP-1043).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode

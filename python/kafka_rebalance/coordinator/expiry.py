@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sweep: removes expired offsets, and groups without members and offsets (KIP-211).
+"""Removes expired offsets, and groups that have neither members nor offsets (KIP-211).
 
-    group                                         time from which an offset's age counts
+    group                                         the age of an offset counts from
     no type (offsets only)                        its commit
     Empty                                         the moment when the group became Empty
     Stable consumers, subscriptions known         its commit; a subscribed topic never expires
@@ -42,8 +42,7 @@ def sweep(state: CoordinatorState) -> None:
             records.append(group_tombstone(group.group_id))
             deleted.append(group)
             state.forget(group)
-    if records:
-        state.append(records, Write(None, deleted=tuple(deleted)), changes)
+    state.append(records, Write(None, deleted=tuple(deleted)), changes)
 
 
 def _has_expired(

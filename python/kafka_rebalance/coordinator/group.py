@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A classic group: members, leader, generation, votes; requests and timers are elsewhere.
+"""Holds a classic group: members, leader, generation, votes. Other files hold its timers.
 
     members        member id -> member, in the order in which the members joined
     pending        ids sent with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)
@@ -7,8 +7,8 @@
     votes          protocol -> number of members that list it
     awaiting_join  number of members with a parked JoinGroup
 
-Where Kafka iterates over a hash map of member ids (the next leader after a loss), we use the order
-in which members joined.
+Kafka chooses the next leader in the order of a hash map of member ids. We choose it in the order in
+which the members joined.
 
 Source   ClassicGroup.java; docs/behaviour/coordinator.md#2-group.
 """
@@ -31,7 +31,7 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class Group:
-    """The state of a group, with questions (is_, supports, …) and changes (add, remove, …).
+    """A group; its methods answer questions (is_, supports, …) or change it (add, remove, …).
 
     `state_timestamp_ms` is None only if the group was loaded from a record without a timestamp.
     """
@@ -53,7 +53,7 @@ class Group:
     subscribed_topics: frozenset[str] | None = None
     new_member_added: bool = False
     initial_delay_ms: int | None = None  # the part of the initial delay that runs now
-    initial_remaining_ms: int = 0  # by how much the initial delay may still grow
+    initial_remaining_ms: int = 0  # the initial delay may still grow by this time
 
     # State ----------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class Group:
         self.pending[member_id] = None
 
     def park_join(self, member: ClassicGroupMember, request_id: int) -> int | None:
-        """Parks a member's JoinGroup; returns the request id of the one that it replaces."""
+        """Parks a JoinGroup; returns the request id of the member's older parked JoinGroup."""
         replaced, member.parked_join = member.parked_join, request_id
         self.awaiting_join += replaced is None
         return replaced
@@ -203,7 +203,7 @@ class Group:
         return self.awaiting_join == self.size and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Elects a joined leader if the leader has not joined; False means that none has joined."""
+        """Lets a joined member lead if the leader has not joined; returns False if nobody has."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True
@@ -227,7 +227,7 @@ class Group:
         return select_protocol([member.names() for member in self.members.values()])
 
     def find_subscribed_topics(self) -> None:
-        """Sets `subscribed_topics` from the members' metadata; None if they are not known.
+        """Sets `subscribed_topics` from the members' metadata, or to None if it cannot be read.
 
         Metadata of every version starts with the fields of version 0. Kafka fails on some broken
         metadata here; we treat it as an unknown subscription.
@@ -247,7 +247,7 @@ class Group:
         self.subscribed_topics = frozenset(topics)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Returns whether the topic is subscribed, or may be because the topics are unknown."""
+        """Returns whether the topic is subscribed; True for consumers with unknown topics."""
         if self.subscribed_topics is None:
             return self.protocol_type == CONSUMER
         return topic in self.subscribed_topics

@@ -102,7 +102,7 @@ class PartitionsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Time to expire offsets and empty groups: every `offsets.retention.check.interval.ms`."""
+    """Offsets and empty groups may expire now (every `offsets.retention.check.interval.ms`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@
     check, in this order                          error
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
     2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
-    3. no member id: a known instance id takes over its member, a new one is added;
+    3. no member id: a known static member gets a new id, a new static member is added;
        a dynamic member gets an id and rejoins    MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
     4. a member id: pending, known, fenced?       UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
-    5. a known member: unchanged is answered at once; changed, or the leader in Stable, rebalances
+    5. a known member: if its protocols are unchanged, the JoinGroup is answered at once; changed
+       protocols, or the JoinGroup of a Stable group's leader, start a rebalance
 
 Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-joingroup;
          KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).
@@ -18,7 +19,6 @@ from dataclasses import replace
 from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import (
-    NO_GENERATION,
     UNKNOWN_MEMBER,
     JoinGroup,
     JoinGroupResponse,
@@ -120,7 +120,7 @@ def _join_with_id(
     elif group.is_(GroupState.EMPTY):
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
-        # An unchanged leader rejoins because topics have changed, which only a leader watches.
+        # A leader with unchanged protocols rejoins because topics that it watches have changed.
         _update(state, event, request, group, member)
         rebalance_or_complete(state, group)
 
@@ -163,7 +163,7 @@ def _update(
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
-    """Gives a restarted static member a new id; only a changed vote starts a rebalance."""
+    """Replaces the id of a restarted static member; only a changed vote starts a rebalance."""
     assert request.group_instance_id is not None
     member = group.get(group.static_members[request.group_instance_id])
     old_id, old_leader = member.member_id, group.leader_id
@@ -192,11 +192,9 @@ def _take_over(
 
 
 def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
-    """Continues when the new id is in the log: the member keeps its assignment."""
-    group = then.group
-    instance = then.before.group_instance_id
-    member = group.members.get(group.static_members.get(instance or "", ""))
-    if member is None or member.parked_join != then.request_id or group.not_(GroupState.STABLE):
+    """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
+    group, member = then.group, _waiting_member(then)
+    if member is None or group.not_(GroupState.STABLE):
         return  # a new rebalance has begun, and answers the JoinGroup
     leads = group.is_leader(member.member_id)
     if then.knows_skipping:
@@ -210,11 +208,9 @@ def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
 
 def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode) -> None:
     """Makes the old id valid again, because the append failed."""
-    group, before = then.group, then.before
-    instance = before.group_instance_id
-    member = group.members.get(group.static_members.get(instance or "", ""))
-    if member is None or member.parked_join != then.request_id:
-        return  # the JoinGroup has been answered, or the member was removed
+    group, before, member = then.group, then.before, _waiting_member(then)
+    if member is None:
+        return
     response = JoinGroupResponse(
         error_code=of_append_error(error),
         generation_id=group.generation_id,
@@ -225,8 +221,15 @@ def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode)
     state.answer_join(group, member, response)
     timeouts = (before.rebalance_timeout_ms, before.session_timeout_ms)
     group.update(member, before.protocols, *timeouts)
-    group.replace_static(instance or "", before.member_id)
+    group.replace_static(before.group_instance_id or "", before.member_id)
     state.renew_session(group, member)
+
+
+def _waiting_member(then: ReplaceStatic) -> ClassicGroupMember | None:
+    """Returns the static member; None if its JoinGroup was answered, or the member removed."""
+    group, instance = then.group, then.before.group_instance_id or ""
+    member = group.members.get(group.static_members.get(instance, ""))
+    return member if member is not None and member.parked_join == then.request_id else None
 
 
 def _version(event: Received) -> int:
@@ -236,5 +239,5 @@ def _version(event: Received) -> int:
 def _refuse(
     state: CoordinatorState, event: Received, error: ErrorCode, member_id: str = UNKNOWN_MEMBER
 ) -> None:
-    response = JoinGroupResponse(error_code=error, generation_id=NO_GENERATION, member_id=member_id)
+    response = JoinGroupResponse(error_code=error, member_id=member_id)
     state.respond(event.request_id, response)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading and unloading: a coordinator starts from the log, and drops its state when it moves.
+"""Loads a coordinator's state from the log, and drops it when another broker takes over.
 
 A record that cannot be read is skipped and reported. The log has no unfinished rebalances:
 a loaded group with members is Stable, and a loaded group without members is Empty.

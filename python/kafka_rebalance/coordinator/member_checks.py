@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requests that a group refuses: one table, and the checks of ids and generation around it.
+"""Refuses requests that do not fit the group's state, the member's ids or the generation.
 
-    1. state        the error of the table, except REBALANCE_IN_PROGRESS
+    1. state        the error in ERROR_BY_STATE, except REBALANCE_IN_PROGRESS
     2. ids          UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
     3. generation   ILLEGAL_GENERATION
     4. state        REBALANCE_IN_PROGRESS, which only members of the generation get
@@ -49,7 +49,7 @@ ERROR_BY_STATE: dict[type[Request], _Errors] = {
 
 
 def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
-    """Returns the table's error for the group's state; NONE if the request may proceed."""
+    """Returns the error in ERROR_BY_STATE for the group's state; NONE if there is no error."""
     state = None if group is None else group.state
     return ERROR_BY_STATE[type(request)].get(state, ErrorCode.NONE)
 

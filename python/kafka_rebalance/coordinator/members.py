@@ -44,7 +44,7 @@ class ClassicGroupMember:
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Returns whether an expired session is ignored: the member waits for our response."""
+        """Returns whether the member waits for a response, so that its session cannot expire."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 

@@ -35,43 +35,34 @@ from .offsets import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
 
-# The first versions whose error for an absent group is GROUP_ID_NOT_FOUND.
-_ABSENT_IS_NOT_FOUND = 9  # OffsetCommit
-_TXN_ABSENT_IS_NOT_FOUND = 6  # TxnOffsetCommit
+_Commit = OffsetCommit | TxnOffsetCommit
+
+# The first version of each request whose error for an absent group is GROUP_ID_NOT_FOUND.
+_ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {OffsetCommit: 9, TxnOffsetCommit: 6}
 
 
-def offset_commit(state: CoordinatorState, event: Received, request: OffsetCommit) -> None:
+def offset_commit(state: CoordinatorState, event: Received, request: _Commit) -> None:
     """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
-    error = _check(event, group, request, _ABSENT_IS_NOT_FOUND)
+    error = _check(event, group, request)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
+    if isinstance(request, TxnOffsetCommit):
+        _commit(state, event, request, None, request.producer_id)
+        return
+    # Only a commit outside a transaction renews the member's session.
     if group is not None and group.is_(GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         state.renew_session(group, group.get(request.member_id))
     _commit(state, event, request, request.retention_ms, None)
 
 
-def txn_offset_commit(state: CoordinatorState, event: Received, request: TxnOffsetCommit) -> None:
-    """Stages the offsets of a transaction; does not renew the member's session."""
-    group = state.groups.get(request.group_id)
-    error = _check(event, group, request, _TXN_ABSENT_IS_NOT_FOUND)
-    if error is not ErrorCode.NONE:
-        state.respond(event.request_id, refuse(request, error))
-        return
-    _commit(state, event, request, None, request.producer_id)
-
-
-def _check(
-    event: Received,
-    group: Group | None,
-    request: OffsetCommit | TxnOffsetCommit,
-    absent_is_not_found: int,
-) -> ErrorCode:
+def _check(event: Received, group: Group | None, request: _Commit) -> ErrorCode:
     if request.generation_id < 0 and (group is None or group.is_(GroupState.EMPTY)):
         return ErrorCode.NONE
     if group is None:
-        is_new = event.api_version is None or event.api_version >= absent_is_not_found
+        version = event.api_version
+        is_new = version is None or version >= _ABSENT_IS_NOT_FOUND[type(request)]
         return ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION
     has_ids = request.member_id or request.group_instance_id is not None
     if request.generation_id >= 0 or has_ids:
@@ -84,7 +75,7 @@ def _check(
 def _commit(
     state: CoordinatorState,
     event: Received,
-    request: OffsetCommit | TxnOffsetCommit,
+    request: _Commit,
     retention_ms: int | None,
     producer_id: int | None,
 ) -> None:
@@ -101,11 +92,8 @@ def _commit(
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = OffsetCommitResponse(partitions=tuple(codes))
     if request.group_id not in state.groups:
-        # The new group has no members, only offsets; Kafka creates it even if none is stored.
+        # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
-    if not commits:
-        state.respond_when_durable(event.request_id, request, response)
-        return
     then = SendResponse(event.request_id, response, request)
     records = [offset_record(commit) for commit in commits]
     state.append(records, Write(then), commits, producer_id)

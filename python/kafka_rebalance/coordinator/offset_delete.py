@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes offsets: OffsetDelete, DeleteGroups, and partitions that left the cluster.
+"""Deletes offsets: those of an OffsetDelete, of deleted groups, and of deleted partitions.
 
 Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;
          docs/behaviour/coordinator.md#85-deletes; KIP-496 (OffsetDelete).
@@ -63,14 +63,11 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
             state.forget(group)
     response = DeleteGroupsResponse(groups=tuple(codes))
     then = SendResponse(event.request_id, response, request)
-    if not records:
-        state.respond_when_durable(event.request_id, request, response)
-        return
     state.append(records, Write(then, deleted=tuple(deleted)), changes)
 
 
 def _all_partitions(state: CoordinatorState, group_id: str) -> list[Partition]:
-    """Returns partitions with a committed offset, then those with pending values only."""
+    """Returns partitions with a committed offset, then partitions with only pending values."""
     offsets = state.offsets.latest(group_id)
     committed = [partition for partition, _ in offsets.values()]
     pending = {
@@ -96,8 +93,4 @@ def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> Non
 
 
 def _forget(state: CoordinatorState, forgotten: list[Forget], write: Write) -> None:
-    if forgotten:
-        state.append([offset_tombstone(*one) for one in forgotten], write, forgotten)
-    elif isinstance(write.then, SendResponse):
-        then = write.then
-        state.respond_when_durable(then.request_id, then.request, then.response)
+    state.append([offset_tombstone(*one) for one in forgotten], write, forgotten)

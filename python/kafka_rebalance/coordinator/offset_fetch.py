@@ -16,7 +16,7 @@ from .offsets import GroupOffsets
 
 
 def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
-    """Answers with durable offsets; `require_stable` waits until the latest ones are durable."""
+    """Answers with durable offsets; `require_stable` first waits for all appends in flight."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
         response = _fetched(state.groups.get(request.group_id), offsets, request)

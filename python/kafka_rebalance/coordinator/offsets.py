@@ -29,9 +29,8 @@ class CommittedOffset(NamedTuple):
     expire_timestamp_ms: int | None = None
 
 
-OffsetValue = tuple[
-    int | None, Partition, CommittedOffset
-]  # the producer is None once the value is committed
+# (producer, partition, value); the producer is None once the value is committed
+OffsetValue = tuple[int | None, Partition, CommittedOffset]
 
 
 class Stored(NamedTuple):
@@ -135,7 +134,7 @@ class GroupOffsets:
             self.committed[partition] = stored
 
     def purge(self) -> None:
-        """Drops tombstones once no older append is in flight."""
+        """Drops tombstones, which only matter while an older append is in flight."""
         gone = [partition for partition, one in self.committed.items() if one.value is None]
         for partition in gone:
             del self.committed[partition]

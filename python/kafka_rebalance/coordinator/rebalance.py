@@ -3,8 +3,9 @@
 
     prepare          answers parked SyncGroups with REBALANCE_IN_PROGRESS; an Empty group waits the
                      initial delay (KIP-134), others at most the longest rebalance timeout
-    complete_join    removes dynamic members that have not rejoined, elects a leader among those
-                     that have, starts the generation; SyncGroups have the rebalance timeout again
+    complete_join    removes dynamic members that have not rejoined, elects a leader among the
+                     others, and starts the generation; SyncGroups must come within the longest
+                     rebalance timeout
     sync_deadline    removes members that have not sent SyncGroup, even in a Stable group
 
 Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, expirePendingSync,
@@ -109,7 +110,7 @@ def complete_join(state: CoordinatorState, group: Group) -> None:
 def joined(
     group: Group, member: ClassicGroupMember, listed: tuple[JoinedMember, ...] = ()
 ) -> JoinGroupResponse:
-    """Returns a member's JoinGroup response; only the leader's has the members `listed`."""
+    """Returns a member's JoinGroup response; only the leader's response has `listed` members."""
     return JoinGroupResponse(
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,
@@ -149,7 +150,7 @@ def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> N
 
 
 def fall_silent(state: CoordinatorState, group_id: str, member_id: str, since_ms: int) -> None:
-    """Starts the session timeout of a silent member at `since_ms`; a new member keeps its own."""
+    """Starts the session timeout of a silent member at `since_ms`, unless the member is new."""
     group = state.groups.get(group_id)
     member = None if group is None else group.members.get(member_id)
     if group is not None and member is not None and not member.is_new:

@@ -48,10 +48,8 @@ def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
 
 
 def new_group_record(group: Group) -> LogRecord:
-    """Returns the first record of a group, which has no members yet."""
-    timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
-    value = GroupMetadataValue("", 0, None, None, timestamp)
-    return LogRecord(encode_key(GroupMetadataKey(group.group_id)), encode_value(value))
+    """Returns the first record of a group: it has no members, even if one is joining."""
+    return group_record(Group(group.group_id, group.state_timestamp_ms), {})
 
 
 def group_tombstone(group_id: str) -> LogRecord:

@@ -3,7 +3,7 @@
 
     CompletingRebalance  parked; the leader's assignment is appended, then sent to all members
     Stable               answered at once with the member's assignment
-    other states         refused, as `member_checks` says
+    other states         refused: see `member_checks`
 
 Source   GroupMetadataManager.classicGroupSync; docs/behaviour/coordinator.md#5-syncgroup;
          KIP-559 for type and name.

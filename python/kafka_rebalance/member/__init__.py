@@ -4,62 +4,31 @@
 `member.handle(event, now_ms)` returns effects.
 """
 
-from .config import ConsumerConfig
-from .consumer import Consumer
-from .group_member import GroupMember
-from .interface import (
-    Answered,
-    Assigned,
-    Close,
-    ConfigurationUpdated,
-    Failed,
-    Fatal,
-    FetchMetadata,
-    Lost,
-    MemberEffect,
-    MemberEvent,
-    MemberTransition,
-    MetadataUpdated,
-    Poll,
-    Revoked,
-    Send,
-    Start,
-    Stop,
-    Subscribe,
-    SubscribePattern,
-    Unsubscribe,
-    Vouched,
-)
-from .states import MemberState
-from .worker import Worker
-from .worker_config import WorkerConfig
-
-__all__ = [
-    "Answered",
-    "Assigned",
-    "Close",
-    "ConfigurationUpdated",
-    "Consumer",
-    "ConsumerConfig",
-    "Failed",
-    "Fatal",
-    "FetchMetadata",
-    "GroupMember",
-    "Lost",
-    "MemberEffect",
-    "MemberEvent",
-    "MemberState",
-    "MemberTransition",
-    "MetadataUpdated",
-    "Poll",
-    "Revoked",
-    "Send",
-    "Start",
-    "Stop",
-    "Subscribe",
-    "SubscribePattern",
-    "Unsubscribe",
-    "Vouched",
-    "Worker",
-    "WorkerConfig",
-]
+# `as` marks a name that this package exports.
+from .config import ConsumerConfig as ConsumerConfig
+from .config import WorkerConfig as WorkerConfig
+from .consumer import Consumer as Consumer
+from .group_member import GroupMember as GroupMember
+from .interface import Answered as Answered
+from .interface import Assigned as Assigned
+from .interface import Close as Close
+from .interface import ConfigurationUpdated as ConfigurationUpdated
+from .interface import Failed as Failed
+from .interface import Fatal as Fatal
+from .interface import FetchMetadata as FetchMetadata
+from .interface import Lost as Lost
+from .interface import MemberEffect as MemberEffect
+from .interface import MemberEvent as MemberEvent
+from .interface import MemberTransition as MemberTransition
+from .interface import MetadataUpdated as MetadataUpdated
+from .interface import Poll as Poll
+from .interface import Revoked as Revoked
+from .interface import Send as Send
+from .interface import Start as Start
+from .interface import Stop as Stop
+from .interface import Subscribe as Subscribe
+from .interface import SubscribePattern as SubscribePattern
+from .interface import Unsubscribe as Unsubscribe
+from .interface import Vouched as Vouched
+from .states import MemberState as MemberState
+from .worker import Worker as Worker

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles responses: every kind, every error code, and requests that get no response.
+"""Handles the responses to a member's requests, and requests that get no response.
 
 Source   AbstractCoordinator's response handlers;
          docs/behaviour/member.md#2-coordinator-discovery, docs/behaviour/member.md#4-join,
@@ -7,19 +7,7 @@ Source   AbstractCoordinator's response handlers;
 """
 
 from kafka_rebalance.errors import KafkaRebalanceError
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    OffsetCommit,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-)
+from kafka_rebalance.protocol import ErrorCode, messages
 
 from .membership import Generation, Membership, SentRequest
 from .reactions import HEARTBEAT, JOIN_GROUP, SYNC_GROUP, Reaction
@@ -33,10 +21,10 @@ _OF_A_GENERATION = (
 )
 
 
-def answered(state: Membership, sent: SentRequest, response: Response) -> None:
+def answered(state: Membership, sent: SentRequest, response: messages.Response) -> None:
     """Handles a response that has arrived."""
     match response:
-        case FindCoordinatorResponse(error_code=error, node_id=node):
+        case messages.FindCoordinatorResponse(error_code=error, node_id=node):
             if error is ErrorCode.NONE:
                 state.coordinator_node = node
                 state.unknown_since_ms = None
@@ -46,11 +34,11 @@ def answered(state: Membership, sent: SentRequest, response: Response) -> None:
                 state.throw(error, f"FindCoordinator was answered {error}")
             else:
                 state.back_off()
-        case JoinGroupResponse():
+        case messages.JoinGroupResponse():
             joined(state, sent, response)
-        case SyncGroupResponse():
+        case messages.SyncGroupResponse():
             synced(state, sent, response)
-        case HeartbeatResponse(error_code=error):
+        case messages.HeartbeatResponse(error_code=error):
             heartbeat_answered(state, sent, error)
         case _:
             state.role.answered(state, sent, response)
@@ -59,23 +47,23 @@ def answered(state: Membership, sent: SentRequest, response: Response) -> None:
 def failed(state: Membership, sent: SentRequest) -> None:
     """Handles a request that will get no response: the connection was lost, or time ran out."""
     match sent.request:
-        case FindCoordinator():
+        case messages.FindCoordinator():
             state.back_off()
-        case JoinGroup() | SyncGroup():
+        case messages.JoinGroup() | messages.SyncGroup():
             # The member id is kept: the coordinator may have added the member.
             state.forget_coordinator()
             state.rejoin_needed = True
             state.back_off()
-        case Heartbeat():
+        case messages.Heartbeat():
             state.forget_coordinator()
             state.fail_heartbeat()
-        case OffsetCommit():
+        case messages.OffsetCommit():
             state.forget_coordinator()
         case _:
             pass
 
 
-def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) -> None:
+def joined(state: Membership, sent: SentRequest, response: messages.JoinGroupResponse) -> None:
     """Handles a JoinGroup response: leads or follows, or reacts to the error."""
     error = response.error_code
     if error is not ErrorCode.NONE:
@@ -103,7 +91,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
         except KafkaRebalanceError as problem:
             state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, str(problem))
             return
-    request = SyncGroup(
+    request = messages.SyncGroup(
         group_id=state.config.group_id,
         member_id=response.member_id,
         generation_id=response.generation_id,
@@ -115,7 +103,7 @@ def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) ->
     state.send(request, state.config.request_timeout_ms)
 
 
-def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) -> None:
+def synced(state: Membership, sent: SentRequest, response: messages.SyncGroupResponse) -> None:
     """Handles a SyncGroup response: keeps the assignment for the next poll."""
     error = response.error_code
     if error is not ErrorCode.NONE:
@@ -154,18 +142,18 @@ def heartbeat_answered(state: Membership, sent: SentRequest, error: ErrorCode) -
 def react(state: Membership, sent: SentRequest, reaction: Reaction, error: ErrorCode) -> None:
     """Carries out a reaction; resets only if the generation has not changed since the request."""
     unchanged = sent.generation == state.generation
-    if isinstance(sent.request, OffsetCommit) and not unchanged:
+    if isinstance(sent.request, messages.OffsetCommit) and not unchanged:
         # An error of an older generation's commit also resets, unless a join is in progress.
         unchanged = state.state is not MemberState.PREPARING_REBALANCE
     match reaction:
         case Reaction.ADOPT_ID | Reaction.RETRY | Reaction.REJOIN:
             state.rejoin_needed = True
         case Reaction.BACK_OFF:
-            state.rejoin_needed |= isinstance(sent.request, JoinGroup)
+            state.rejoin_needed |= isinstance(sent.request, messages.JoinGroup)
             state.back_off()
         case Reaction.REDISCOVER:
             state.forget_coordinator()
-            if isinstance(sent.request, JoinGroup | SyncGroup):
+            if isinstance(sent.request, messages.JoinGroup | messages.SyncGroup):
                 state.rejoin_needed = True
                 state.back_off()
         case Reaction.RESET_GENERATION | Reaction.RESET_ALL:

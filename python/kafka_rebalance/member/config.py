@@ -1,36 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A consumer's settings, with Kafka's names (underscores for dots) and defaults."""
+"""The settings of consumers and Connect workers: Kafka's names (underscores for dots), defaults."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.assignors.objects import built_in
 from kafka_rebalance.assignors.registry import BUILT_IN, custom
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.wire.connect_protocol import COMPATIBLE, EAGER, SESSIONED
 
-
-class GroupConfig(Protocol):
-    """The settings that consumers and Connect workers share."""
-
-    @property
-    def group_id(self) -> str: ...
-    @property
-    def group_instance_id(self) -> str | None: ...
-    @property
-    def session_timeout_ms(self) -> int: ...
-    @property
-    def heartbeat_interval_ms(self) -> int: ...
-    @property
-    def rebalance_timeout_ms(self) -> int: ...
-    @property
-    def retry_backoff_ms(self) -> int: ...
-    @property
-    def retry_backoff_max_ms(self) -> int: ...
-    @property
-    def request_timeout_ms(self) -> int: ...
-    @property
-    def join_timeout_ms(self) -> int: ...
+# connect.protocol -> the highest version that a worker supports (KIP-415, KIP-507)
+_VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +32,7 @@ class ConsumerConfig:
     request_timeout_ms: int = 30_000
 
     def __post_init__(self) -> None:
-        check_times(self)
+        _check_times(self)
         if not self.partition_assignment_strategy:
             raise GroupError("partition_assignment_strategy", "is empty; name an assignor")
         if self.group_instance_id == "":
@@ -64,11 +44,6 @@ class ConsumerConfig:
         """Returns JoinGroup's rebalance timeout: the poll interval, as members rejoin in poll()."""
         return self.max_poll_interval_ms
 
-    @property
-    def join_timeout_ms(self) -> int:
-        """Returns the time after which an unanswered JoinGroup fails."""
-        return join_timeout_ms(self)
-
     def assignors(self) -> dict[str, Assignor]:
         """Returns new assignor objects by name, in order of preference; each has its own memory."""
         names = self.partition_assignment_strategy
@@ -78,7 +53,7 @@ class ConsumerConfig:
             raise GroupError("partition_assignment_strategy", error.problem) from None
 
     def rebalance_protocol(self) -> RebalanceProtocol:
-        """The highest rebalance protocol that all assignors support (KIP-429)."""
+        """Returns the highest rebalance protocol that all assignors support (KIP-429)."""
         supported = [set(one.supported_protocols) for one in self.assignors().values()]
         common = set.intersection(*supported)
         if not common:
@@ -89,12 +64,47 @@ class ConsumerConfig:
         return max(common, key=lambda protocol: protocol.value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerConfig:
+    """A worker's settings, times in ms. Errors: GroupError with the setting's name."""
+
+    group_id: str = "connect-cluster"
+    connect_protocol: str = "sessioned"
+    session_timeout_ms: int = 10_000
+    heartbeat_interval_ms: int = 3_000
+    rebalance_timeout_ms: int = 60_000
+    scheduled_rebalance_max_delay_ms: int = 300_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    request_timeout_ms: int = 40_000
+
+    def __post_init__(self) -> None:
+        _check_times(self)
+        if self.connect_protocol not in _VERSIONS:
+            raise GroupError(
+                "connect_protocol", f"{self.connect_protocol!r} is none of {', '.join(_VERSIONS)}"
+            )
+
+    @property
+    def group_instance_id(self) -> None:
+        """Returns None, because Connect has no static membership."""
+        return None
+
+    @property
+    def version(self) -> int:
+        """The highest version of Connect's protocol that the worker supports."""
+        return _VERSIONS[self.connect_protocol]
+
+
+GroupConfig = ConsumerConfig | WorkerConfig
+
+
 def join_timeout_ms(config: GroupConfig) -> int:
-    """The time after which an unanswered JoinGroup fails: the rebalance timeout plus 5 s."""
+    """Returns after what time an unanswered JoinGroup fails: the rebalance timeout plus 5 s."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 
-def check_times(config: GroupConfig) -> None:
+def _check_times(config: GroupConfig) -> None:
     """Raises a GroupError for a time below 1 ms, or a heartbeat interval not below the session."""
     for name in _NOT_0:
         if getattr(config, name, 1) < 1:

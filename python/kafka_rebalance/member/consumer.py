@@ -10,20 +10,9 @@ import random
 
 from kafka_rebalance.group.model import Topic
 
-from . import joining
+from . import interface, joining
 from .config import ConsumerConfig
 from .group_member import GroupMember
-from .interface import (
-    Close,
-    FetchMetadata,
-    MemberEvent,
-    MetadataUpdated,
-    Partitions,
-    Poll,
-    Subscribe,
-    SubscribePattern,
-    Unsubscribe,
-)
 from .membership import Membership
 from .states import MemberState
 from .subscriber import Subscriber
@@ -46,7 +35,7 @@ class Consumer(GroupMember):
         return self._subscriber.config
 
     @property
-    def owned_partitions(self) -> Partitions:
+    def owned_partitions(self) -> interface.Partitions:
         """The partitions that the member owns, in the assignment's order."""
         return self._subscriber.owned
 
@@ -57,7 +46,7 @@ class Consumer(GroupMember):
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether metadata lack a topic subscribed by name; it is then asked for soon."""
+        """Returns whether the metadata lack a subscribed topic; a client then asks again soon."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:
@@ -75,28 +64,26 @@ class Consumer(GroupMember):
         """Returns whether this metadata differs from the metadata that the consumer has."""
         return tuple(self._subscriber.topics.values()) != topics
 
-    def _poll(self, event: Poll) -> None:
+    def _poll(self, event: interface.Poll) -> None:
         self._subscriber.positions = dict(event.positions)
         super()._poll(event)
 
-    def _handle_own(self, event: MemberEvent) -> None:
+    def _handle_own(self, event: interface.MemberEvent) -> None:
         state, subscriber = self._state, self._subscriber
         match event:
-            case Subscribe(topics):
+            case interface.Subscribe(topics):
                 subscriber.subscription, subscriber.pattern = frozenset(topics), None
-                state.effects.append(FetchMetadata())
-            case SubscribePattern(pattern):
+                state.effects.append(interface.FetchMetadata())
+            case interface.SubscribePattern(pattern):
                 subscriber.pattern = pattern
                 subscriber.match()
-                state.effects.append(FetchMetadata())
-            case MetadataUpdated(topics):
+                state.effects.append(interface.FetchMetadata())
+            case interface.MetadataUpdated(topics):
                 subscriber.topics = {topic.name: topic for topic in topics}
                 subscriber.match()
-            case Unsubscribe():
-                self._leave()
-                subscriber.subscription, subscriber.pattern = frozenset(), None
-            case Close():
-                if subscriber.config.enable_auto_commit and state.state is MemberState.STABLE:
+            case interface.Unsubscribe() | interface.Close():
+                commits = isinstance(event, interface.Close) and self.config.enable_auto_commit
+                if commits and state.state is MemberState.STABLE:
                     subscriber.commit(state)
                 self._leave()
                 subscriber.subscription, subscriber.pattern = frozenset(), None

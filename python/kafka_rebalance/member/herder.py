@@ -8,11 +8,12 @@
     settle      starts new work when the worker has read the leader's configuration; joins again
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
-The steps use three configurations: the report uses the newest one, the leader uses that of its own
-report, the herder uses the one that it read last. If they differ, a worker joins again.
+The steps use three configurations. A report has the newest one, a leader assigns the one that it
+reported, and `settle` works with the one that the herder applied last. If that one differs from the
+leader's, the worker joins again.
 
     downgrade   incremental workers that follow an eager leader stop nothing, in Kafka too: work
-                that has moved to other workers also runs on here until this worker ends
+                that has moved to other workers keeps running on this worker until it ends
 
 Source   WorkerCoordinator, DistributedHerder.tick/handleRebalanceCompleted/startWork (Connect
          4.3.1); KIP-415, KIP-507.
@@ -25,8 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Task, Work, assign_eager, handle
-from kafka_rebalance.errors import WireError
-from kafka_rebalance.protocol import ErrorCode, JoinGroupProtocol, JoinGroupResponse, Response
+from kafka_rebalance.protocol import JoinGroupProtocol, JoinGroupResponse, Response
 from kafka_rebalance.wire.connect_protocol import (
     COMPATIBLE,
     CONFIG_MISMATCH,
@@ -41,10 +41,10 @@ from kafka_rebalance.wire.connect_protocol import (
     encode_connect_metadata,
 )
 
+from .config import WorkerConfig
 from .interface import Start, Stop
 from .membership import Membership, SentRequest
 from .role import Shares
-from .worker_config import WorkerConfig
 
 NOTHING = Work()
 
@@ -66,7 +66,7 @@ class Herder:
 
     config: WorkerConfig
     url: str
-    # The configurations: the newest that was read, that of the last JoinGroup, and the herder's own
+    # The newest configuration, the one of the last JoinGroup, and the one that the herder applied
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
@@ -89,7 +89,7 @@ class Herder:
     is_pending_revocation = False  # a worker commits nothing before a revocation
 
     def wants_in(self) -> bool:
-        """True from the worker's start until it is closed."""
+        """Returns True from the worker's start until the worker is closed."""
         return self.is_in
 
     def has_news(self, state: Membership) -> bool:
@@ -182,12 +182,7 @@ class Herder:
 
     def take(self, state: Membership, assignment: bytes) -> None:
         """Stops revoked work, and takes over the rest of the assignment."""
-        try:
-            received = decode_connect_assignment(assignment)
-        except WireError as error:
-            state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
-            state.arrived = assignment  # kept, so that every further poll throws again
-            return
+        received = decode_connect_assignment(assignment)
         self.is_rejoin_requested = False
         work = assigned_work(received)
         if received.version > EAGER:
@@ -277,7 +272,7 @@ class Herder:
         self.work = None
 
     def lose(self, state: Membership) -> None:
-        """Stops everything if no coordinator is known, because others may run this work by now."""
+        """Stops everything: without a coordinator, other workers may already run this work."""
         self._stop(state, self.work or NOTHING)
         self.work = None
 

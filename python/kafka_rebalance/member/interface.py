@@ -61,7 +61,7 @@ class MetadataUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationUpdated:
-    """A worker has read the configuration topic up to `offset`; pairs of (connector, tasks)."""
+    """A worker has read the configuration topic up to `offset`: (name, number of tasks)s."""
 
     offset: int
     connectors: tuple[tuple[str, int], ...]
@@ -125,7 +125,7 @@ class FetchMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """The host calls onPartitionsRevoked; the member still owns the partitions meanwhile."""
+    """The host calls onPartitionsRevoked; the member owns the partitions until it returns."""
 
     partitions: Partitions
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of poll() that concerns the group: prepare, join, take the assignment, and repeat.
+"""Does the group's part of poll(): prepare, join, take the assignment, and repeat.
 
     1. rejoin?      `rejoin_needed` is set, or the role has news
     2. coordinator  is looked up if it is unknown
@@ -11,8 +11,10 @@ Source   AbstractCoordinator.joinGroupIfNeeded; docs/behaviour/member.md#3-poll,
          docs/behaviour/member.md#4-join.
 """
 
-from kafka_rebalance.protocol import FindCoordinator, JoinGroup
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol import ErrorCode, FindCoordinator, JoinGroup
 
+from .config import join_timeout_ms
 from .membership import Membership
 from .states import MemberState
 
@@ -25,7 +27,7 @@ def needs_rejoin(state: Membership) -> bool:
 
 
 def go_on(state: Membership) -> None:
-    """Does one poll's part of a rebalance: the steps that need not wait."""
+    """Takes all steps of a rebalance that one poll can take without waiting."""
     while needs_rejoin(state) or state.is_joining():
         if state.coordinator_node is None:
             state.find_coordinator()
@@ -33,7 +35,12 @@ def go_on(state: Membership) -> None:
         if state.arrived is not None:
             assignment, state.arrived = state.arrived, None
             if state.state is MemberState.STABLE and state.generation.is_known:
-                state.role.take(state, assignment)
+                try:
+                    state.role.take(state, assignment)
+                except WireError as error:
+                    problem = f"the assignment cannot be read: {error}"
+                    state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, problem)
+                    state.arrived = assignment  # kept, so that every further poll throws again
                 state.needs_prepare = True
                 if state.fatal is not None:
                     return
@@ -64,7 +71,7 @@ def join(state: Membership) -> None:
         protocol_type=state.role.protocol_type,
         protocols=state.role.protocols(state),
     )
-    state.send(request, config.join_timeout_ms, _JOIN_VERSION)
+    state.send(request, join_timeout_ms(config), _JOIN_VERSION)
 
 
 def waits_in_poll(state: Membership) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leader's work on its members' metadata: runs the assignor, and watches topics.
+"""Runs the assignor for a leading consumer, and finds the topics that the leader watches.
 
 Source   ConsumerCoordinator.onLeaderElected; KIP-881 (a leader with a rack watches racks).
 """
@@ -50,7 +50,7 @@ def assignments(
 
 
 def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
-    """Returns the topics of all members, whose changes the leader watches."""
+    """Returns the topics of all members; a leader watches them for changes."""
     subscriptions: Iterable[Subscription] = (decode_subscription(one.metadata) for one in members)
     return frozenset(topic for sent in subscriptions for topic in sent.topics)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of every group member, and the actions of its steps: send, move, reset, back off.
+"""Holds a group member's state, with the actions that steps share: send, move, reset, back off.
 
-State that only consumers or only workers have is in their roles.
+`Subscriber` holds the state that only consumers have, `Herder` the state that only workers have.
 """
 
 import random
@@ -17,18 +17,17 @@ from kafka_rebalance.protocol import (
     Request,
     SyncGroup,
 )
+from kafka_rebalance.protocol.messages import NO_GENERATION
 
 from .config import GroupConfig
 from .interface import Fatal, MemberEffect, MemberTransition, Send
 from .role import Role
 from .states import LEGAL_PREDECESSORS, MemberState
 
-NO_GENERATION = -1
-
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A member's place in the group; an id without a generation has not joined yet."""
+    """A member's place in the group; a member with only an id has not joined yet."""
 
     generation_id: int = NO_GENERATION
     member_id: str = ""

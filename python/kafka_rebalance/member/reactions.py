@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a member's reaction to each error code of each response.
+"""Defines a member's reaction to each error code of each response, as tables.
 
 Source   AbstractCoordinator and ConsumerCoordinator (Kafka 4.4.0): JoinGroupResponseHandler,
          SyncGroupResponseHandler, HeartbeatResponseHandler, OffsetCommitResponseHandler;

@@ -19,7 +19,7 @@ Shares = tuple[tuple[str, bytes], ...]  # (member id, its assignment in bytes)
 
 
 class Role(Protocol):
-    """Each method is called by the step of the same name in `joining` and `answers`."""
+    """`joining`, `answers` and `group_member` call these methods in the steps of a rebalance."""
 
     protocol_type: str
 
@@ -40,13 +40,13 @@ class Role(Protocol):
         """Returns until when `prepare` waits; None if it does not wait."""
 
     def protocols(self, state: "Membership") -> tuple[protocol.JoinGroupProtocol, ...]:
-        """The supported protocols, preferred first, each with the member's metadata."""
+        """Returns the supported protocols, preferred first, each with the member's metadata."""
 
     def lead(self, state: "Membership", response: protocol.JoinGroupResponse) -> Shares:
         """Does onLeaderElected and returns every member's share. Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
-        """Does onJoinComplete: takes over the assignment."""
+        """Does onJoinComplete: takes over the assignment. Errors: WireError, before any change."""
 
     def settle(self, state: "Membership") -> None:
         """Does the role's work while no join is in progress."""

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The role of a consumer: its metadata, its callbacks, and its work when it leads.
 
-    prepare     commits; then an eager member revokes everything, a cooperative one the partitions
-                of topics that it left; without a generation all partitions are lost. While an
-                eager member waits for its commit, poll returns no records (pending revocation)
+    prepare     commits; then an eager member revokes everything, a cooperative member revokes the
+                partitions of topics that it left; without a generation all partitions are lost.
+                While an eager member waits for its commit, poll returns no records
     protocols   the subscription and the owned partitions, encoded for every assignor
     lead        assigns, and watches the topics of all members from now on
-    take        calls back: revoked before assigned; after a revocation the member joins once more
+    take        calls onPartitionsRevoked, then onPartitionsAssigned; after a revocation the member
+                joins again
 
 Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/onLeaderElected/
          onJoinComplete/onLeavePrepare (Kafka 4.4.0); docs/behaviour/member.md#4-join,
@@ -18,7 +19,6 @@ import re
 from dataclasses import dataclass, field
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
-from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.protocol import (
     ErrorCode,
@@ -77,7 +77,7 @@ class Subscriber:
         return bool(self.subscription) or self.pattern is not None
 
     def has_news(self, state: Membership) -> bool:
-        """Returns whether the subscription changed, or a leader's topics since it assigned."""
+        """Returns whether the subscription changed, or topics have since this leader assigned."""
         return self.joined_subscription != self.subscription or self._is_outdated(state)
 
     def _is_outdated(self, state: Membership) -> bool:
@@ -128,7 +128,7 @@ class Subscriber:
             return True
         if self._is_preparing(state):
             return False
-        # Records read since the periodic commit need another, even while that is in flight.
+        # A periodic commit in flight does not cover the records read since: commit once more.
         self.prepare_commit = self.commit(state)
         return self.prepare_commit is None
 
@@ -145,7 +145,7 @@ class Subscriber:
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
-        """Every assignor's name and the member's metadata for it."""
+        """Returns every assignor's name with the member's metadata for that assignor."""
         self.joined_subscription = self.subscription
         topics = tuple(sorted(self.subscription))
         known = state.generation.generation_id
@@ -180,12 +180,7 @@ class Subscriber:
 
     def take(self, state: Membership, assignment: bytes) -> None:
         """Takes over an assignment, with callbacks in Kafka's order."""
-        try:
-            assigned = decode_assignment(assignment).partitions
-        except WireError as error:
-            state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, f"the assignment cannot be read: {error}")
-            state.arrived = assignment  # kept, so that every further poll throws again
-            return
+        assigned = decode_assignment(assignment).partitions
         if not state.is_leader:
             self.assigned_by = None
         if not all(self._wants(one.topic) for one in assigned):
@@ -227,11 +222,11 @@ class Subscriber:
             self.commit(state)
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Returns None: automatic commits happen in the application's polls and cause none."""
+        """Returns None: automatic commits wait for polls that the application makes anyway."""
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Revokes all partitions before leaving; they are lost if the generation is unsure."""
+        """Revokes all partitions before leaving; they are lost without a settled generation."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,
@@ -243,7 +238,7 @@ class Subscriber:
     # Commits --------------------------------------------------------------------------------------
 
     def commit(self, state: Membership) -> SentRequest | None:
-        """Sends the positions of owned partitions and does not wait; None if there are none."""
+        """Sends the positions of owned partitions without waiting; None if nothing can be sent."""
         offsets = tuple(
             OffsetToCommit(one.topic, one.partition, self.positions[one])
             for one in self.owned
@@ -268,7 +263,7 @@ class Subscriber:
         reaction = OFFSET_COMMIT.get(errors[0]) if errors else None
         again = reaction in (Reaction.BACK_OFF, Reaction.REDISCOVER)
         if sent is self.prepare_commit:
-            self.is_committed = not again  # else the commit is sent again, until time is up
+            self.is_committed = not again  # otherwise `prepare` commits again, until its time is up
         elif again:
             self.commit_at_ms = state.now_ms + self.config.retry_backoff_ms
         if reaction is Reaction.FATAL:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Connect worker's membership: starts and stops connectors and tasks (see `group_member`).
 
-The herder's thread polls all the time. So the host polls at `next_poll_ms()`, but not while the
-worker is busy with starting or stopping. News of the configuration topic comes as an event.
+Kafka's herder thread polls all the time. So the host polls at `next_poll_ms()`, but not while the
+worker starts or stops work. A ConfigurationUpdated event reports news of the configuration topic.
 
 Source   DistributedHerder, WorkerCoordinator, WorkerGroupMember (Connect 4.3.1).
 """
@@ -12,12 +12,12 @@ import random
 from kafka_rebalance.assignors.connect import Work
 
 from . import joining
+from .config import WorkerConfig
 from .group_member import GroupMember
 from .herder import Configuration, Herder
 from .interface import Close, ConfigurationUpdated, MemberEvent, Poll
 from .membership import Membership
 from .states import MemberState
-from .worker_config import WorkerConfig
 
 
 class Worker(GroupMember):
@@ -25,7 +25,7 @@ class Worker(GroupMember):
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
-        self._looks_since_ms = -1  # since when its thread has only looked for a coordinator
+        self._looks_since_ms = -1  # when it began to do nothing but look for a coordinator
         super().__init__(Membership(config, rng, self._herder))
 
     @property
@@ -50,7 +50,7 @@ class Worker(GroupMember):
     def next_poll_ms(self) -> int | None:
         """Returns when a poll will change something, or when the worker gives up its work.
 
-        It gives up its work if it cannot find a coordinator; a busy worker notices the loss later.
+        A worker that cannot find a coordinator gives up its work, a busy worker somewhat later.
         """
         due = super().next_poll_ms()
         alone = self._gives_up_ms()
@@ -59,8 +59,9 @@ class Worker(GroupMember):
         return due
 
     def _gives_up_ms(self) -> int | None:
-        """Returns when the worker gives up its work: a heartbeat interval after it began to look
-        only for a coordinator. None while the coordinator is known or the worker joins.
+        """Returns when the worker gives up its work; None while it has a coordinator or joins.
+
+        The time is a heartbeat interval after the worker began to look only for a coordinator.
         """
         state = self._state
         unknown = state.unknown_since_ms

@@ -1,95 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages between coordinators and members: requests, responses, error codes, states."""
 
-from .coordinator_lookup import Node, find_coordinator, least_loaded_node, partition_for
-from .error_codes import ErrorCode
-from .group_state import GroupState
-from .messages import (
-    DeleteGroups,
-    DeleteGroupsResponse,
-    DescribedGroup,
-    DescribedMember,
-    DescribeGroups,
-    DescribeGroupsResponse,
-    EndTransaction,
-    EndTransactionResponse,
-    FetchedOffset,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinedMember,
-    JoinGroup,
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    LeftMember,
-    ListedGroup,
-    ListGroups,
-    ListGroupsResponse,
-    MemberIdentity,
-    OffsetCommit,
-    OffsetCommitResponse,
-    OffsetDelete,
-    OffsetDeleteResponse,
-    OffsetFetch,
-    OffsetFetchResponse,
-    OffsetToCommit,
-    PartitionError,
-    Request,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-    TxnOffsetCommit,
-)
-from .selection import select_protocol
-from .tick import Tick
-
-__all__ = [
-    "DeleteGroups",
-    "DeleteGroupsResponse",
-    "DescribeGroups",
-    "DescribeGroupsResponse",
-    "DescribedGroup",
-    "DescribedMember",
-    "EndTransaction",
-    "EndTransactionResponse",
-    "ErrorCode",
-    "FetchedOffset",
-    "FindCoordinator",
-    "FindCoordinatorResponse",
-    "GroupState",
-    "Heartbeat",
-    "HeartbeatResponse",
-    "JoinGroup",
-    "JoinGroupProtocol",
-    "JoinGroupResponse",
-    "JoinedMember",
-    "LeaveGroup",
-    "LeaveGroupResponse",
-    "LeftMember",
-    "ListGroups",
-    "ListGroupsResponse",
-    "ListedGroup",
-    "MemberIdentity",
-    "Node",
-    "OffsetCommit",
-    "OffsetCommitResponse",
-    "OffsetDelete",
-    "OffsetDeleteResponse",
-    "OffsetFetch",
-    "OffsetFetchResponse",
-    "OffsetToCommit",
-    "PartitionError",
-    "Request",
-    "Response",
-    "SyncGroup",
-    "SyncGroupResponse",
-    "Tick",
-    "TxnOffsetCommit",
-    "find_coordinator",
-    "least_loaded_node",
-    "partition_for",
-    "select_protocol",
-]
+# `as` marks a name that this package exports.
+from .coordinator_lookup import Node as Node
+from .coordinator_lookup import find_coordinator as find_coordinator
+from .coordinator_lookup import least_loaded_node as least_loaded_node
+from .coordinator_lookup import partition_for as partition_for
+from .error_codes import ErrorCode as ErrorCode
+from .group_state import GroupState as GroupState
+from .messages import DeleteGroups as DeleteGroups
+from .messages import DeleteGroupsResponse as DeleteGroupsResponse
+from .messages import DescribedGroup as DescribedGroup
+from .messages import DescribedMember as DescribedMember
+from .messages import DescribeGroups as DescribeGroups
+from .messages import DescribeGroupsResponse as DescribeGroupsResponse
+from .messages import EndTransaction as EndTransaction
+from .messages import EndTransactionResponse as EndTransactionResponse
+from .messages import FetchedOffset as FetchedOffset
+from .messages import FindCoordinator as FindCoordinator
+from .messages import FindCoordinatorResponse as FindCoordinatorResponse
+from .messages import Heartbeat as Heartbeat
+from .messages import HeartbeatResponse as HeartbeatResponse
+from .messages import JoinedMember as JoinedMember
+from .messages import JoinGroup as JoinGroup
+from .messages import JoinGroupProtocol as JoinGroupProtocol
+from .messages import JoinGroupResponse as JoinGroupResponse
+from .messages import LeaveGroup as LeaveGroup
+from .messages import LeaveGroupResponse as LeaveGroupResponse
+from .messages import LeftMember as LeftMember
+from .messages import ListedGroup as ListedGroup
+from .messages import ListGroups as ListGroups
+from .messages import ListGroupsResponse as ListGroupsResponse
+from .messages import MemberIdentity as MemberIdentity
+from .messages import OffsetCommit as OffsetCommit
+from .messages import OffsetCommitResponse as OffsetCommitResponse
+from .messages import OffsetDelete as OffsetDelete
+from .messages import OffsetDeleteResponse as OffsetDeleteResponse
+from .messages import OffsetFetch as OffsetFetch
+from .messages import OffsetFetchResponse as OffsetFetchResponse
+from .messages import OffsetToCommit as OffsetToCommit
+from .messages import PartitionError as PartitionError
+from .messages import Request as Request
+from .messages import Response as Response
+from .messages import SyncGroup as SyncGroup
+from .messages import SyncGroupResponse as SyncGroupResponse
+from .messages import TxnOffsetCommit as TxnOffsetCommit
+from .selection import select_protocol as select_protocol
+from .tick import Tick as Tick

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error codes of Kafka that answers to group requests can have."""
+"""Defines Kafka's error codes, as far as responses to group requests can have them."""
 
 from enum import IntEnum
 
@@ -47,7 +47,7 @@ class ErrorCode(IntEnum):
 
 _E = ErrorCode
 
-# Maps the error of a failed append to that of the response; other errors are passed on.
+# Maps a failed append's error to the error of the response; other errors stay as they are.
 _APPEND_ERRORS = {
     _E.UNKNOWN_TOPIC_OR_PARTITION: _E.COORDINATOR_NOT_AVAILABLE,
     _E.NOT_ENOUGH_REPLICAS: _E.COORDINATOR_NOT_AVAILABLE,

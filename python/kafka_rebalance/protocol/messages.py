@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and responses as objects, with Kafka's fields under Kafka's names. Times in ms.
+"""Defines the requests and responses of groups, with Kafka's names of fields. Times are in ms.
 
 Source   the request and response schemas of Kafka 4.4.0 (JoinGroupRequest.json, …).
 """
@@ -259,7 +259,7 @@ class PartitionError(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitResponse:
-    """Answers OffsetCommit and TxnOffsetCommit: an entry a partition, in the request's order."""
+    """Answers OffsetCommit and TxnOffsetCommit: a code for each partition, in their order."""
 
     partitions: tuple[PartitionError, ...] = ()
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs as text, in one language for coordinator, member and simulator."""
+"""Runs of a coordinator or a member as text, and commands for a coordinator as text or JSON."""

@@ -1,25 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Responses and records as lines of a trace, with short names in place of member ids."""
+"""Writes a coordinator's responses and records as lines of a trace, with names for member ids."""
 
 from collections.abc import Sequence
 
 from kafka_rebalance.coordinator.interface import LogRecord
-from kafka_rebalance.protocol.messages import (
-    DeleteGroupsResponse,
-    DescribedGroup,
-    DescribeGroupsResponse,
-    EndTransactionResponse,
-    FindCoordinatorResponse,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    ListGroupsResponse,
-    OffsetCommitResponse,
-    OffsetDeleteResponse,
-    OffsetFetchResponse,
-    Response,
-    SyncGroupResponse,
-)
+from kafka_rebalance.protocol import messages
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -31,14 +16,14 @@ from kafka_rebalance.wire.group_records import (
 
 
 class IdNames:
-    """Maps member ids to a trace's names: `c0`, and `c0#2` for the second id of `c0`."""
+    """Maps member ids to the names in a trace: `c0`, and `c0#2` for the second id of `c0`."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._ids: dict[str, str] = {}
 
     def call(self, member_id: str, client: str) -> None:
-        """Records that a client has received an id."""
+        """Names an id after the client that has received it."""
         if member_id and member_id not in self._names:
             used = sum(name.partition("#")[0] == client for name in self._names.values())
             name = f"{client}#{used + 1}" if used else client
@@ -82,48 +67,49 @@ class IdNames:
         return "another kind of record"
 
 
-def response_line(response: Response, names: IdNames) -> str:
+def response_line(response: messages.Response, names: IdNames) -> str:
     """Returns the line of a response; empty fields are left out."""
+    parts = [type(response).__name__.removesuffix("Response")]
+    error = getattr(response, "error_code", None)
+    if error is not None:
+        parts.append(str(error))
+    return " ".join([*parts, *_details(response, names)])
+
+
+def _details(response: messages.Response, names: IdNames) -> list[str]:
     match response:
-        case FindCoordinatorResponse(error_code=error, node_id=node):
-            return f"FindCoordinator {error} node={node}"
-        case JoinGroupResponse():
+        case messages.FindCoordinatorResponse(node_id=node):
+            return [f"node={node}"]
+        case messages.JoinGroupResponse():
             return _joined(response, names)
-        case SyncGroupResponse(error_code=error, assignment=assignment):
-            return f"SyncGroup {error}" + (f" assignment={_text(assignment)}" if assignment else "")
-        case HeartbeatResponse(error_code=error):
-            return f"Heartbeat {error}"
-        case LeaveGroupResponse(error_code=error, members=members):
-            left = (
+        case messages.SyncGroupResponse(assignment=assignment):
+            return [f"assignment={_text(assignment)}"] if assignment else []
+        case messages.LeaveGroupResponse(members=members):
+            return [
                 f"{names.name_of(one.member_id) or one.group_instance_id}={one.error_code}"
                 for one in members
-            )
-            return " ".join([f"LeaveGroup {error}", *left])
-        case OffsetCommitResponse(partitions=partitions):
-            codes = (f"{one.topic}-{one.partition}={one.error_code}" for one in partitions)
-            return " ".join(["OffsetCommit", *codes])
-        case EndTransactionResponse(error_code=error):
-            return f"EndTransaction {error}"
-        case OffsetFetchResponse(error_code=error, offsets=offsets):
-            found = (
+            ]
+        case messages.OffsetFetchResponse(offsets=offsets):
+            return [
                 f"{one.topic}-{one.partition}={one.error_code if one.error_code else one.offset}"
                 for one in offsets
-            )
-            return " ".join([f"OffsetFetch {error}", *found])
-        case OffsetDeleteResponse(error_code=error, partitions=partitions):
-            codes = (f"{one.topic}-{one.partition}={one.error_code}" for one in partitions)
-            return " ".join([f"OffsetDelete {error}", *codes])
-        case DeleteGroupsResponse(groups=groups):
-            return " ".join(["DeleteGroups", *(f"{name}={error}" for name, error in groups)])
-        case ListGroupsResponse(error_code=error, groups=groups):
-            listed = (f"{one.group_id}={one.state}" for one in groups)
-            return " ".join([f"ListGroups {error}", *listed])
-        case DescribeGroupsResponse(groups=groups):
-            return " ".join(["DescribeGroups", *(_described(one, names) for one in groups)])
+            ]
+        case (
+            messages.OffsetCommitResponse(partitions=partitions)
+            | messages.OffsetDeleteResponse(partitions=partitions)
+        ):
+            return [f"{one.topic}-{one.partition}={one.error_code}" for one in partitions]
+        case messages.DeleteGroupsResponse(groups=groups):
+            return [f"{group_id}={error}" for group_id, error in groups]
+        case messages.ListGroupsResponse(groups=groups):
+            return [f"{one.group_id}={one.state}" for one in groups]
+        case messages.DescribeGroupsResponse(groups=groups):
+            return [_described(one, names) for one in groups]
+    return []  # a Heartbeat or an EndTransaction, whose response is only an error code
 
 
-def _joined(response: JoinGroupResponse, names: IdNames) -> str:
-    parts = [f"JoinGroup {response.error_code}"]
+def _joined(response: messages.JoinGroupResponse, names: IdNames) -> list[str]:
+    parts = []
     if response.generation_id >= 0:
         parts.append(f"generation={response.generation_id}")
     if response.protocol_name is not None:
@@ -134,10 +120,10 @@ def _joined(response: JoinGroupResponse, names: IdNames) -> str:
         parts.append(f"members={names.list([one.member_id for one in response.members])}")
     if response.skip_assignment:
         parts.append("skip_assignment")
-    return " ".join(parts)
+    return parts
 
 
-def _described(group: DescribedGroup, names: IdNames) -> str:
+def _described(group: messages.DescribedGroup, names: IdNames) -> str:
     parts = [f"{group.group_id}={group.state}"]
     if group.error_code:
         parts.append(str(group.error_code))

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver's answers: responses (in the answer or as events), and records with their bytes."""
-
-from typing import Any
+"""Writes responses, timers and records as the JSON objects of the driver's answers."""
 
 from kafka_rebalance.coordinator.interface import (
     Append,
@@ -12,20 +10,8 @@ from kafka_rebalance.coordinator.interface import (
     LogRecord,
     Respond,
 )
+from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import (
-    DeleteGroupsResponse,
-    DescribeGroupsResponse,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    ListGroupsResponse,
-    OffsetCommitResponse,
-    OffsetDeleteResponse,
-    OffsetFetchResponse,
-    Response,
-    SyncGroupResponse,
-)
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -35,13 +21,12 @@ from kafka_rebalance.wire.group_records import (
     decode_value,
 )
 
+from .driver_commands import Json
 from .virtual_broker import Happened
-
-Json = dict[str, Any]
 
 
 def answer_of(happened: list[Happened], number: int) -> Json:
-    """Returns the response to the command itself, if it has been sent already."""
+    """Returns the response to request `number`, if the coordinator has already sent it."""
     answer: Json = {}
     for _, effect in happened:
         if isinstance(effect, Respond) and effect.request_id == number:
@@ -49,31 +34,29 @@ def answer_of(happened: list[Happened], number: int) -> Json:
     return answer
 
 
-def _answer(response: Response) -> Json:
-    """Returns the answer for a response; JoinGroup and SyncGroup responses are events instead."""
+def _answer(response: messages.Response) -> Json:
+    """Returns a response's keys; none for JoinGroup and SyncGroup, which `events_of` reports."""
     match response:
-        case HeartbeatResponse(error_code=error):
-            return {"err": str(error)}
-        case LeaveGroupResponse(error_code=error, members=members):
+        case messages.LeaveGroupResponse(error_code=error, members=members):
             left = [
                 {"m": one.member_id, "inst": one.group_instance_id, "err": str(one.error_code)}
                 for one in members
             ]
             return {"err": str(error), "members": left}
-        case OffsetCommitResponse(partitions=(one,)):
+        case messages.OffsetCommitResponse(partitions=(one,)):
             return {"err": str(one.error_code)}
-        case OffsetCommitResponse(partitions=()):
+        case messages.OffsetCommitResponse(partitions=()):
             return {"err": None}
-        case OffsetFetchResponse(error_code=ErrorCode.NONE, offsets=(one,)):
+        case messages.OffsetFetchResponse(error_code=ErrorCode.NONE, offsets=(one,)):
             answer = {"off": one.offset, "le": one.leader_epoch, "md": one.metadata}
             return {"gerr": str(ErrorCode.NONE), "err": str(one.error_code), **answer}
-        case OffsetFetchResponse(error_code=error):
+        case messages.OffsetFetchResponse(error_code=error):
             return {"gerr": str(error)}
-        case OffsetDeleteResponse(error_code=error, partitions=partitions):
+        case messages.OffsetDeleteResponse(error_code=error, partitions=partitions):
             return {"err": str(partitions[0].error_code if partitions else error)}
-        case DeleteGroupsResponse(groups=((_, error),)):
+        case messages.DeleteGroupsResponse(groups=((_, error),)):
             return {"err": str(error)}
-        case DescribeGroupsResponse(groups=(group,)):
+        case messages.DescribeGroupsResponse(groups=(group,)):
             described = [
                 {"id": one.member_id, "meta": _text(one.metadata), "asg": _text(one.assignment)}
                 for one in group.members
@@ -85,13 +68,16 @@ def _answer(response: Response) -> Json:
                 "ptype": group.protocol_type,
                 "members": described,
             }
-        case ListGroupsResponse(error_code=ErrorCode.NONE, groups=groups):
+        case messages.ListGroupsResponse(error_code=ErrorCode.NONE, groups=groups):
             listed = [
                 {"g": one.group_id, "ptype": one.protocol_type, "state": str(one.state)}
                 for one in sorted(groups)
             ]
             return {"err": str(ErrorCode.NONE), "groups": listed}
-        case ListGroupsResponse(error_code=error):
+        case (
+            messages.HeartbeatResponse(error_code=error)
+            | messages.ListGroupsResponse(error_code=error)
+        ):
             return {"err": str(error)}
         case _:
             return {}
@@ -100,9 +86,9 @@ def _answer(response: Response) -> Json:
 def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
     """Returns the events of an effect: joins, syncs, drops, timers, records."""
     match effect:
-        case Respond(request_id, JoinGroupResponse() as join):
+        case Respond(request_id, messages.JoinGroupResponse() as join):
             return [_join_event(at, request_id, join)]
-        case Respond(request_id, SyncGroupResponse() as sync):
+        case Respond(request_id, messages.SyncGroupResponse() as sync):
             event = {"ev": "sync", "id": request_id, "t": at, "err": str(sync.error_code)}
             protocol = {"ptype": sync.protocol_type, "proto": sync.protocol_name}
             return [event | protocol | {"asg": _text(sync.assignment)}]
@@ -116,7 +102,7 @@ def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
             return []
 
 
-def _join_event(at: int, request_id: int, join: JoinGroupResponse) -> Json:
+def _join_event(at: int, request_id: int, join: messages.JoinGroupResponse) -> Json:
     members = [
         {"id": one.member_id, "inst": one.group_instance_id, "meta": _text(one.metadata)}
         for one in join.members

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: whole runs as text, commands with their results.
+"""Reads and plays traces: texts that hold the commands of a run, each with its results.
 
     # why
     advance 3s
     ----
     3.0s g PreparingRebalance -> CompletingRebalance generation=1
 
-A block is comments, one or more commands, `----`, and the lines of their results; blocks are
-separated by empty lines. A file without results can be played too, which adds them.
+A block has comments, one or more commands, `----`, and the lines of their results. Empty lines
+separate blocks. A trace without results can also be played: `play` then adds the results.
 
-A command is words and `name=value` options, quoted as in a shell. Durations: `250ms`, `3s`, `5m`,
-`1h`, `7d`, or a number of ms.
+A command has words and `name=value` options, quoted as in a shell. A duration is `250ms`, `3s`,
+`5m`, `1h`, `7d`, or a number of ms.
 """
 
 import re
@@ -63,7 +63,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Commands with their expected results; `head` is the text above the results."""
+    """Commands with their expected results; `head` has the lines above `----`."""
 
     head: tuple[str, ...]
     commands: tuple[Command, ...]
@@ -104,7 +104,7 @@ def parse(text: str) -> list[Block]:
 def play(text: str, step: Callable[[Command], Sequence[str]]) -> str:
     """Returns the trace with the results of `step` in place of the expected ones.
 
-    If `step` refuses a command (GroupError), the result is that error; play goes on.
+    If `step` raises a GroupError, that error is the command's result, and the next command follows.
     """
     parts = []
     for block in parse(text):
@@ -153,6 +153,14 @@ def whole(command: Command, text: str) -> int:
         return int(text)
     except ValueError:
         raise command.error(f"{text!r} is no whole number") from None
+
+
+def partition(command: Command, name: str) -> tuple[str, int]:
+    """Returns the topic and the number of a text such as `t-0`. Errors: GroupError."""
+    topic, _, number = name.rpartition("-")
+    if not topic:
+        raise command.error(f"{name!r} is no partition; t-0 is")
+    return topic, whole(command, number)
 
 
 def at(now_ms: int) -> str:

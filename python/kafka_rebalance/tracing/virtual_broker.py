@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker in virtual time around one coordinator: its clock, its log, and its failures.
+"""Runs one coordinator in virtual time: with a clock, a log, and failures on demand.
 
-Appends succeed at once, are held back, or fail; the coordinator can move away and come back.
-Effects are kept as (time in ms, effect), in order, until `take` returns them; a failed Append is
-kept as its AppendFailed.
+An append succeeds at once, is held back, or fails. The coordinator can move to another broker and
+back. Effects are collected as (time in ms, effect), in order, until `take` returns them; an
+AppendFailed stands in the place of an Append that fails.
 
     Getters   now_ms, coordinator, log
     Inputs    send, advance, sweep, delete_partitions; hold, release, release_last, fail_next;
@@ -35,14 +35,14 @@ from kafka_rebalance.protocol import Tick
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import Request
 
-# How often a deadline may fall due in one millisecond. A join phase without initial delay needs 2.
+# A deadline may fall due this often in one millisecond; a join phase without initial delay needs 2.
 _TIMES_AT_A_MOMENT = 3
 
 Happened = tuple[int, Effect | AppendFailed]
 
 
 class VirtualBroker:
-    """The module describes it. Request ids count from 1 unless the caller chooses them."""
+    """A coordinator with its clock and its log. Request ids count from 1 if `send` has none."""
 
     def __init__(
         self,
@@ -79,9 +79,10 @@ class VirtualBroker:
         return request_id
 
     def advance(self, ms: int) -> None:
-        """Lets time pass and runs each deadline at its own time, up to and including the last.
+        """Moves the clock by `ms` and runs each deadline that falls due, at the deadline's time.
 
-        If a deadline arms itself for the present again and again, a millisecond passes.
+        A deadline may arm itself again for the present. After `_TIMES_AT_A_MOMENT` of its runs in
+        one millisecond, the clock moves by 1 ms, so that `advance` ends.
         """
         end = self.now_ms + ms
         times: Counter[DeadlineKey] = Counter()
@@ -125,7 +126,7 @@ class VirtualBroker:
             self._handle(self._outstanding.pop())
 
     def fail_next(self, error: ErrorCode) -> None:
-        """Makes the next append with records fail."""
+        """Lets the next append that has records fail."""
         self._next_error = error
 
     def write(self, key: bytes, value: bytes | None, producer_id: int | None = None) -> None:

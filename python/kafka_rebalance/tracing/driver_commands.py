@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays commands on a virtual broker, for the JSON driver and for the traces of a coordinator.
+
+A command is an object with an `op` and short keys: `{"op": "hb", "g": "g", "m": "c-1", "gen": 3}`.
+An op either sends a request (`REQUESTS`) or acts on the broker (`ACTIONS`).
+"""
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import Any
+
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.protocol import messages
+from kafka_rebalance.protocol.error_codes import ErrorCode
+
+from .virtual_broker import VirtualBroker
+
+Json = dict[str, Any]
+
+# Maps an op to its request, and to the request's version if the command has no `v`.
+REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
+    "join": (messages.JoinGroup, 9),
+    "sync": (messages.SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
+    "hb": (messages.Heartbeat, None),
+    "leave": (messages.LeaveGroup, None),
+    "commit": (messages.OffsetCommit, 9),
+    "txncommit": (messages.TxnOffsetCommit, 3),  # from 6 on, an absent group has its own error
+    "endtxn": (messages.EndTransaction, None),
+    "fetch": (messages.OffsetFetch, None),
+    "delete_offsets": (messages.OffsetDelete, None),
+    "delete_group": (messages.DeleteGroups, None),
+    "describe": (messages.DescribeGroups, 5),  # from 6 on, an absent group is an error
+    "list": (messages.ListGroups, None),
+}
+
+# Maps a request's field to the key of a command. A field without its key has the request's default.
+_KEYS = {
+    "member_id": "m",
+    "group_instance_id": "inst",
+    "generation_id": "gen",
+    "session_timeout_ms": "st",
+    "rebalance_timeout_ms": "rt",
+    "protocol_type": "pt",
+    "protocol_name": "pn",
+    "retention_ms": "retention",
+    "require_stable": "stable",
+    "producer_id": "pid",
+    "committed": "commit",
+}
+
+# Keys whose default differs from the request's, or whose field has no default.
+_DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
+
+
+def play(broker: VirtualBroker, command: Json, number: int) -> None:
+    """Plays one command; `number` is the id of the request that it sends, if it sends one.
+
+    Errors: KeyError for an absent key, TypeError or ValueError for a value that does not fit.
+    """
+    op = command["op"]
+    if op in ACTIONS:
+        ACTIONS[op](broker, command)
+        return
+    kind, version = REQUESTS[op]
+    broker.send(
+        _request(kind, _DEFAULTS | command),
+        api_version=command.get("v", version),
+        client_id=command.get("client", "c"),
+        request_id=number,
+    )
+
+
+def config_of(command: Json) -> CoordinatorConfig:
+    """Returns the settings of an `init` command."""
+    return CoordinatorConfig(
+        group_initial_rebalance_delay_ms=command.get("init_delay", 3_000),
+        group_max_size=command.get("max_size", 2**31 - 1),
+        group_min_session_timeout_ms=command.get("min_st", 6_000),
+        group_max_session_timeout_ms=command.get("max_st", 1_800_000),
+        offset_metadata_max_bytes=command.get("meta_max", 4_096),
+        offsets_retention_minutes=command.get("ret_min", 10_080),
+    )
+
+
+def group_id_of(command: Json) -> str:
+    """Returns the id of the command's group."""
+    return str(command.get("g", "g"))
+
+
+# Requests -----------------------------------------------------------------------------------------
+
+
+def _request(kind: type[messages.Request], command: Json) -> messages.Request:
+    values: Json = {}
+    for one in fields(kind):
+        key = _KEYS.get(one.name, "")
+        if one.name in _BUILT:
+            values[one.name] = _BUILT[one.name](command)
+        elif key in command or one.default is MISSING:
+            values[one.name] = command[key]
+    return kind(**values)
+
+
+def _protocols(command: Json) -> tuple[messages.JoinGroupProtocol, ...]:
+    offered = command.get("protos", ())
+    return tuple(messages.JoinGroupProtocol(name, _bytes(data)) for name, data in offered)
+
+
+def _assignments(command: Json) -> tuple[tuple[str, bytes], ...]:
+    given = command.get("asg") or {}
+    return tuple((member_id, _bytes(data)) for member_id, data in given.items())
+
+
+def _members(command: Json) -> tuple[messages.MemberIdentity, ...]:
+    leaving = command["members"]
+    return tuple(messages.MemberIdentity(one.get("m", ""), one.get("inst")) for one in leaving)
+
+
+def _offsets(command: Json) -> tuple[messages.OffsetToCommit, ...]:
+    """Returns the (topic, partition, offset)s of a trace, or the one offset of a JSON command."""
+    listed = command.get("offsets", ())
+    if "off" in command:
+        listed = [(*_partition(command), command["off"])]
+    metadata, epoch = command.get("md", ""), command.get("le", -1)
+    return tuple(
+        messages.OffsetToCommit(topic, number, offset, metadata, epoch)
+        for topic, number, offset in listed
+    )
+
+
+def _partitions(command: Json) -> tuple[tuple[str, int], ...] | None:
+    """Returns a trace's `partitions` (None means all), or the one partition of a JSON command."""
+    listed = command.get("partitions", (_partition(command),))
+    return None if listed is None else tuple(listed)
+
+
+# Maps a request's field to the function that builds its value from a command.
+_BUILT: dict[str, Callable[[Json], Any]] = {
+    "group_id": group_id_of,
+    "group_ids": lambda command: (group_id_of(command),),
+    "protocols": _protocols,
+    "assignments": _assignments,
+    "members": _members,
+    "offsets": _offsets,
+    "partitions": _partitions,
+}
+
+
+def _partition(command: Json) -> tuple[str, int]:
+    return command.get("topic", "t"), command.get("p", 0)
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
+
+
+# Actions ------------------------------------------------------------------------------------------
+
+
+def _write(broker: VirtualBroker, command: Json) -> None:
+    value = command.get("v")
+    data = None if value is None else bytes.fromhex(value)
+    broker.write(bytes.fromhex(command["k"]), data, command.get("pid"))
+
+
+# Maps an op to its action on the broker.
+ACTIONS: dict[str, Callable[[VirtualBroker, Json], None]] = {
+    "advance": lambda broker, command: broker.advance(command["ms"]),
+    "topic_deleted": lambda broker, command: broker.delete_partitions(*_partitions(command) or ()),
+    "cleanup": lambda broker, _: broker.sweep(),
+    "hold": lambda broker, _: broker.hold(),
+    "release": lambda broker, _: broker.release(),
+    "release_last": lambda broker, _: broker.release_last(),
+    "fail_next": lambda broker, command: broker.fail_next(ErrorCode[command["err"]]),
+    "reload": lambda broker, command: broker.reload(group_max_size=command.get("max_size")),
+    "unload": lambda broker, _: broker.unload(),
+    "raw": _write,
+    "rawend": lambda broker, command: broker.mark(command["pid"], command["commit"]),
+}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the type of each value in a scenario's file.
+"""Checks the type of each value in a scenario's TOML file.
 
-Errors: GroupError with the field's path, the problem, and the expected form.
+Every function returns the value at `path`, or raises a GroupError with that path, the problem, and
+the expected form.
 """
 
 import re
@@ -20,7 +21,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 
 def known(path: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Checks that a table has no keys but `names`."""
+    """Raises a GroupError if a table has a key that is not in `names`."""
     for key in value:
         if key not in names:
             where = f"{path}.{key}" if path else key
@@ -81,7 +82,7 @@ def lists(path: str, value: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def ms(path: str, value: Any) -> int:
-    """Returns a duration in ms; a number without unit is refused, as its unit is not known."""
+    """Returns a duration in ms; a number without a unit is refused, because its unit is unknown."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number or (isinstance(value, str) and _NUMBER.fullmatch(value)):
         raise GroupError(
@@ -96,7 +97,7 @@ def ms(path: str, value: Any) -> int:
 
 
 def settings(path: str, entries: Mapping[str, Any], of: type) -> dict[str, Any]:
-    """Returns values for fields of a dataclass; names of durations come without their `_ms`."""
+    """Returns values for fields of a dataclass; the file names durations without `_ms`."""
     types = get_type_hints(of)
     names = [one.name for one in fields(of)]
     found = {}
@@ -120,11 +121,13 @@ def _typed(path: str, value: Any, name: str, kind: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
             raise GroupError(path, f"{value!r} is no number from 0 on")
         return float(value)
+    if name == "racks":
+        return lists(path, value)
     return texts(path, value) if kind == tuple[str, ...] else text(path, value)
 
 
 def build(path: str, of: type[T], value: Mapping[str, Any]) -> T:
-    """Returns an object with these settings; its own GroupErrors get the path."""
+    """Makes an object of these settings; the paths of its GroupErrors begin with `path`."""
     for one in fields(of):  # type: ignore[arg-type]
         if one.default is MISSING and one.default_factory is MISSING and one.name not in value:
             raise GroupError(f"{path}.{one.name}", "is missing")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""assign: GroupSpec -> Assignment, by the assignor's name."""
+"""Kafka's assignors: `assign` computes the assignment of a group by the name of its assignor."""
 
 from .assigning import assign
 from .interface import Assignor, RebalanceProtocol

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leader's check of a cooperative answer.
+"""Checks a cooperative answer of a custom assignor, as Kafka's leader does.
 
 Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), which does not check
          Kafka's own cooperative-sticky; KIP-429.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a client leader's data into a group, and the assignment into the form that clients send."""
+"""Computes a leader's answer from the client library's data, in the form that the library sends."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, Protocol
 
-from kafka_rebalance.group.model import Member, Topic, TopicPartition
+from kafka_rebalance.group.model import Member, Topic
+from kafka_rebalance.wire import by_topic
 
 from .caller import ClientNames
 from .legal import legal
@@ -28,8 +28,8 @@ def answer(
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Returns each member's partitions, as a list of topics with partition numbers.
 
-    A topic without metadata (as on a first join) counts as missing; the client joins again when it
-    has received the metadata.
+    A topic without metadata, as at a first join, counts as missing. The client joins again when it
+    has received the topic's metadata.
     """
     subscribed = dict.fromkeys(topic for member in members for topic in member.topics)
     counts = {
@@ -44,7 +44,7 @@ def answer(
         for topic, count in counts.items()
     )
     assignment = legal(group_id, topics, tuple(members), assignor)
-    return {member_id: _by_topic(owned) for member_id, owned in assignment.items()}
+    return {member_id: list(by_topic(owned).items()) for member_id, owned in assignment.items()}
 
 
 def _brokers(client: ClientNames, cluster: ClusterMetadata) -> dict[Any, str | None]:
@@ -66,11 +66,3 @@ def _racks(
         else ()
         for p in range(count)
     )
-
-
-def _by_topic(owned: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Returns each topic once, in order of first appearance."""
-    topics: dict[str, list[int]] = {}
-    for topic, run in groupby(owned, key=lambda tp: tp.topic):
-        topics.setdefault(topic, []).extend(partition for _, partition in run)
-    return list(topics.items())

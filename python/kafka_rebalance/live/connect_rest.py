@@ -6,12 +6,12 @@ REST returns the statuses that workers wrote last to the cluster's status topic.
 - A worker that runs nothing is missing. No endpoint lists workers: `/`, `/health`, `/admin` and
   `/connector-plugins` describe only the worker that answers, without its id. Let idle workers join
   by events: `worker host:port joins`.
-- A dead worker is still listed, with all that it ran, until the leader assigns that work to others,
-  up to `scheduled.rebalance.max.delay.ms` later. A worker that returned and still waits for its
-  work is listed like a dead one. If a worker has just left, read again after the delay.
+- A dead worker is still listed, with all work that it ran, until the leader assigns that work to
+  other workers, up to `scheduled.rebalance.max.delay.ms` later. Until then, a worker that returned
+  is listed with its old work too. If a worker has just left, read again after the delay.
 - Workers have the ids of the REST interface, `host:port`. The leader orders workers by the hashes
-  of their member ids, `connect-host:port-<uuid>`. So the choice among several equal workers may
-  differ, but not the number of connectors and tasks that each one runs.
+  of their member ids, `connect-host:port-<uuid>`. So the leader may choose another one of several
+  equal workers; the number of connectors and tasks of each worker is right.
 """
 
 import base64
@@ -42,8 +42,8 @@ def read_cluster(url: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     """Returns `{"workers": [{"id", "connectors", "tasks"}], "config": {…}, "notes": […]}`.
 
     `config` maps a connector to its number of tasks. `url` is the URL of any worker:
-    `http://host:8083`, `https://user:password@host/path`. The notes list, in words, items that are
-    configured and run nowhere, and items that have failed and are still assigned.
+    `http://host:8083`, `https://user:password@host/path`. The notes name connectors and tasks that
+    are configured and run nowhere, and those that have failed and are still assigned.
 
     Order    workers by id, connectors and tasks by name; the leader uses other orders.
     Errors   ClusterError.

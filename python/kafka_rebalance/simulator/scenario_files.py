@@ -1,57 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads scenarios from TOML files, which contain topics, members and events.
+"""Reads scenarios from TOML files; docs/simulator.md describes all keys.
 
-    title = "Two members become four"
-    until = "5m"
+    title = "Two members restart"
     [topics]
     orders = { partitions = 12, records_per_second = 100 }
     [members]                          # settings of all members; a [[member]] may override them
-    partition_assignment_strategy = ["cooperative-sticky"]
     session_timeout = "10s"
-    start_cost = "50ms"
     [[member]]
     name = "c"                         # count > 1: c0, c1, …
     count = 4
-    every = "30s"                      # started one after another
     [[happening]]
     at = "2m"
-    do = "bounce"                      # stop, and start again after `for`
-    members = "c*"
-    every = "20s"
+    do = "bounce"                      # the members stop, and start again after `for`
+    members = "c[01]"
     for = "5s"
-    with = { partition_assignment_strategy = ["range"] }        # settings after the restart
 
 A scenario of Kafka Connect has `[connectors]` in place of topics, and `[workers]` and `[[worker]]`
-in place of members. A client creates and deletes connectors, each after the response to the last
-request:
-
-    [connectors]
-    files = 4                          # tasks
-    s = { count = 90, tasks = 10 }     # s0, s1, …
-    [[happening]]
-    at = "1m"
-    do = "create"                      # or "delete"
-    connectors = "s*"
-
-A member may have `pattern = "orders-.*"` in place of `topics`. A topic may be created later, and a
-broker may be down:
-
-    [topics]
-    orders-eu = { partitions = 3, racks = [["a", "b"], ["b", "c"]] }    # of a partition's replicas
-    [[happening]]
-    at = "1m"
-    do = "create-topic"                # the topic does not exist before
-    topic = "orders-eu"
-    [[happening]]
-    at = "2m"
-    do = "away"                        # a broker is down; nobody reads the partitions it leads
-    for = "20s"
-    topics = "orders*"                 # the broker leads these (default: all); or rack = "b"
-    coordinates = false                # the broker is not the group's coordinator
-    unseen = "1s"                      # when the broker is back, its metadata lack the topics
-
-Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's names, without `_ms`.
-Errors: GroupError with the field's path.
+in place of members. Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's
+names, without `_ms`. Errors: GroupError with the field's path.
 """
 
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of Connect's incremental leader from one round to the next."""
+"""What Connect's incremental leader remembers from one round to the next."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -10,11 +10,12 @@ from .work import NOTHING, Work
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The memory of a leader; that of a new leader is `Memory()`. All but `candidates` is sorted.
+    """The memory of a leader after a round; the memory of a new leader is `Memory()`.
 
-    `assigned` is the work of each worker after the last round, including lost work that waits;
-    `revoked` is the work that this round took away; `candidates` are the workers, in order, that
-    came back without work; `scheduled_rebalance_ms` is 0 if the leader waits for nothing.
+    assigned                the work of all workers, with the lost work that waits; sorted
+    revoked                 the work that the round revoked; sorted
+    candidates              the workers that returned without work, in the order of their return
+    scheduled_rebalance_ms  the time of the next round; 0 if the leader waits for nothing
     """
 
     assigned: Work = NOTHING

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes a group's assignment, by the compiled engine, the reference or a custom assignor."""
 
+from collections.abc import Mapping, Sequence
+
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import (
     Anomaly,
     Assignment,
+    Delta,
     find_anomalies,
     named_partitions,
 )
@@ -14,7 +17,6 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .interface import RebalanceProtocol
 from .registry import BUILT_IN, Engine, check_engine, custom
-from .validate import validate_cooperative
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
@@ -73,6 +75,24 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
     if cooperative:
         validate_cooperative(group, assignment)
     return Assignment.of(assignment, find_anomalies(group, assignment, withholds=cooperative))
+
+
+def validate_cooperative(
+    group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
+) -> None:
+    """Raises a GroupError if a partition is assigned that another member must first revoke.
+
+    Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), with which a leader
+             checks cooperative assignors other than Kafka's own; KIP-429.
+    """
+    transferring = Delta.between(Assignment.owned(group), Assignment.of(assignment)).transferring
+    for member_id, partitions in transferring.items():
+        if partitions:
+            raise GroupError(
+                "assignment",
+                f"{partitions[0]} is given to {member_id} while another member still owns it; "
+                "a cooperative assignor first lets it be revoked, and assigns it a round later",
+            )
 
 
 def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assignment:

@@ -23,21 +23,6 @@ def check_engine(engine: str) -> str:
     return engine
 
 
-def _no_user_data(_owned: Sequence[TopicPartition] | None, _generation_id: int) -> bytes | None:
-    return None
-
-
-def _sticky_user_data(owned: Sequence[TopicPartition] | None, generation_id: int) -> bytes | None:
-    """Returns sticky's user data; before the first assignment (None) sticky sends none."""
-    return None if owned is None else encode_sticky_user_data(owned, generation_id)
-
-
-def _cooperative_user_data(
-    _owned: Sequence[TopicPartition] | None, generation_id: int
-) -> bytes | None:
-    return encode_cooperative_user_data(generation_id)
-
-
 class BuiltIn(NamedTuple):
     """The row of one of Kafka's assignors, from which other modules read what is special in it.
 
@@ -52,7 +37,7 @@ class BuiltIn(NamedTuple):
     withholds: bool = False
     ignores_racks: bool = False
     sent: Callable[[Member], Sent] | None = None
-    user_data: Callable[[Sequence[TopicPartition] | None, int], bytes | None] = _no_user_data
+    user_data: Callable[[Sequence[TopicPartition] | None, int], bytes | None] = lambda *_: None
     clients: tuple[str, ...] = ("Java", "kafka-python", "aiokafka", "librdkafka")
 
     @property
@@ -73,7 +58,10 @@ BUILT_IN = {
         sticky.assign,
         "StickyAssignor",
         sent=sent_by_sticky,
-        user_data=_sticky_user_data,
+        # Before its first assignment, a sticky member sends no user data.
+        user_data=lambda owned, generation_id: (
+            None if owned is None else encode_sticky_user_data(owned, generation_id)
+        ),
         clients=("Java", "kafka-python", "aiokafka"),
     ),
     "cooperative-sticky": BuiltIn(
@@ -81,7 +69,7 @@ BUILT_IN = {
         "CooperativeStickyAssignor",
         withholds=True,
         sent=sent_by_cooperative,
-        user_data=_cooperative_user_data,
+        user_data=lambda _owned, generation_id: encode_cooperative_user_data(generation_id),
         clients=("Java", "kafka-python", "librdkafka"),
     ),
 }

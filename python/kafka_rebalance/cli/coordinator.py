@@ -31,7 +31,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plays a trace, or answers JSON lines."""
     if args.json:
         driver = Driver()
         for line in sys.stdin:

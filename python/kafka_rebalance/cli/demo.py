@@ -58,8 +58,9 @@ class _Outcome:
     before: Assignment
     after: Assignment
 
-    def spread(self, assignment: Assignment) -> int:
-        return assignment.balance.max - assignment.balance.min
+    @property
+    def spread_before(self) -> int:
+        return self.before.balance.max - self.before.balance.min
 
 
 def run(args: argparse.Namespace) -> int:
@@ -142,7 +143,7 @@ def _print(
     for line in refused:
         print(f"  left out: {line['group_id']} ({line['error']})")
     print()
-    worst = sorted(outcomes, key=lambda one: (-one.spread(one.before), one.group.group_id))
+    worst = sorted(outcomes, key=lambda one: (-one.spread_before, one.group.group_id))
     print("The most uneven groups (partitions per member, least-most):")
     print_table(
         ["group", "members", "assignor now", "now", ASSIGNOR, "moves"],

@@ -17,7 +17,7 @@ from kafka_rebalance.errors import MissingExtra, WireError
 from kafka_rebalance.wire import Subscription, decode_subscription, sent_member
 
 from .caller import NO_GENERATION, ClientNames, calling, log, memory
-from .leader import ClusterMetadata, answer
+from .leader import answer
 
 try:
     from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -67,7 +67,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self.rack_id = rack_id
 
     @_OfBoth
-    def assign(self, cluster: ClusterMetadata, members: Mapping[str, Any]) -> dict[str, Any]:
+    def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
         """Returns a ConsumerProtocolMemberAssignment for each of `members` (by id, join order)."""
         called = calling(CLIENT)
         group_id = getattr(_consumer(called), "group_id", "")

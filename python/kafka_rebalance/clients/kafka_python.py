@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.wire import Subscription, by_topic, sent_member
 
 from .caller import ClientNames, ConsumerMemory, calling, memory
-from .leader import ClusterMetadata, answer
+from .leader import answer
 
 try:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -49,7 +49,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
             return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
         return [RebalanceProtocol.EAGER]
 
-    def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
+    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
         """Returns a ConsumerProtocolAssignment for each of `members`, as decoded from JoinGroup."""
         group_id = getattr(calling(CLIENT).get("self"), "group_id", "")
         group = [self._member(member) for member in members]

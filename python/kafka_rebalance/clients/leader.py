@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes a leader's answer from the client library's data, in the form that the library sends."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kafka_rebalance.group.model import Member, Topic
 from kafka_rebalance.wire import by_topic
@@ -11,18 +11,10 @@ from .caller import ClientNames
 from .legal import legal
 
 
-class ClusterMetadata(Protocol):
-    """The methods that the ClusterMetadata classes of both clients have."""
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None: ...
-
-    def brokers(self) -> Iterable[Any]: ...
-
-
 def answer(
     client: ClientNames,
     group_id: str,
-    cluster: ClusterMetadata,
+    cluster: Any,
     members: Sequence[Member],
     assignor: str,
 ) -> dict[str, list[tuple[str, list[int]]]]:
@@ -47,7 +39,7 @@ def answer(
     return {member_id: list(by_topic(owned).items()) for member_id, owned in assignment.items()}
 
 
-def _brokers(client: ClientNames, cluster: ClusterMetadata) -> dict[Any, str | None]:
+def _brokers(client: ClientNames, cluster: Any) -> dict[Any, str | None]:
     racks = {getattr(broker, client.node): broker.rack for broker in cluster.brokers()}
     return racks if any(racks.values()) else {}
 

@@ -220,7 +220,6 @@ class _Maker:
     # The scenario ---------------------------------------------------------------------------------
 
     def scenario(self, changes: Sequence[Change], seed: int) -> Scenario:
-        """Returns the finished scenario."""
         listed = ", ".join(map(str, changes)) or "as it is"
         return Scenario(
             title=f"{self.group.group_id}: {listed}",

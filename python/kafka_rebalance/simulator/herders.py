@@ -85,15 +85,17 @@ class Herders:
         return True
 
     def _configure(self, one: Started, now_ms: int) -> bool:
-        """Writes the tasks of a started connector; returns False if its worker is not free."""
-        owner = self._processes[one.process]
-        if (
-            owner.incarnation == one.incarnation
-            and owner.is_up
-            and not self._is_free(owner, now_ms)
-        ):
+        """Writes the tasks of a running connector; returns False if its worker is not free yet."""
+        owner, connector = self._processes[one.process], one.connector
+        if owner.incarnation != one.incarnation or not owner.is_up:
+            return True
+        if not self._is_free(owner, now_ms):
             return False
-        self._configure_tasks(one, now_ms)
+        tasks, before = self._tasks[connector], self.config.connectors.get(connector, 0)
+        if connector in owner.held and self.config.configure_tasks(connector, tasks):
+            for held in task_names(connector, before, tasks):
+                self._holds.appear(held, now_ms)
+            self._send_to_workers(now_ms)
         return True
 
     def _accept(self, request: ClientRequest, now_ms: int) -> None:
@@ -108,17 +110,6 @@ class Herders:
         written_ms = self._send_to_workers(now_ms)
         if request.place + 1 < len(request.happening.connectors):
             self._agenda.push(written_ms, ClientRequest(request.happening, request.place + 1))
-
-    def _configure_tasks(self, one: Started, now_ms: int) -> None:
-        """Writes the tasks of a connector that still runs to the topic, if their number changed."""
-        process, connector = self._processes[one.process], one.connector
-        tasks, before = self._tasks[connector], self.config.connectors.get(connector, 0)
-        if process.incarnation != one.incarnation or connector not in process.held:
-            return
-        if self.config.configure_tasks(connector, tasks):
-            for held in task_names(connector, before, tasks):
-                self._holds.appear(held, now_ms)
-            self._send_to_workers(now_ms)
 
     def _send_to_workers(self, now_ms: int) -> int:
         """Sends the newest configuration to every worker; returns when the record is in the log."""

@@ -10,7 +10,6 @@ which work on nothing, and the holds of partitions whose broker is down.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 _Item = TypeVar("_Item")
@@ -36,14 +35,6 @@ class Gap(NamedTuple):
     to_ms: int
 
 
-@dataclass(slots=True)
-class _Open:
-    member: str
-    generation_id: int
-    from_ms: int
-    is_stuck: bool = False
-
-
 class Holds:
     """Records who holds each partition. Getters: gaps. Inputs: appear, take, give, …; finish.
 
@@ -53,7 +44,7 @@ class Holds:
     def __init__(self) -> None:
         # partition -> the intervals in which it existed; the end is None while it exists
         self._there: dict[str, list[tuple[int, int | None]]] = {}
-        self._open: dict[str, list[_Open]] = {}
+        self._open: dict[str, list[Hold]] = {}  # holds that last, without their ends
         self._closed: list[Hold] = []
         self._dark: set[str] = set()
 
@@ -73,40 +64,39 @@ class Holds:
         """Records that a member starts to work on a partition."""
         holders = self._open.setdefault(partition, [])
         if all(one.member != member for one in holders):
-            holders.append(_Open(member, generation_id, now_ms))
+            holders.append(Hold(partition, member, generation_id, now_ms, now_ms))
 
     def give(self, partition: str, member: str, now_ms: int) -> None:
         """Records that a member stops working on a partition, if the member had started."""
         for one in self._open.get(partition, ()):
             if one.member == member:
                 self._open[partition].remove(one)
-                self._close(partition, one, now_ms)
+                self._close(one, now_ms)
                 return
 
     def stick(self, member: str, now_ms: int, *, is_stuck: bool) -> None:
         """Records that a member gets stuck and works on nothing, or that it works again."""
-        for partition, holders in self._open.items():
+        for holders in self._open.values():
             for place, one in enumerate(holders):
                 if one.member == member and one.is_stuck != is_stuck:
-                    holders[place] = self._reopened(partition, one, now_ms, is_stuck)
+                    holders[place] = self._reopened(one, now_ms, is_stuck)
 
     def darken(self, partition: str, now_ms: int, *, is_dark: bool) -> None:
         """Records that nobody can read a partition, or that members can read it again."""
         holders = self._open.get(partition, [])
         for place, one in enumerate(holders):
-            holders[place] = self._reopened(partition, one, now_ms, one.is_stuck)
+            holders[place] = self._reopened(one, now_ms, one.is_stuck)
         (self._dark.add if is_dark else self._dark.discard)(partition)
 
-    def _reopened(self, partition: str, one: _Open, now_ms: int, is_stuck: bool) -> _Open:
+    def _reopened(self, one: Hold, now_ms: int, is_stuck: bool) -> Hold:
         """Closes a member's hold, and returns the hold that goes on from now."""
-        self._close(partition, one, now_ms)
-        return replace(one, from_ms=max(now_ms, one.from_ms), is_stuck=is_stuck)
+        self._close(one, now_ms)
+        return one._replace(from_ms=max(now_ms, one.from_ms), is_stuck=is_stuck)
 
-    def _close(self, partition: str, one: _Open, now_ms: int) -> None:
+    def _close(self, one: Hold, now_ms: int) -> None:
         if now_ms > one.from_ms:
-            is_stuck = one.is_stuck or partition in self._dark
-            held = (partition, one.member, one.generation_id, one.from_ms, now_ms, is_stuck)
-            self._closed.append(Hold(*held))
+            is_stuck = one.is_stuck or one.partition in self._dark
+            self._closed.append(one._replace(to_ms=now_ms, is_stuck=is_stuck))
 
     def finish(self, now_ms: int) -> list[Hold]:
         """Closes all open intervals; returns all holds, ordered by partition and time."""

@@ -139,7 +139,6 @@ class Chapter:
 
 
 def chapters(run: Run) -> list[Chapter]:
-    """Returns all chapters, ordered by time."""
     starts: list[tuple[int, str, Rebalance | None]] = [
         (one.from_ms, ", ".join(one.causes), one) for one in run.rebalances
     ]

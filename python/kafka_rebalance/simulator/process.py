@@ -59,12 +59,10 @@ class Process:
 
     @property
     def name(self) -> str:
-        """The member's name in the scenario."""
         return self.plan.name
 
     @property
     def is_up(self) -> bool:
-        """Returns whether the process runs."""
         return self.member is not None
 
     @property

@@ -96,7 +96,6 @@ def load(name: str) -> Scenario:
 
 
 def read(text: str) -> Scenario:
-    """Reads a scenario from TOML text."""
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -105,7 +104,6 @@ def read(text: str) -> Scenario:
 
 
 def from_dict(given: Mapping[str, Any]) -> Scenario:
-    """Reads a scenario from parsed TOML."""
     reading.known("", given, (*_TOP, *_TABLES))
     for name in ("topics", "connectors", "members", "workers", "broker", "network"):
         reading.table(name, given.get(name, {}))

@@ -79,7 +79,6 @@ class ClientRequest:
 
     @property
     def connector(self) -> str:
-        """The name of the connector."""
         return self.happening.connectors[self.place]
 
 

@@ -103,7 +103,6 @@ class Simulation:
 
     @property
     def now_ms(self) -> int:
-        """Returns the time of the current event."""
         return self._agenda.now_ms
 
     def _phase(self, every_ms: int) -> int:

@@ -29,21 +29,19 @@ def known(path: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def table(path: str, value: Any) -> Mapping[str, Any]:
-    """Returns a value that must be a table."""
     if not isinstance(value, dict):
         raise GroupError(path, f"{value!r} is no table")
     return value
 
 
 def tables(path: str, value: Any) -> list[Mapping[str, Any]]:
-    """Returns a value that must be an array of tables, like `[[member]]`."""
+    """Returns the tables of an array, which a file writes as `[[member]]`."""
     if not isinstance(value, list):
         raise GroupError(path, f"is one table; write [[{path}]], once for each")
     return [table(f"{path}[{place}]", one) for place, one in enumerate(value)]
 
 
 def text(path: str, value: Any) -> str:
-    """Returns a value that must be a text, and not empty."""
     if not isinstance(value, str):
         raise GroupError(path, f"{value!r} is no text; quote it")
     if not value:
@@ -52,21 +50,18 @@ def text(path: str, value: Any) -> str:
 
 
 def flag(path: str, value: Any) -> bool:
-    """Returns a value that must be true or false."""
     if not isinstance(value, bool):
         raise GroupError(path, f"{value!r} is neither true nor false")
     return value
 
 
 def texts(path: str, value: Any) -> tuple[str, ...]:
-    """Returns a value that must be a list of texts."""
     if not isinstance(value, list):
         raise GroupError(path, f"{value!r} is no list of texts")
     return tuple(text(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
 def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
-    """Returns a value that must be a whole number within bounds."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise GroupError(path, f"{value!r} is no whole number")
     if not least <= value <= most:
@@ -75,7 +70,6 @@ def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
 
 
 def lists(path: str, value: Any) -> tuple[tuple[str, ...], ...]:
-    """Returns a value that must be a list of lists of texts, without empty lists."""
     if not isinstance(value, list) or not value:
         raise GroupError(path, f"{value!r} is no list of lists of texts")
     return tuple(texts(f"{path}[{place}]", one) for place, one in enumerate(value))

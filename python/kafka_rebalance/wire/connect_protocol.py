@@ -75,7 +75,6 @@ def decode_connect_metadata(data: bytes) -> ConnectMetadata:
 
 
 def encode_connect_metadata(metadata: ConnectMetadata) -> bytes:
-    """Writes a worker's metadata."""
     writer = Writer(flexible=False)
     writer.int16(metadata.version)
     writer.string(metadata.url)
@@ -114,7 +113,6 @@ def decode_connect_assignment(data: bytes) -> ConnectAssignment:
 
 
 def encode_connect_assignment(assignment: ConnectAssignment) -> bytes:
-    """Writes a worker's assignment."""
     writer = Writer(flexible=False)
     writer.int16(assignment.version)
     writer.int16(assignment.error)

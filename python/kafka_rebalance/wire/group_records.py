@@ -56,7 +56,7 @@ class OtherKey:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """A committed offset; v3 and v4 have `leader_epoch`, v1 has `expire_timestamp_ms` (-1: none)."""
+    """A committed offset; v3 and v4 have a `leader_epoch`, v1 has an `expire_timestamp_ms`."""
 
     offset: int
     metadata: str
@@ -117,7 +117,6 @@ def decode_key(data: bytes) -> Key:
 
 
 def encode_key(key: Key) -> bytes:
-    """Writes a key."""
     writer = Writer(flexible=False)
     writer.int16(key.version)
     match key:

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Sequence
 from kafka_rebalance.errors import AssignorThrows, NeverEnds
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.java.hash_table import DEFAULT_SLOTS, HashTable
+from kafka_rebalance.java.hash_table import HashTable
 from kafka_rebalance.java.order import java_hash_order, name_key, string_hash
 
 from .claims import Claims
@@ -287,14 +287,14 @@ class Owners:
 
     def __init__(self, claims: Claims) -> None:
         self._walked = [member.member_id for member in claims.members]
-        self._table = _table(self._walked)
+        self._table = _put(self._walked, HashTable())
 
     def order(self) -> list[str]:
         return self._table.keys()
 
     def members(self) -> list[str]:
         """Returns all members, in the order of `new HashMap(number of members)`."""
-        return _table(self._walked, _slots_for(len(self._walked))).keys()
+        return _put(self._walked, HashTable(_slots_for(len(self._walked)))).keys()
 
     def take_out(self, fixed: Iterable[str]) -> None:
         for member_id in fixed:
@@ -302,15 +302,13 @@ class Owners:
 
     def copy_back(self) -> None:
         """Clears the map, which keeps its number of slots, and refills it from an older copy."""
-        self._table = _table(java_hash_order(self.order()), self._table.slots())
+        self._table = _put(java_hash_order(self.order()), HashTable(self._table.slots()))
 
     def put_back(self, fixed: Iterable[str]) -> None:
-        for member_id in java_hash_order(list(fixed)):
-            self._table.put(member_id, string_hash(member_id), name_key(member_id))
+        _put(java_hash_order(list(fixed)), self._table)
 
 
-def _table(member_ids: Iterable[str], slots: int = DEFAULT_SLOTS) -> HashTable[str]:
-    table = HashTable[str](slots)
+def _put(member_ids: Iterable[str], table: HashTable[str]) -> HashTable[str]:
     for member_id in member_ids:
         table.put(member_id, string_hash(member_id), name_key(member_id))
     return table

@@ -29,7 +29,7 @@ def answer(
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
     }
-    # Racks have an effect only if a member has one; reading them visits every replica.
+    # Without a member in a rack, replicas' racks have no effect, and reading them takes long.
     brokers = _brokers(client, cluster) if any(member.rack for member in members) else {}
     topics = tuple(
         Topic(topic, count, _racks(client, cluster, topic, count, brokers))

@@ -22,11 +22,13 @@ from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # most connectors and tasks, over all draws
+_MOST_WORK = 200_000  # a bound for the number of connectors and tasks times the number of draws
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
-ConnectChange = tuple[frozenset[Item], frozenset[Item]]  # items that a worker starts, and stops
+ConnectChange = tuple[
+    frozenset[Item], frozenset[Item]
+]  # the items that a worker starts, and those that it stops
 
 
 @dataclass(frozen=True, slots=True)

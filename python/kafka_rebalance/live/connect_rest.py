@@ -125,7 +125,8 @@ class _Client:
         except ValueError as error:
             raise ClusterError(f"the URL cannot be read: {error}") from None
         if parts.scheme not in ("http", "https") or not host:
-            raise ClusterError(f"{_without_user(url)}: not a URL like http://host:8083")
+            without_password = url.rpartition("@")[2]
+            raise ClusterError(f"{without_password}: not a URL like http://host:8083")
         place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
         self._base = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
         self._timeout_s = timeout_s
@@ -138,7 +139,7 @@ class _Client:
 
     def get(self, path: str) -> Any:
         request = urllib.request.Request(self._base + path, headers={"Accept": "application/json"})
-        if self._authorization:  # unredirected: another host must not receive the password
+        if self._authorization:  # a redirect must not send the password to another host
             request.add_unredirected_header("Authorization", self._authorization)
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as response:
@@ -156,7 +157,3 @@ class _Client:
 
     def error(self, problem: str) -> ClusterError:
         return ClusterError(f"{self._base}: {problem}")
-
-
-def _without_user(url: str) -> str:
-    return url.rpartition("@")[2]

@@ -180,7 +180,7 @@ class _Reader:
             for group in self._patiently(self._admin.list_groups, broker_ids=[broker]):
                 yield (
                     group["group_id"],
-                    # Brokers before 3.8 send no type, and brokers before 2.6 send no state.
+                    # Brokers before 3.8 send no type, brokers before 2.6 no state.
                     _Listed(
                         broker,
                         group.get("group_type") or "classic",

@@ -16,7 +16,7 @@ class Agenda:
 
     def __init__(self) -> None:
         self.now_ms = 0
-        self._heap: list[tuple[int, int, ScheduledEvent]] = []  # (time, number of the push, event)
+        self._heap: list[tuple[int, int, ScheduledEvent]] = []  # (time, sequence, event)
         self._sequence = count()
         self._timers: dict[tuple[str, type], int] = {}
 

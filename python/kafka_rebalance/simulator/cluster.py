@@ -25,7 +25,7 @@ class SimulatedCluster:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
         self._plans = scenario.topics
         self._holds = holds
-        # Topics without a subscriber never count as unread.
+        # Only topics with a subscriber count as unread when no member reads them.
         self._wanted = {
             name for name in scenario.topics if any(one.wants(name) for one in scenario.members)
         }

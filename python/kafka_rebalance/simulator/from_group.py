@@ -16,8 +16,9 @@ Other changes cannot be played, because a simulated consumer never changes its s
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from kafka_rebalance.assignors.registry import assignor_names
 from kafka_rebalance.errors import GroupError
@@ -50,8 +51,8 @@ PLAYABLE = (
 )
 """The verbs of the changes that can be played."""
 
-_JOIN_STEP_MS = 10  # from one member's start to the next, so that they join in order
-_JOINED_WITHIN_MS = 2_000  # all members start within this part of the broker's initial delay
+_JOIN_STEP_MS = 10  # between the starts of two members, so that members join in order
+_JOINED_WITHIN_MS = 2_000  # members start within this time, less than the broker's initial delay
 _SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 
 
@@ -130,7 +131,10 @@ class _Maker:
         taken = set(self.names.values())
         for member, base in zip(members, bases, strict=True):
             alone = bases.count(base) == 1 and base not in taken
-            name = base if alone else _numbered(base, taken | set(bases))
+            numbered = (f"{base}-{number}" for number in count(1))
+            name = (
+                base if alone else next(each for each in numbered if each not in {*taken, *bases})
+            )
             taken.add(name)
             self.names[member.member_id] = name
 
@@ -244,11 +248,3 @@ class _Maker:
 
 def _base(member: Member) -> str:
     return member.group_instance_id or prefix_of(member.client_id, member.member_id)
-
-
-def _numbered(base: str, taken: Collection[str]) -> str:
-    """Returns the first name of app-1, app-2, … that is not taken."""
-    number = 1
-    while f"{base}-{number}" in taken:
-        number += 1
-    return f"{base}-{number}"

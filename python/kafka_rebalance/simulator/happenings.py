@@ -38,8 +38,8 @@ class Happenings:
     liveness: Liveness
     deliver: Callable[[str, int, m.MemberEvent], None]
     schedule: Callable[[Process], None]
-    known_absences: list[Absence] = field(default_factory=list)  # their ends are known
-    down_since: dict[str, int] = field(default_factory=dict)
+    known_absences: list[Absence] = field(default_factory=list)  # except absences in `down_since`
+    down_since: dict[str, int] = field(default_factory=dict)  # the processes that are down
     coordinator_absences: int = 0  # absences of the coordinator that have not ended
 
     def absences(self, until_ms: int) -> tuple[Absence, ...]:

@@ -44,7 +44,7 @@ class Holds:
     def __init__(self) -> None:
         # partition -> the intervals in which it existed; the end is None while it exists
         self._there: dict[str, list[tuple[int, int | None]]] = {}
-        self._open: dict[str, list[Hold]] = {}  # holds that last, without their ends
+        self._open: dict[str, list[Hold]] = {}  # holds that have not ended
         self._closed: list[Hold] = []
         self._dark: set[str] = set()
 
@@ -103,7 +103,7 @@ class Holds:
         for partition, holders in list(self._open.items()):
             for one in list(holders):
                 self.give(partition, one.member, now_ms)
-        # A start or a stop may last beyond the end of the run.
+        # A member that starts or stops a partition at the end would finish after it.
         seen = (one._replace(to_ms=min(one.to_ms, now_ms)) for one in self._closed)
         held = [one for one in seen if one.from_ms < one.to_ms]
         return sorted(held, key=lambda one: (partition_key(one.partition), one.from_ms))

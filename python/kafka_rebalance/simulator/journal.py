@@ -72,7 +72,7 @@ def _entry_lines(entry: Entry, clients: dict[int, str], names: IdNames) -> Itera
             case Respond(_, HeartbeatResponse(error_code=ErrorCode.NONE)):
                 pass
             case Respond(number, SyncGroupResponse(error_code=error)):
-                # The leader's request has already shown the assignment.
+                # The line of the leader's SyncGroup request has already shown the assignment.
                 yield f"coordinator -> {clients[number]}: SyncGroup {error}"
             case Respond(number, response):
                 if isinstance(response, JoinGroupResponse):

@@ -63,4 +63,4 @@ class Run:
     empty_handed: tuple[tuple[str, int], ...]
     crashed: Mapping[str, str]
     events: int
-    rates: Mapping[str, float] = field(default_factory=dict)  # partition -> records per second
+    rates: Mapping[str, float] = field(default_factory=dict)  # records per second, by partition

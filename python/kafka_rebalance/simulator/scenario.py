@@ -111,11 +111,11 @@ class Kind(Enum):
     PAUSE = "pause"  # the member does not poll for `for_ms`, but its heartbeats go on
     FREEZE = "freeze"  # the process does nothing at all for `for_ms`
     CREATE_TOPIC = "create-topic"  # `topic` is created
-    GROW = "grow"  # `topic` gets `partitions` partitions in all
+    GROW = "grow"  # the number of partitions of `topic` becomes `partitions`
     AWAY = "away"  # a broker is down for `for_ms`
-    MOVE = "move"  # another broker coordinates, after `for_ms` without a coordinator
-    CREATE = "create"  # a client creates `connectors`, each after the response to the last
-    DELETE = "delete"  # a client deletes `connectors`, each after the response to the last
+    MOVE = "move"  # the group has no coordinator for `for_ms`, then another broker coordinates
+    CREATE = "create"  # a client creates `connectors`, one after another
+    DELETE = "delete"  # a client deletes `connectors`, one after another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

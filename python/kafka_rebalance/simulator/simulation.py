@@ -64,12 +64,12 @@ class Simulation:
         self._wire = Wire(scenario.network, self._rng)
         self._holds = Holds()
         self._cluster = SimulatedCluster(scenario, self._holds)
-        self._processes = {
-            plan.name: Process(
-                plan, str(scenario.seed), self._holds, self._phase(plan.work.process_ms), journal
-            )
-            for plan in scenario.members
-        }
+        self._processes = {}
+        for plan in scenario.members:
+            every_ms = plan.work.process_ms
+            phase_ms = self._rng.randrange(every_ms) if every_ms else 0
+            process = Process(plan, str(scenario.seed), self._holds, phase_ms, journal)
+            self._processes[plan.name] = process
         self._sent = 0
         self._asked: dict[int, Arrive] = {}
         self._crashed: dict[str, str] = {}
@@ -104,9 +104,6 @@ class Simulation:
     @property
     def now_ms(self) -> int:
         return self._agenda.now_ms
-
-    def _phase(self, every_ms: int) -> int:
-        return self._rng.randrange(every_ms) if every_ms else 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
         """Plays to the end; calls `progress(now_ms)` every 1,000 events."""
@@ -172,7 +169,8 @@ class Simulation:
             member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
             at = process.reads_at_ms(self.now_ms)
             if at > self.now_ms:
-                # The member sends no heartbeats before it reads the response; its session runs.
+                # The member sends no heartbeats until it reads the response, so its session is
+                # timed.
                 self._liveness.report_silent(member_id, self.now_ms)
                 self._agenda.push(at, event)
                 return
@@ -201,7 +199,7 @@ class Simulation:
                     process.frozen_until_ms,
                     Reply(name, incarnation, event.request_id, event.response),
                 )
-            elif isinstance(event, m.ConfigurationUpdated):  # it reads the topic after the freeze
+            elif isinstance(event, m.ConfigurationUpdated):  # the process reads it after the freeze
                 self._agenda.push(
                     process.frozen_until_ms, Read(name, incarnation, self._herders.config.newest())
                 )
@@ -216,7 +214,9 @@ class Simulation:
         before = member.member_id
         sends = process.handle(event, self.now_ms)
         if before and member.member_id != before:
-            self._liveness.report_silent(before, self.now_ms)  # the member has dropped this id
+            self._liveness.report_silent(
+                before, self.now_ms
+            )  # the member uses the id `before` no more
         for at, send in sends:
             self._sent += 1
             arrive = self._asked[self._sent] = Arrive(name, incarnation, send, self._sent)

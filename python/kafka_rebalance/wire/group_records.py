@@ -174,8 +174,8 @@ class _Field(NamedTuple):
     """A field of a value; in a version that is not in `versions`, the field reads as `absent`."""
 
     attribute: str
-    name: str  # in errors
-    kind: str  # the method of Reader, and without "nullable_" that of Writer
+    name: str  # the name in errors
+    kind: str  # the name of Reader's method; Writer's method lacks the prefix "nullable_"
     versions: range = range(_HIGHEST_VALUE + 1)
     absent: int | None = -1
 

@@ -43,7 +43,7 @@ from .movements import Movements
 from .racks import Racks
 from .subscriptions import topics_as_sent
 
-_FIRST_SAVED_PASS = 8  # the first pass whose state is saved; groups that settle need fewer passes
+_FIRST_SAVED_PASS = 8  # the first pass whose state is saved; most groups settle in fewer passes
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicPartition]]:
@@ -82,7 +82,9 @@ class GeneralBuild:
         self.revocation = False
         self.movements = Movements()
         self.all_partitions: list[TopicPartition] = []
-        self.by_size: list[tuple[int, bytes, str]] = []  # (partitions held, id as key, id), sorted
+        self.by_size: list[
+            tuple[int, bytes, str]
+        ] = []  # sorted (partitions held, key of the id, id)
 
     def sort_partitions(self) -> None:
         counts = self.claims.counts
@@ -272,7 +274,7 @@ class GeneralBuild:
 def _score(assignment: dict[str, list[TopicPartition]]) -> int:
     """Returns the sum of the size differences of all pairs of members, in Java's 32-bit int."""
     sizes = sorted(len(partitions) for partitions in assignment.values())
-    # In ascending order, the i-th of n is the larger one in i pairs and the smaller in n - 1 - i.
+    # In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.
     total = sum(size * (2 * i - len(sizes) + 1) for i, size in enumerate(sizes))
     return (total + 2**31) % 2**32 - 2**31
 

@@ -19,10 +19,10 @@ class Movements:
     """All moves of one run, by partition and by pair of members."""
 
     def __init__(self) -> None:
-        self._moved: dict[
-            TopicPartition, tuple[str, str]
-        ] = {}  # its first owner, its present owner
-        self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}  # topic, from, to
+        # partition -> its first owner, its present owner
+        self._moved: dict[TopicPartition, tuple[str, str]] = {}
+        # topic, first owner, present owner -> partitions
+        self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}
 
     def actual(self, tp: TopicPartition, source: str, destination: str) -> TopicPartition:
         """Returns the partition to move in place of `tp`, or `tp` itself."""

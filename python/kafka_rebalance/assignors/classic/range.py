@@ -69,7 +69,7 @@ class TopicShare:
     partition_racks: list[frozenset[str]]  # by partition; empty if no subscriber has a rack
     needs_racks: bool
     unassigned: list[int]
-    share: int  # partitions of each member
+    share: int  # the number of partitions that every member takes
     extras: int  # the number of members that may still take one more
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 

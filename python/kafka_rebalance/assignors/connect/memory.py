@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Connect's incremental leader remembers from one round to the next."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from .work import NOTHING, Work
 
@@ -27,14 +25,3 @@ class Memory:
     delay_ms: int = 0
     revoked_in_previous: bool = False
     revoking_rounds: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns a form for JSON, which `from_dict` reads."""
-        work = {"assigned": self.assigned.to_dict(), "revoked": self.revoked.to_dict()}
-        return {**asdict(self), **work}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "Memory":
-        work = {name: Work.from_dict(fields[name]) for name in ("assigned", "revoked")}
-        lists = {name: tuple(fields[name]) for name in ("members", "candidates")}
-        return cls(**{**fields, **work, **lists})

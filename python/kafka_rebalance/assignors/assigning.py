@@ -23,8 +23,8 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     """Computes which partitions each member gets, exactly as Kafka's assignor of that name.
 
     If `assignor` is None, the group's own assignor runs. `engine` "rust" runs the compiled
-    algorithm, "reference" the readable one in Python; their answers are equal. Custom assignors
-    ignore it.
+    algorithm, "reference" the readable one in Python; their answers are equal. A custom
+    assignor runs in Python with either engine.
 
     Errors   GroupError at `assignor` for an unknown name, or when the group has no name either;
              AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.

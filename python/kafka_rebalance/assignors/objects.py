@@ -19,7 +19,7 @@ _NO_GENERATION = -1
 
 
 class BuiltInAssignor:
-    """An assignor that behaves as the registry's row for its `name` says."""
+    """An assignor with the behaviour that the registry's row for its `name` describes."""
 
     name: str
     version = 0
@@ -63,18 +63,18 @@ class RoundRobin(BuiltInAssignor):
 
 
 class Sticky(BuiltInAssignor):
-    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data, version 1.
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: sends its last assignment as user data.
 
-    The user data are None before the first assignment.
+    The user data have version 1; they are None before the first assignment.
     """
 
     name = "sticky"
 
 
 class CooperativeSticky(BuiltInAssignor):
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: the generation travels.
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: sends its generation.
 
-    The user data are four bytes: the last generation, -1 before the first.
+    The user data are the last generation in four bytes; -1 before the first assignment.
     """
 
     name = "cooperative-sticky"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance assign`: contract lines in, result lines out."""
+"""`kafka-rebalance assign`: reads contract lines, and writes a result line for each."""
 
 import argparse
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance connect`: the rebalances of a Kafka Connect cluster, round by round."""
+"""`kafka-rebalance connect`: plays the rebalances of a Kafka Connect cluster, round by round."""
 
 import argparse
 import sys

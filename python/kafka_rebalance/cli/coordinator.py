@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance coordinator`: step through a group coordinator, by hand or by a program."""
+"""`kafka-rebalance coordinator`: plays traces of people, or commands of other programs."""
 
 import argparse
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance plan`: the rebalances that changes of a group cause."""
+"""`kafka-rebalance plan`: plays the rebalances that changes of a group cause."""
 
 import argparse
 import sys

@@ -109,8 +109,8 @@ def _joined(
 ) -> Iterable[tuple[str, str | None, Subscription]]:
     """Yields member id, instance id and subscription, decoded from the members' own bytes.
 
-    aiokafka itself decodes only version 0 and no instance ids. The bytes are in the response that
-    aiokafka's coordinator holds while it calls.
+    aiokafka itself decodes only version 0 and no instance ids. The bytes are in the variable
+    `response` of the coordinator's function that calls the assignor.
     """
     response = called.get("response")
     sent = {one[0]: one for one in response.members} if response else {}
@@ -138,6 +138,6 @@ class RoundRobin(_Assignor):
 
 
 class Sticky(_Assignor):
-    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: sends owned partitions as user data."""
 
     name = "sticky"

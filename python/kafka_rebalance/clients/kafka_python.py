@@ -117,7 +117,7 @@ class RoundRobin(_Assignor):
 
 
 class Sticky(_Assignor):
-    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: sends owned partitions as user data."""
 
     name = "sticky"
 

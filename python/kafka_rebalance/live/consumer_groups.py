@@ -84,10 +84,10 @@ def snapshot(
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
     kafka-python's KafkaAdminClient: `security_protocol`, `sasl_mechanism`, `ssl_cafile`, ...
 
-    DescribeGroups does not report the generation. Members that rejoined sent the last generation
-    before that (in the subscription, or in the user data). The group is now one generation after
-    the newest of these, or later if a rebalance failed since. If no member sent a generation, as in
-    a group that has just formed, `generation_id` is null.
+    DescribeGroups does not report the generation. A member that rejoins sends its last generation,
+    in the subscription or in the user data. The group is now one generation after the newest of
+    these, or later if a rebalance failed since. If no member sent a generation, as in a group that
+    has just formed, `generation_id` is null.
 
     A member whose client is not Kafka's newest has `subscription_version` and `user_data`, which
     describe the form of its last subscription; its next subscription will have that form too.

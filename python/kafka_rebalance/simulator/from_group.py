@@ -131,10 +131,9 @@ class _Maker:
         taken = set(self.names.values())
         for member, base in zip(members, bases, strict=True):
             alone = bases.count(base) == 1 and base not in taken
+            used = taken | set(bases)
             numbered = (f"{base}-{number}" for number in count(1))
-            name = (
-                base if alone else next(each for each in numbered if each not in {*taken, *bases})
-            )
+            name = base if alone else next(one for one in numbered if one not in used)
             taken.add(name)
             self.names[member.member_id] = name
 

@@ -44,7 +44,7 @@ class Stopped(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """When the group had settled after the scenario's events at `at_ms`; None if it never had."""
+    """The time at which the group had settled after the events at `at_ms`; None for never."""
 
     at_ms: int
     what: str
@@ -96,10 +96,10 @@ def _moves(run: Run, from_ms: int) -> int:
 
 
 def stops(run: Run) -> list[Stopped]:
-    """Returns the intervals in which a member worked on nothing between two works, by time.
+    """Returns the intervals in which a member worked on nothing, between times of work.
 
     An interval in which the member's process was down or stuck does not count. If the member
-    received an empty assignment in the interval, its stop ends there.
+    received an empty assignment in the interval, its stop ends there. Order: by time.
     """
     away = grouped(run.absences, lambda one: one.member)
     empty = grouped(run.empty_handed, lambda one: one[0])

@@ -23,7 +23,10 @@ _Figure = TypeVar("_Figure")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The range of a figure. `never` counts the runs without it; if all are, the range is None."""
+    """The range of a figure over all runs that have it; `never` counts the other runs.
+
+    The range is None if no run has the figure.
+    """
 
     least: int | None
     median: int | None

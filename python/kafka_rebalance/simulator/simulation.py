@@ -54,7 +54,7 @@ START_UP_MS = 10_000  # the start-up of a group, from the start of its first mem
 
 
 class Simulation:
-    """The parts of one simulation, and the events between them; `run` plays the scenario once."""
+    """Connects the parts of a simulation; `run` plays the scenario once."""
 
     def __init__(self, scenario: Scenario, journal: list[Entry] | None = None) -> None:
         self.scenario = scenario

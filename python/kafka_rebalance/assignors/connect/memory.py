@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Connect's incremental leader remembers from one round to the next."""
+"""The memory of Connect's incremental leader from one round to the next."""
 
 from dataclasses import dataclass
 

@@ -216,7 +216,7 @@ def _idle_hours(run: Run, to_ms: int) -> float:
 def test_ninety_connectors() -> None:
     """Eager stops all that runs in every rebalance, so that each costs more than the one before."""
     scenario = load("connect-90-connectors")
-    eager, incremental = (simulate(scenario.with_members(eager=one)) for one in (True, False))
+    eager, incremental = (simulate(scenario.with_protocol(one)) for one in (True, False))
     for run in (eager, incremental):
         there = [one.partition for one in run.holds if one.from_ms < DELETED_MS <= one.to_ms]
         assert len(set(there)) == len(there) == 90 + 900

@@ -101,7 +101,7 @@ def test_a_run(tmp_path: Path) -> None:
 def test_runs_side_by_side(tmp_path: Path) -> None:
     scenario = load("connect-90-connectors")
     runs = {
-        name: simulate(scenario.with_members(eager=name == "eager"))
+        name: simulate(scenario.with_protocol(eager=name == "eager"))
         for name in ("eager", "cooperative")
     }
     seen = _seen(runs_page(runs), tmp_path)

@@ -103,11 +103,11 @@ def test_17_a_member_that_comes_back_with_other_settings_is_static_too() -> None
     for = "5s"
     with = { session_timeout = "20s" }
     """
-    scenario = read(text).with_members(eager=True, static=True)
+    scenario = read(text).with_static_members()
     (back,) = [one.config for one in scenario.happenings if one.config is not None]
     assert getattr(back, "group_instance_id", None) == "c0"
     assert len(simulate(scenario).rebalances) == 1
-    assert len(simulate(scenario.with_members(eager=True)).rebalances) == 3
+    assert len(simulate(scenario.with_dynamic_members()).rebalances) == 3
 
 
 def test_17_a_cost_has_its_unit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,15 +40,10 @@ def _scenario(
     )
     topics = topics or {"t": 6}
     members = tuple(
-        MemberPlan(
-            name=f"c{n}",
-            config=replace(config, group_instance_id=f"c{n}" if static else None),
-            topics=tuple(topics),
-            start_ms=at,
-        )
+        MemberPlan(name=f"c{n}", config=config, topics=tuple(topics), start_ms=at)
         for n, at in enumerate(starts)
     )
-    return Scenario(
+    scenario = Scenario(
         title="test",
         topics={name: TopicPlan(partitions=count) for name, count in topics.items()},
         members=members,
@@ -56,6 +51,7 @@ def _scenario(
         until_ms=until_ms,
         broker=NO_DELAY,
     )
+    return scenario.with_static_members() if static else scenario
 
 
 def _held_at_the_end(run: Run) -> dict[str, set[str]]:
@@ -120,8 +116,7 @@ def test_a_pause_longer_than_the_poll_interval_loses_everything() -> None:
     config = ConsumerConfig(partition_assignment_strategy=("range",), max_poll_interval_ms=20_000)
     pause = Happening(at_ms=50_000, kind=Kind.PAUSE, member="c1", for_ms=40_000)
     scenario = _scenario((0, 100), pause)
-    members = tuple(replace(one, config=config) for one in scenario.members)
-    run = simulate(replace(scenario, members=members))
+    run = simulate(scenario._with_members(lambda *_: config))
     causes = [one.causes for one in run.rebalances if one.from_ms > 40_000]
     assert causes == [["c1 leaves"], ["c1 joins"]]
 

@@ -121,10 +121,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         broker=CoordinatorConfig(group_initial_rebalance_delay_ms=rng.choice((0, 3_000))),
         network=Network(delay_ms=rng.choice((1, 20)), spread_ms=rng.choice((0, 30))),
     )
-    if rng.random() >= 0.3:
-        return scenario
-    static = (replace(one, config=replace(config, group_instance_id=one.name)) for one in members)
-    return replace(scenario, members=tuple(static))
+    return scenario.with_static_members() if rng.random() < 0.3 else scenario
 
 
 def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:

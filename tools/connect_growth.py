@@ -33,7 +33,7 @@ def costs(run: Run) -> dict[int, float]:
 if __name__ == "__main__":
     scenario = load("connect-90-connectors")
     tables = {
-        name: costs(simulate(scenario.with_members(eager=name == "eager")))
+        name: costs(simulate(scenario.with_protocol(eager=name == "eager")))
         for name in ("eager", "incremental")
     }
     columns = sorted(set(tables["eager"]) & set(tables["incremental"]))[:5]

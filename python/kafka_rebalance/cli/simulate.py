@@ -211,9 +211,7 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
         if args.costs is not None and (None in costs or no_unit):
             args.parser.error(f"--costs: {cost!r} is not two durations, like 50ms/20ms")
         for name in variants:
-            changed = scenario
-            if name:
-                changed = scenario.with_members(eager=name == "eager", static=name == "static")
+            changed = _variant(scenario, name)
             if cost:
                 changed = changed.with_costs(*(each or 0 for each in costs))
             found[f"{name} {cost}".strip()] = changed
@@ -223,6 +221,14 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
 def _listed(text: str | None) -> list[str]:
     """Returns the different names in `a, b`; one empty name if the option is absent."""
     return [""] if text is None else list(dict.fromkeys(one.strip() for one in text.split(",")))
+
+
+def _variant(scenario: Scenario, name: str) -> Scenario:
+    """Returns the scenario with eager, cooperative or static members; unchanged without a name."""
+    if not name:
+        return scenario
+    scenario = scenario.with_protocol(eager=name == "eager")
+    return scenario.with_static_members() if name == "static" else scenario.with_dynamic_members()
 
 
 def _play(name: str, scenario: Scenario) -> Run:

@@ -7,7 +7,7 @@ drawn.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -267,30 +267,17 @@ class Scenario:
         """Returns the noun for the things that members hold: partition, or task."""
         return "task" if self.connectors else "partition"
 
-    def with_members(self, *, eager: bool, static: bool = False) -> "Scenario":
-        """Returns the scenario with other members, also where a member restarts with new settings.
+    def with_protocol(self, eager: bool) -> "Scenario":
+        """Returns the scenario with eager members (range; Connect's eager) or cooperative ones."""
+        names = ("range",) if eager else ("cooperative-sticky",)
+        connect = "eager" if eager else "sessioned"
 
-        Eager members use range (Connect's workers: eager), other members cooperative-sticky
-        (sessioned). The name of a static member is its `group.instance.id`.
-        """
+        def change(one: MemberConfig, _: str) -> MemberConfig:
+            if isinstance(one, WorkerConfig):
+                return replace(one, connect_protocol=connect)
+            return replace(one, partition_assignment_strategy=names)
 
-        def change(one: MemberConfig, name: str) -> MemberConfig:
-            if isinstance(one, ConsumerConfig):
-                names = ("range",) if eager else ("cooperative-sticky",)
-                instance_id = name if static else None
-                return replace(
-                    one, partition_assignment_strategy=names, group_instance_id=instance_id
-                )
-            if static:
-                raise GroupError(f"members.{name}", "Connect has no static membership")
-            return replace(one, connect_protocol="eager" if eager else "sessioned")
-
-        members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
-        happenings = tuple(
-            replace(one, config=change(one.config, one.member)) if one.config else one
-            for one in self.happenings
-        )
-        return replace(self, members=members, happenings=happenings)
+        return self._with_members(change)
 
     def with_costs(self, start_ms: int, stop_ms: int) -> "Scenario":
         """Returns the scenario with other costs of starting and stopping a partition or task."""
@@ -299,6 +286,36 @@ class Scenario:
             for one in self.members
         )
         return replace(self, members=members)
+
+    def with_static_members(self) -> "Scenario":
+        """Returns the scenario with static members: each name is the `group.instance.id`."""
+
+        def change(one: MemberConfig, name: str) -> MemberConfig:
+            if isinstance(one, WorkerConfig):
+                raise GroupError(f"members.{name}", "Connect has no static membership")
+            return replace(one, group_instance_id=name)
+
+        return self._with_members(change)
+
+    def with_dynamic_members(self) -> "Scenario":
+        """Returns the scenario with dynamic members; Connect's workers are always dynamic."""
+
+        def change(one: MemberConfig, _: str) -> MemberConfig:
+            return one if isinstance(one, WorkerConfig) else replace(one, group_instance_id=None)
+
+        return self._with_members(change)
+
+    def _with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
+        """Returns the scenario with `change(settings, member name)` as every member's settings.
+
+        The settings with which a member restarts are changed too.
+        """
+        members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
+        happenings = tuple(
+            replace(one, config=change(one.config, one.member)) if one.config else one
+            for one in self.happenings
+        )
+        return replace(self, members=members, happenings=happenings)
 
 
 _NOUNS = {"rack": "replica is in rack"}

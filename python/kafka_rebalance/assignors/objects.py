@@ -45,7 +45,7 @@ class BuiltInAssignor:
 
 
 def built_in(name: str) -> BuiltInAssignor:
-    """Returns a new object for a row of the registry, even if the row has no class below."""
+    """Returns a new object for a row of the registry, even for one without a class here."""
     made: BuiltInAssignor = type(name, (BuiltInAssignor,), {"name": name})()
     return made
 

@@ -8,9 +8,12 @@ and own nothing, so at the first change they hold a first assignment by their as
 name is its instance id, else its client id; members that share a name are numbered. Changes are
 played one after another; each change has time to settle before the next:
 
-    add-members        they start               remove-members, -member, -client   they close
-    bounce-members     one after another        remove-rack                        they are killed
-    partitions         the topic grows          add-topics       created; all subscribe by pattern
+    add-members                        the new members start
+    remove-members, -member, -client   the members close
+    remove-rack                        the members of the rack are killed
+    bounce-members                     the members restart, one after another
+    partitions                         the topic grows
+    add-topics                         the topics are created; all members subscribe by pattern
 
 Other changes cannot be played, because a simulated consumer never changes its subscription.
 """

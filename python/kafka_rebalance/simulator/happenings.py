@@ -146,7 +146,7 @@ class Happenings:
         self.metadata.start(process, now_ms)
 
     def _close(self, process: Process) -> None:
-        """Closes a member, which sends no more heartbeats; a LeaveGroup of it may be lost."""
+        """Closes a member. It sends no heartbeats afterwards, and its LeaveGroup may be lost."""
         member, now_ms = process.member, self.agenda.now_ms
         assert member is not None
         member_id = member.member_id

@@ -43,7 +43,7 @@ class Metadata:
         self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
 
     def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
-        """Lets a client ask for metadata at its Refresh, and arms the next one."""
+        """Lets a client ask for metadata at its Refresh, and arms its next Refresh."""
         consumer = process.member
         if process.incarnation == incarnation and isinstance(consumer, Consumer):
             self._update(process, now_ms)

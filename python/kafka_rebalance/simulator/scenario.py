@@ -249,7 +249,7 @@ class Scenario:
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns the first member's costs as text; the text notes if other members have others."""
+        """Returns the first member's costs as text, and whether other members have other costs."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = [
             f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"

@@ -171,7 +171,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept; both lists have one order.
+    """Returns the partitions that are not kept; `kept` is sorted as `every` is.
 
     A kept partition that does not exist stops the walk: all partitions behind it count as not kept.
     """

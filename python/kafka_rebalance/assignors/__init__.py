@@ -4,10 +4,9 @@
 from .assigning import assign, validate_cooperative
 from .interface import Assignor, RebalanceProtocol
 from .objects import CooperativeSticky, Range, RoundRobin, Sticky
-from .registry import BUILT_IN, assignor_names, register, unregister
+from .registry import assignor_names, register, unregister
 
 __all__ = [
-    "BUILT_IN",
     "Assignor",
     "CooperativeSticky",
     "Range",

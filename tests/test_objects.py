@@ -10,7 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import wire
-from kafka_rebalance.assignors import BUILT_IN
+from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.bulk.lines import assign_lines
 
 if TYPE_CHECKING:

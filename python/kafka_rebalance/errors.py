@@ -26,9 +26,6 @@ class GroupError(KafkaRebalanceError, ValueError):
 class AssignorThrows(GroupError):
     """Kafka's class throws on this group: a live leader would fail its rebalance."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-
     @classmethod
     def of(cls, assignor: str, exception: str, reason: str) -> "AssignorThrows":
         return cls("assignor", f"Kafka's {assignor} assignor throws {exception} here: {reason}")

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""assign: GroupSpec -> Assignment, by the assignor's name."""
+"""Kafka's assignors: `assign` computes the assignment of a group by the name of its assignor."""
 
-from .assigning import assign
+from .assigning import assign, validate_cooperative
 from .interface import Assignor, RebalanceProtocol
 from .objects import CooperativeSticky, Range, RoundRobin, Sticky
-from .registry import BUILT_IN, assignor_names, register, unregister
-from .validate import validate_cooperative
+from .registry import assignor_names, register, unregister
 
 __all__ = [
-    "BUILT_IN",
     "Assignor",
     "CooperativeSticky",
     "Range",

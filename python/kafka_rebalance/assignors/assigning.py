@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes assignments: one entry for both engines and for custom assignors."""
+"""Computes a group's assignment, by the compiled engine, the reference or a custom assignor."""
+
+from collections.abc import Mapping, Sequence
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
@@ -7,6 +9,7 @@ from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import (
     Anomaly,
     Assignment,
+    Delta,
     find_anomalies,
     named_partitions,
 )
@@ -14,14 +17,14 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .interface import RebalanceProtocol
 from .registry import BUILT_IN, Engine, check_engine, custom
-from .validate import validate_cooperative
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
     """Computes which partitions each member gets, exactly as Kafka's assignor of that name.
 
-    If `assignor` is None, the group's own one runs. `engine` "reference" runs the pure-Python
-    algorithm, "rust" the compiled one; both answer alike. A custom assignor has no such choice.
+    If `assignor` is None, the group's own assignor runs. `engine` "rust" runs the compiled
+    algorithm, "reference" the readable one in Python; their answers are equal. A custom
+    assignor runs in Python with either engine.
 
     Errors   GroupError at `assignor` for an unknown name, or when the group has no name either;
              AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
@@ -34,14 +37,14 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
         return from_columns(member_ids, _core.assign(group.interned(), name))
     built_in = BUILT_IN[name]
     answer = built_in.assign(group)
-    # Members in join order: the order in which Java's map returns them has no meaning.
+    # Java's map returns the members in an order without meaning; an Assignment has the join order.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
     anomalies = find_anomalies(group, assignment, withholds=built_in.withholds)
     return Assignment.of(assignment, anomalies)
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
-    """Returns the name in the call, else the group's own name; its errors are those of `assign`."""
+    """Returns the given name, else that of the group's own assignor. Errors: those of `assign`."""
     if not isinstance(group, GroupSpec):
         raise TypeError(
             f"group: a {type(group).__name__} is not a GroupSpec; "
@@ -74,8 +77,26 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
     return Assignment.of(assignment, find_anomalies(group, assignment, withholds=cooperative))
 
 
+def validate_cooperative(
+    group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
+) -> None:
+    """Raises a GroupError if a partition is assigned that another member must first revoke.
+
+    Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), with which a leader
+             checks cooperative assignors other than Kafka's own; KIP-429.
+    """
+    transferring = Delta.between(Assignment.owned(group), Assignment.of(assignment)).transferring
+    for member_id, partitions in transferring.items():
+        if partitions:
+            raise GroupError(
+                "assignment",
+                f"{partitions[0]} is given to {member_id} while another member still owns it; "
+                "a cooperative assignor first lets it be revoked, and assigns it a round later",
+            )
+
+
 def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assignment:
-    """Returns the core's answer as an assignment over the members of its group."""
+    """Returns the compiled core's answer as an assignment to these members."""
     return Assignment(
         member_ids,
         columns.topics,
@@ -89,7 +110,7 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 
 
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
-    """Returns the partitions of an answer of the core that has no members."""
+    """Returns the partitions of an answer of the compiled core that has no members."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
     return tuple(
         named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of an assignor, as Kafka's `ConsumerPartitionAssignor`.
+"""The interface of an assignor, modelled on Kafka's `ConsumerPartitionAssignor`.
 
-Each member has an assignor object. It makes the user data that the member sends when it joins, gets
-the member's assignment (`on_assignment`), and assigns for the whole group on the leader (`assign`).
+Each member has its own assignor. The assignor makes the user data that the member sends when it
+joins, and receives the member's assignment (`on_assignment`). If the member is the leader, its
+assignor computes the assignment of the whole group (`assign`).
 
 Source   org.apache.kafka.clients.consumer.ConsumerPartitionAssignor (Kafka 4.4.0).
 """
@@ -16,7 +17,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class RebalanceProtocol(Enum):
-    """EAGER members revoke all partitions before they join, COOPERATIVE ones only moving ones."""
+    """EAGER members revoke all partitions before they join; COOPERATIVE members join with them."""
 
     EAGER = 0
     COOPERATIVE = 1
@@ -24,25 +25,25 @@ class RebalanceProtocol(Enum):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """The methods and properties that an assignor has; `register` makes a custom one known."""
+    """The methods and properties of an assignor; `register` makes a custom assignor known."""
 
     @property
     def name(self) -> str:
-        """The name of the protocol in JoinGroup, unique within a group."""
+        """Returns the name by which members list the assignor in JoinGroup."""
 
     @property
     def version(self) -> int:
-        """The version of the user data, or 0 if there are no user data."""
+        """Returns the version of the user data, or 0 if the assignor sends none."""
 
     @property
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
         """Returns the rebalance protocols, in order of preference."""
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """Returns the user data that the member sends with its subscription to these topics."""
+        """Returns the user data that the member sends with a subscription to `topics`."""
 
     def assign(self, group: GroupSpec) -> Mapping[str, Sequence[TopicPartition]]:
         """Returns the partitions of each member; a member without an entry gets none."""
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
-        """Receives the partitions that this member got, and their generation."""
+        """Receives the new assignment of the assignor's own member, and its generation."""

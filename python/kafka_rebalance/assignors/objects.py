@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's assignors as objects: one instance for each member, as in a real consumer.
+"""Kafka's assignors as objects for callers: each member has its own, as in a real consumer.
 
-Only the sticky ones have state: both keep the last generation, and `Sticky` the last assignment.
+`CooperativeSticky` and `Sticky` keep the member's last generation for the user data; `Sticky` also
+keeps its last assignment.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,31 +13,28 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .assigning import assign
 from .interface import RebalanceProtocol
-from .registry import BUILT_IN, BuiltIn
+from .registry import BUILT_IN
 
 _NO_GENERATION = -1
 
 
-def _protocols(name: str) -> Sequence[RebalanceProtocol]:
-    if BUILT_IN[name].withholds:
-        return (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
-    return (RebalanceProtocol.EAGER,)
-
-
 class BuiltInAssignor:
-    """The behaviour that all objects share; `built_in` makes one for any row of the registry."""
+    """An assignor with the behaviour that the registry's row for its `name` describes."""
 
     name: str
     version = 0
     supported_protocols: Sequence[RebalanceProtocol]
-    _row: BuiltIn
+
+    def __init_subclass__(cls) -> None:
+        cooperative = (RebalanceProtocol.COOPERATIVE,) if BUILT_IN[cls.name].withholds else ()
+        cls.supported_protocols = (*cooperative, RebalanceProtocol.EAGER)
 
     def __init__(self) -> None:
         self._owned: tuple[TopicPartition, ...] | None = None
         self._generation_id = _NO_GENERATION
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        return self._row.user_data(self._owned, self._generation_id)
+        return BUILT_IN[self.name].user_data(self._owned, self._generation_id)
 
     def assign(self, group: GroupSpec) -> Assignment:
         return assign(group, self.name)
@@ -47,9 +45,8 @@ class BuiltInAssignor:
 
 
 def built_in(name: str) -> BuiltInAssignor:
-    """Returns the object for a row of the registry, even if the row has no class of its own."""
-    made = BuiltInAssignor()
-    made.name, made.supported_protocols, made._row = name, _protocols(name), BUILT_IN[name]
+    """Returns a new object for a row of the registry, even for one without a class here."""
+    made: BuiltInAssignor = type(name, (BuiltInAssignor,), {"name": name})()
     return made
 
 
@@ -57,35 +54,27 @@ class Range(BuiltInAssignor):
     """`org.apache.kafka.clients.consumer.RangeAssignor`: sends no user data."""
 
     name = "range"
-    supported_protocols = _protocols("range")
-    _row = BUILT_IN["range"]
 
 
 class RoundRobin(BuiltInAssignor):
     """`org.apache.kafka.clients.consumer.RoundRobinAssignor`: sends no user data."""
 
     name = "roundrobin"
-    supported_protocols = _protocols("roundrobin")
-    _row = BUILT_IN["roundrobin"]
 
 
 class Sticky(BuiltInAssignor):
-    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data, version 1.
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: sends its last assignment as user data.
 
-    The user data are None before the first assignment.
+    The user data have version 1; they are None before the first assignment.
     """
 
     name = "sticky"
-    supported_protocols = _protocols("sticky")
-    _row = BUILT_IN["sticky"]
 
 
 class CooperativeSticky(BuiltInAssignor):
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: the generation travels.
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: sends its generation.
 
-    The user data are four bytes: the last generation, -1 before the first.
+    The user data are the last generation in four bytes; -1 before the first assignment.
     """
 
     name = "cooperative-sticky"
-    supported_protocols = _protocols("cooperative-sticky")
-    _row: BuiltIn = BUILT_IN["cooperative-sticky"]

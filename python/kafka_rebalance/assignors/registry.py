@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignors by name: Kafka's own, and those that users register."""
+"""Finds assignors by name: Kafka's own, and those that users register."""
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import TopicPartition, quoted
+from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
 from .classic import cooperative_sticky, range, round_robin, sticky
-from .classic.claims import sent_by_cooperative, sent_by_sticky
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kafka_rebalance.group.model import Member
-
-    from .classic.claims import Sent
-    from .interface import Assignor
+from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
+from .interface import Assignor
 
 Engine = Literal["rust", "reference"]
 
@@ -29,41 +23,26 @@ def check_engine(engine: str) -> str:
     return engine
 
 
-def _no_user_data(_owned: "Sequence[TopicPartition] | None", _generation_id: int) -> bytes | None:
-    return None
-
-
-def _sticky_user_data(owned: "Sequence[TopicPartition] | None", generation_id: int) -> bytes | None:
-    """Returns sticky's user data; before its first assignment sticky sends none."""
-    return None if owned is None else encode_sticky_user_data(owned, generation_id)
-
-
-def _cooperative_user_data(
-    _owned: "Sequence[TopicPartition] | None", generation_id: int
-) -> bytes | None:
-    return encode_cooperative_user_data(generation_id)
-
-
 class BuiltIn(NamedTuple):
-    """One of Kafka's assignors, with everything that other modules know of it.
+    """The row of one of Kafka's assignors, from which other modules read what is special in it.
 
-    `withholds`: it leaves out partitions that another member must first revoke.
-    `sent`: a function that returns a member's claims; None if the assignor uses no claims.
-    `user_data`: makes a consumer's user data from its last assignment and its generation.
-    `clients`: the libraries that can be configured with the assignor.
+    withholds   whether the assignor leaves out partitions that another member must first revoke
+    sent        returns the claims of a member; None if the assignor uses no claims
+    user_data   returns a consumer's user data, from its last assignment and its generation
+    clients     the client libraries that can be configured with the assignor
     """
 
-    assign: "Callable[[GroupSpec], dict[str, list[TopicPartition]]]"
+    assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
     java_class: str
     withholds: bool = False
     ignores_racks: bool = False
-    sent: "Callable[[Member], Sent] | None" = None
-    user_data: "Callable[[Sequence[TopicPartition] | None, int], bytes | None]" = _no_user_data
+    sent: Callable[[Member], Sent] | None = None
+    user_data: Callable[[Sequence[TopicPartition] | None, int], bytes | None] = lambda *_: None
     clients: tuple[str, ...] = ("Java", "kafka-python", "aiokafka", "librdkafka")
 
     @property
     def remembers(self) -> bool:
-        """Returns whether members claim partitions that they owned before."""
+        """Returns whether the assignor uses the partitions that members claim."""
         return self.sent is not None
 
     @property
@@ -79,7 +58,10 @@ BUILT_IN = {
         sticky.assign,
         "StickyAssignor",
         sent=sent_by_sticky,
-        user_data=_sticky_user_data,
+        # Before its first assignment, a sticky member sends no user data.
+        user_data=lambda owned, generation_id: (
+            None if owned is None else encode_sticky_user_data(owned, generation_id)
+        ),
         clients=("Java", "kafka-python", "aiokafka"),
     ),
     "cooperative-sticky": BuiltIn(
@@ -87,7 +69,7 @@ BUILT_IN = {
         "CooperativeStickyAssignor",
         withholds=True,
         sent=sent_by_cooperative,
-        user_data=_cooperative_user_data,
+        user_data=lambda _owned, generation_id: encode_cooperative_user_data(generation_id),
         clients=("Java", "kafka-python", "librdkafka"),
     ),
 }
@@ -98,25 +80,18 @@ FOREIGN = {
     "rack-affinity": "kafka-go's own assignor, which is not one of Kafka's",
     "uniform": "an assignor of the new consumer protocol (KIP-848), whose broker assigns",
 }
-"""Assignors of live groups that are not Kafka's classic ones: from name to its origin."""
+"""Names of other assignors that live groups use; each name with the origin of the assignor."""
 
-_PARTS = (
-    "name",
-    "version",
-    "supported_protocols",
-    "subscription_user_data",
-    "assign",
-    "on_assignment",
-)
-"""The methods and properties of `interface.Assignor`."""
+_PARTS = [part for part in vars(Assignor) if not part.startswith("_")]
+"""The methods and properties of an assignor, as the interface declares them."""
 
-_custom: "dict[str, Assignor]" = {}
+_custom: dict[str, Assignor] = {}
 
 
-def register(assignor: "Assignor") -> None:
+def register(assignor: Assignor) -> None:
     """Makes a custom assignor known by its `name`, everywhere in this process.
 
-    Bulk functions (`assign_batch`, Spark) run in the core, which knows only built-in assignors.
+    Bulk functions (`assign_batch`, Spark) run in the compiled core, where it stays unknown.
 
     Errors   TypeError for an object that is not an `Assignor`; ValueError for a built-in name.
     """
@@ -140,11 +115,11 @@ def unregister(name: str) -> None:
 
 
 def assignor_names() -> list[str]:
-    """Returns all known names: Kafka's own, then custom ones."""
+    """Returns the names of Kafka's own assignors, then those of custom assignors."""
     return [*BUILT_IN, *_custom]
 
 
-def custom(name: str) -> "Assignor":
+def custom(name: str) -> Assignor:
     """Returns the custom assignor of a name; raises a GroupError if there is none."""
     if name not in _custom:
         raise GroupError("assignor", unknown(name))
@@ -152,7 +127,7 @@ def custom(name: str) -> "Assignor":
 
 
 def unknown(name: str) -> str:
-    """Returns the problem with an unknown name, for an error."""
+    """Returns the text of an error about a name that is not known."""
     known = f"known are {', '.join(assignor_names())}"
     if name in FOREIGN:
         return f"{quoted(name)} is {FOREIGN[name]}; {known}"
@@ -160,5 +135,5 @@ def unknown(name: str) -> str:
 
 
 def has_custom() -> bool:
-    """Returns whether any custom assignor is registered; the compiled core knows none of these."""
+    """Returns whether any custom assignor is registered, which the compiled core cannot run."""
     return bool(_custom)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many groups in one call: JSON lines, Arrow record batches."""
+"""Answers many groups in one call, as JSON lines or as Arrow record batches."""

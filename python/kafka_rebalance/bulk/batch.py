@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups in bulk as Arrow record batches, with one row for each group."""
+"""Assigns and plans groups in bulk, as Arrow record batches with one row for each group."""
 
 import os
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def assign_batch(
     """Assigns every row of a batch of groups; the columns are those of the contract.
 
     `batch` is a pyarrow RecordBatch, or any object with the Arrow PyCapsule protocol of one. If
-    `assignor` is None, each row's own is used. If `threads` is None, all cores are used.
+    `assignor` is None, each row's own assignor is used. If `threads` is None, all cores are used.
 
     Answer   columns group_id, assignor, assignment, anomalies, error; a bad group has an error and
              a null assignment.
@@ -45,13 +45,14 @@ def plan_batch(
 ) -> "pa.RecordBatch":
     """Plans every row of a batch of groups; each answer row has the figures of `plan`.
 
-    `changes` are texts for every group, for example `add-members=2`. If None, each row has its
-    own in a column `changes`, a list of texts (null: no changes). Others are as in `assign_batch`.
+    `changes` are texts for every group, for example `add-members=2`. If `changes` is None, each row
+    has its own changes in a column `changes`, a list of texts (null: no changes). The other
+    parameters are those of `assign_batch`.
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error. A bad group, or a
-             change that does not fit, has an error and null figures. If one of `changes` refers
-             to a topic, member, client or rack that a group lacks, it is left out for this group
-             and listed in not_affected; if no change is left, the figures are null.
+             group with a change that does not fit, has an error and null figures. A change that
+             refers to a topic, member, client or rack that a group lacks is left out for this
+             group and listed in not_affected; if no change is left, the figures are null.
     """
     threads = _threads(threads)
     answers = _core.plan_batch(batch, assignor, changes, max_partitions, threads)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contract lines in bulk; a bad line has no effect on the others. Mirror of `src/bulk/lines.rs`."""
+"""Answers contract lines in bulk; a bad line has no effect on other lines.
+
+Mirror of `src/bulk/lines.rs`.
+"""
 
 import os
 from collections.abc import Sequence
@@ -32,8 +35,8 @@ def assign_lines(
 ) -> list[LineAnswer]:
     """Answers contract lines, in order; the answer to a bad line is an error line.
 
-    If `assignor` is None, each line's own is used. `first` is the number of the first line, for
-    messages. If `threads` is None, all cores are used (engine "rust" only).
+    If `assignor` is None, each line's own assignor is used. `first` is the number of the first
+    line, for messages. If `threads` is None, all cores are used (engine "rust" only).
 
     Errors   GroupError for an unknown `assignor`.
     """
@@ -72,13 +75,18 @@ def _assign_line(
 def error_line(
     group_id: str | None, error: GroupError, number: int, *, key: str = "group_id"
 ) -> LineAnswer:
-    """Returns the answer to a bad line; it refers to a line that is not JSON by its number."""
-    path = f"line {number}" if error.path == "line" else error.path
-    answer = {key: group_id, "error": f"{path}: {error.problem}"}
+    """Returns the answer to a bad line."""
+    answer = {key: group_id, "error": line_error(error, number)}
     return LineAnswer(contract.dumps(answer).encode(), is_error=True)
 
 
+def line_error(error: GroupError, number: int) -> str:
+    """Returns the text of an error in line `number`; the path "line" becomes `line NUMBER`."""
+    path = f"line {number}" if error.path == "line" else error.path
+    return f"{path}: {error.problem}"
+
+
 def group_id_of(fields: Any, key: str = "group_id") -> str | None:
-    """Returns the id in a parsed line that may be bad; None if it is missing or not a string."""
+    """Returns the id in a parsed line; None if the id is missing or not a string."""
     group_id = fields.get(key) if isinstance(fields, dict) else None
     return group_id if isinstance(group_id, str) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command. Data goes to standard output, everything else to standard error.
+"""The command `kafka-rebalance`: data goes to standard output, all other text to standard error.
 
 A command's module is imported only for that command, so `--help` and `--version` import none.
 """
@@ -28,7 +28,7 @@ COMMANDS = {
     "fleet": "assign many groups on Spark",
     "demo": "assign 20,000 sample groups on Spark",
 }
-"""Each command with its line of help; the module of that name adds its options."""
+"""Each command with its line of help; the command's options are in the module of its name."""
 
 _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
@@ -39,14 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser(given).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # Data is UTF-8 in every locale; characters that UTF-8 cannot encode are escaped.
+            # Data is UTF-8 in every locale; text that UTF-8 cannot encode is escaped.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         return int(args.run(args))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the pipe has ended, and flushing at exit must not fail either.
+        # The reader of the pipe has ended; without this, the flush at exit would fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Version(argparse.Action):
-    """Loads the compiled core, which has the version, only when somebody asks for it."""
+    """Prints the version, which loads the compiled core; so no other option loads it."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"{parser.prog} {kafka_rebalance.__version__}")

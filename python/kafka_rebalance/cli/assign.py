@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance assign`: contract lines in, result lines out."""
+"""`kafka-rebalance assign`: reads contract lines, and writes a result line for each."""
 
 import argparse
 import sys
@@ -9,12 +9,11 @@ from typing import BinaryIO
 from kafka_rebalance.assignors.registry import assignor_names, custom
 from kafka_rebalance.bulk.lines import LineAnswer, assign_lines, error_line
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.report.text.progress import byte_progress
 
-from .argument_types import whole
 from .exit_codes import of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .options import add_engine, add_max_partitions, whole
 
 _CHUNK_BYTES = 1024 * 1024
 
@@ -30,19 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"use this one for all groups, not their own: {', '.join(assignor_names())}",
     )
-    parser.add_argument(
-        "--engine",
-        choices=("rust", "reference"),
-        default="rust",
-        help="the compiled core, or the readable Python implementation (default: rust)",
-    )
-    parser.add_argument(
-        "--max-partitions",
-        type=whole(0),
-        default=MAX_PARTITIONS,
-        metavar="N",
-        help="refuse groups with more than N partitions (default: %(default)s)",
-    )
+    add_engine(parser)
+    add_max_partitions(parser)
     parser.add_argument(
         "--max-line-bytes",
         type=whole(1),
@@ -58,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and args.assignor not in assignor_names():
-        custom(args.assignor)  # raises GroupError with the known names
+        custom(args.assignor)  # raises a GroupError that lists the known names
     groups = bad = 0
     with open_input(args.file) as source, byte_progress(source) as advance:
         for answer in _answers(source, args):
@@ -76,7 +64,7 @@ def _answers(source: BinaryIO, args: argparse.Namespace) -> Iterator[LineAnswer]
     lines: list[bytes] = []
     first, size = 1, 0
     for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):
-        # A blank line is not a group; `read_lines` has already skipped a line that is too long.
+        # A blank line is no group. A line that is too long is None, because it was not read.
         if line is not None and line.strip():
             lines.append(line)
             size += len(line)

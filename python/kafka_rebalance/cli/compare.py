@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance compare`: the same changes under every assignor, side by side."""
+"""`kafka-rebalance compare`: plays the given changes under every assignor, side by side."""
 
 import argparse
 from collections.abc import Sequence
@@ -48,13 +48,11 @@ def run(args: argparse.Namespace) -> int:
         else:
             compared.append(one)
     _show(compared, args)
-    if not args.json:
-        print("".join(f"{line}\n" for line in tally.lines()), end="")
-    return tally.exit_code()
+    return tally.finish(args)
 
 
 def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
-    """Returns how the group's own assignor and the recommended one can hang a leader, if so."""
+    """Returns how the group's own assignor, or the recommended one, can hang a leader."""
     names = dict.fromkeys([compared.group.assignor, compared.recommended])
     each = (endless(compared.group, n, compared.changes, engine=args.engine) for n in names if n)
     return [found for found in each if found is not None]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance connect`: the rebalances of a Kafka Connect cluster, round by round."""
+"""`kafka-rebalance connect`: plays the rebalances of a Kafka Connect cluster, round by round."""
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from kafka_rebalance.assignors.connect import Work
@@ -11,15 +11,15 @@ from kafka_rebalance.bulk.lines import error_line, group_id_of
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
-from kafka_rebalance.live.connect_draws import Item, Variation, vary
+from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 from kafka_rebalance.plans.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
 from kafka_rebalance.report.plans.connect import round_text, variation_text
 
-from .argument_types import whole
 from .exit_codes import DONE, of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .options import add_engine, whole
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"with --url: scheduled.rebalance.max.delay.ms (default: {DEFAULT_MAX_DELAY_MS})",
     )
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
-    parser.add_argument("--engine", choices=("rust", "reference"), default="rust")
+    add_engine(parser)
     parser.set_defaults(run=run, parser=parser)
 
 
@@ -110,51 +110,19 @@ def _run_url(args: argparse.Namespace) -> int:
         _print(args.url, rounds)
     found = vary(running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine)
     if args.json:
-        varies = _variation_json(found)
-        print(contract.dumps({"id": args.url, "rounds": answers, "varies": varies}))
+        print(contract.dumps({"id": args.url, "rounds": answers, "varies": found.to_dict()}))
     else:
         print()
         print(variation_text(found))
     return DONE
 
 
-def _variation_json(found: Variation) -> dict[str, Any]:
-    """Returns which parts of the rounds depend on orders and ids that REST does not show."""
-    return {
-        "draws": found.draws,
-        "rounds": list(found.rounds),
-        "varying": [
-            {
-                "round": one.round,
-                "worker": one.worker,
-                "does": one.does,
-                "least": one.least,
-                "most": one.most,
-                "sure": _items_json(one.sure),
-                "maybe": _items_json(one.maybe),
-            }
-            for one in found.varying
-        ],
-    }
-
-
-def _items_json(items: frozenset[Item]) -> dict[str, Any]:
-    connectors = sorted(one for one in items if isinstance(one, str))
-    tasks = sorted(list(one) for one in items if not isinstance(one, str))
-    return {"connectors": connectors, "tasks": tasks}
-
-
 def _print(title: str, rounds: Iterable[tuple[str, RoundAnswer]]) -> None:
     print(title)
-    for text in _texts(rounds):
-        print()
-        print(text, flush=True)
-
-
-def _texts(rounds: Iterable[tuple[str, RoundAnswer]]) -> Iterator[str]:
     before: RoundAnswer | None = None
     start_ms = 0
     for number, (cause, answer) in enumerate(rounds, 1):
         start_ms = answer.round.time_ms if before is None else start_ms
-        yield round_text(number, cause, answer, before, start_ms)
+        print()
+        print(round_text(number, cause, answer, before, start_ms), flush=True)
         before = answer

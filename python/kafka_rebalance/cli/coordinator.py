@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance coordinator`: step through a group coordinator, by hand or by a program."""
+"""`kafka-rebalance coordinator`: plays traces of people, or commands of other programs."""
 
 import argparse
 import sys
@@ -31,7 +31,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plays a trace, or answers JSON lines."""
     if args.json:
         driver = Driver()
         for line in sys.stdin:

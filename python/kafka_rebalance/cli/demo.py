@@ -17,8 +17,8 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .argument_types import whole
 from .exit_codes import DONE
+from .options import whole
 
 ASSIGNOR = "cooperative-sticky"
 _SHOWN = 5
@@ -52,14 +52,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """A captured group with its assignment before and after."""
+    """A captured group with its assignments before and after the demo's rebalance."""
 
     group: GroupSpec
     before: Assignment
     after: Assignment
 
-    def spread(self, assignment: Assignment) -> int:
-        return assignment.balance.max - assignment.balance.min
+    @property
+    def spread_before(self) -> int:
+        return self.before.balance.max - self.before.balance.min
 
 
 def run(args: argparse.Namespace) -> int:
@@ -132,10 +133,9 @@ def _print(
     from kafka_rebalance.report.text.tables import print_table
 
     copies = [len(range(n, groups, len(outcomes))) for n in range(len(outcomes))]
-    members = sum(len(one.before) * n for one, n in zip(outcomes, copies, strict=True))
-    partitions = sum(
-        len(one.before.partitions) * n for one, n in zip(outcomes, copies, strict=True)
-    )
+    copied = [(one.before, n) for one, n in zip(outcomes, copies, strict=True)]
+    members = sum(len(owned) * n for owned, n in copied)
+    partitions = sum(len(owned.partitions) * n for owned, n in copied)
     print(f"{len(outcomes)} groups of a real cluster, {groups:,} after copying, with {ASSIGNOR}:")
     print(f"  {members:,} members, {partitions:,} partitions")
     print(f"  {done.seconds:.1f} s, {groups / done.seconds:,.0f} groups a second, Spark included")
@@ -143,7 +143,7 @@ def _print(
     for line in refused:
         print(f"  left out: {line['group_id']} ({line['error']})")
     print()
-    worst = sorted(outcomes, key=lambda one: (-one.spread(one.before), one.group.group_id))
+    worst = sorted(outcomes, key=lambda one: (-one.spread_before, one.group.group_id))
     print("The most uneven groups (partitions per member, least-most):")
     print_table(
         ["group", "members", "assignor now", "now", ASSIGNOR, "moves"],

@@ -10,8 +10,8 @@ from kafka_rebalance.assignors.registry import BUILT_IN, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import MAX_PARTITIONS
 
-from .argument_types import whole
 from .exit_codes import of_errors
+from .options import whole
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options for groups and changes, shared by `plan` and `compare` (changes also by `simulate`)."""
+"""Reads groups and changes from the options of `plan`, `compare` and (changes) `simulate`."""
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kafka_rebalance.bulk.lines import error_line, group_id_of
+from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -20,6 +19,7 @@ from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import SOME_ERRORS, of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .options import add_engine
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -52,16 +52,11 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--group", metavar="G", help="only this group, in detail")
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
-    parser.add_argument(
-        "--engine",
-        choices=("rust", "reference"),
-        default="rust",
-        help="the compiled core, or the readable Python implementation (default: rust)",
-    )
+    add_engine(parser)
 
 
 def add_changes(parser: argparse.ArgumentParser, verbs: Iterable[str]) -> None:
-    """Adds an option for each kind of change; `changes` holds the given ones in order."""
+    """Adds an option for each verb; `args.changes` holds the given changes in order."""
     changes = parser.add_argument_group(
         "changes",
         "Played in the order given; each one settles before the next. MEMBER is a member_id or a "
@@ -132,8 +127,7 @@ def _file(file: str) -> Iterator[GroupSpec | BadGroup]:
                 value = contract.parse(line)
                 yield GroupSpec.from_dict(value)
             except GroupError as error:
-                answer = json.loads(error_line(group_id_of(value), error, number).line)
-                yield BadGroup(answer["group_id"], answer["error"])
+                yield BadGroup(group_id_of(value), line_error(error, number))
 
 
 def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
@@ -149,11 +143,12 @@ def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of groups: all, those with errors, and those that lack what a change refers to.
+    """Counts of groups, for the lines below a report and for the exit code.
 
-    `unreadable` counts the bad groups that could not even be read. `not_affected` maps a change to
-    the number of groups that lack what it refers to, and to the problem of the first of them.
-    `unaffected` counts the groups that no change concerns.
+    bad           groups with an error
+    unreadable    bad groups that could not be read
+    unaffected    groups that no change concerns
+    not_affected  change -> the number of groups that it does not concern, and the first reason
     """
 
     groups: int = 0
@@ -163,7 +158,7 @@ class Tally:
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
-        """Counts the changes that do not concern a group; a line is `CHANGE: problem`."""
+        """Counts the changes that do not concern a group; each line is `CHANGE: problem`."""
         self.unaffected += all_of_them
         for line in lines:
             change = line.partition(": ")[0]
@@ -177,8 +172,11 @@ class Tally:
             for change, (count, _) in self.not_affected.items()
         ]
 
-    def exit_code(self) -> int:
-        """Reports bad groups, or that no group is affected, on standard error."""
+    def finish(self, args: argparse.Namespace) -> int:
+        """Prints the counts, those of errors on standard error, and returns the exit code."""
+        if not args.json:
+            for line in self.lines():
+                print(line)
         if self.bad:
             problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
@@ -190,9 +188,10 @@ class Tally:
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer, with the changes that do not concern its group, and the reasons.
+    """An answer about a group.
 
-    `alone` is True if the input has no other group, so that the report shows more details.
+    `not_affected` has the changes that do not concern the group, with the reasons. `alone` is True
+    if the input has no other group; then reports show more details.
     """
 
     answer: GroupAnswer
@@ -261,7 +260,7 @@ def _answer(
 
 
 def error_text(error: GroupError, changes: Sequence[object]) -> str:
-    """Returns the text of an error, where the change itself replaces its number."""
+    """Returns the text of an error; in place of a change's number it has the change itself."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":
             return f"{change}: {error.problem}"

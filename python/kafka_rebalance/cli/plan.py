@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance plan`: the rebalances that changes of a group cause."""
+"""`kafka-rebalance plan`: plays the rebalances that changes of a group cause."""
 
 import argparse
 import sys
@@ -23,8 +23,8 @@ from kafka_rebalance.plans import (
 )
 from kafka_rebalance.plans.changes import Change
 
-from .argument_types import whole
 from .groups import Tally, add_arguments, answers
+from .options import whole
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -93,9 +93,7 @@ def run(args: argparse.Namespace) -> int:
         if note := leaders_note(leaders):
             print_wrapped(note)
         print("--group G shows one group in detail.")
-    if not args.json:
-        print("".join(f"{line}\n" for line in tally.lines()), end="")
-    return tally.exit_code()
+    return tally.finish(args)
 
 
 def _json(

@@ -26,9 +26,9 @@ from kafka_rebalance.simulator.scenario_files import load, member_settings, read
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 from kafka_rebalance.tracing.text import milliseconds
 
-from .argument_types import whole
 from .exit_codes import DONE
 from .groups import BadGroup, add_changes, error_text, read_groups
+from .options import whole
 
 _VARIANTS = ("eager", "cooperative", "static")
 _FORMATS = (".html", ".png", ".parquet")
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         simulate(scenario, journal=journal)
         print("\n".join(lines(journal)))
         return DONE
-    # The objects of a run form few cycles, and the search for cycles takes a third of its time.
+    # The objects of a run form few cycles, but searching for cycles takes a third of the time.
     gc.set_threshold(200_000)
     if args.seeds is not None:
         _run_seeds(args, _scenarios(args, scenario))
@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _from_group(args: argparse.Namespace) -> Scenario:
-    """Returns the scenario of one group of a file."""
+    """Returns a scenario made from the one group that `--from` and `--group` select."""
     args.file, args.bootstrap_server = args.source, None
     groups = list(islice(read_groups(args), 2))
     if len(groups) != 1:
@@ -150,7 +150,7 @@ def _from_group(args: argparse.Namespace) -> Scenario:
 
 
 def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
-    """Returns settings such as `process=500ms` in the form of a scenario file."""
+    """Returns the `--member` settings, such as `process=500ms`, as a scenario file has them."""
     found: dict[str, str | bool] = {}
     for text in args.member:
         key, separator, value = text.partition("=")
@@ -161,7 +161,7 @@ def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
 
 
 def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None:
-    """Plays every variant with one set of seeds."""
+    """Plays and prints every variant with the first N seeds."""
     runs = {name: _play_seeds(name, one, args.seeds) for name, one in scenarios.items()}
     if args.json:
         for name, each in runs.items():
@@ -198,7 +198,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenario]:
-    """Returns every variant with every pair of costs, by name."""
+    """Returns a scenario for every variant with every pair of costs, by name."""
     variants = _listed(args.compare)
     for name in variants:
         if args.compare is not None and name not in _VARIANTS:
@@ -219,7 +219,7 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
 
 
 def _listed(text: str | None) -> list[str]:
-    """Returns the names in `a, b`, each once; one empty name if the option is absent."""
+    """Returns the different names in `a, b`; one empty name if the option is absent."""
     return [""] if text is None else list(dict.fromkeys(one.strip() for one in text.split(",")))
 
 
@@ -228,9 +228,7 @@ def _variant(scenario: Scenario, name: str) -> Scenario:
     if not name:
         return scenario
     scenario = scenario.with_protocol(eager=name == "eager")
-    if name == "static":
-        return scenario.with_static_members()
-    return scenario.with_dynamic_members()
+    return scenario.with_static_members() if name == "static" else scenario.with_dynamic_members()
 
 
 def _play(name: str, scenario: Scenario) -> Run:

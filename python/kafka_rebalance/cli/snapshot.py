@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance snapshot`: the groups of a live cluster as contract lines."""
+"""`kafka-rebalance snapshot`: writes the groups of a live cluster as contract lines."""
 
 import argparse
 import json

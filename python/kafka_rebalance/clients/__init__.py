@@ -7,7 +7,7 @@
     from kafka_rebalance.clients.aiokafka import Sticky
     AIOKafkaConsumer(..., partition_assignment_strategy=[Sticky])
 
-A leader with a plug-in answers as a Java leader would: Java and Python members can share a group.
-docs/clients.md describes the bytes that plug-ins send, and when a leader departs from Kafka's
-answer.
+A leader with a plug-in answers as a Java leader, so Java and Python members can share a group.
+docs/clients.md describes the bytes that plug-ins send, and the cases in which a leader sends
+another answer than Kafka's.
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's eager assignors for aiokafka's `partition_assignment_strategy`.
+"""Kafka's eager assignors for aiokafka and its `partition_assignment_strategy`.
 
-aiokafka's assignors are classes. These assignors can also be instances, which have a rack
-(KIP-881): `partition_assignment_strategy=[Range(rack_id="b")]`. aiokafka does not pass its own
-`client_rack` to assignors. Each consumer has its own memory, even if consumers share a class or an
-instance. aiokafka has no cooperative rebalancing.
+The list takes classes, as for aiokafka's own assignors, and instances. aiokafka does not pass its
+`client_rack` to assignors, so the rack (KIP-881) is a parameter of the instance:
+`partition_assignment_strategy=[Range(rack_id="b")]`. Each consumer has its own memory, even if
+consumers share a class or an instance. aiokafka has no cooperative rebalancing.
 
 Differs  from aiokafka's own sticky assignor, which never sends its generation.
 """
@@ -13,17 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MethodType
 from typing import Any, ClassVar
 
-from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import MissingExtra, WireError
-from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.wire import (
-    Subscription,
-    decode_subscription,
-    sent_member,
-)
+from kafka_rebalance.wire import Subscription, decode_subscription, sent_member
 
-from .caller import NO_GENERATION, ClientNames, ConsumerMemory, calling, log, memory
-from .leader import ClusterMetadata, answer
+from .caller import NO_GENERATION, ClientNames, calling, log, memory
+from .leader import answer
 
 try:
     from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -53,7 +47,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method of a class and of its instances; aiokafka's own are methods of the class only."""
+    """A method that a class and its instances have; aiokafka calls it on either of them."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -73,7 +67,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self.rack_id = rack_id
 
     @_OfBoth
-    def assign(self, cluster: ClusterMetadata, members: Mapping[str, Any]) -> dict[str, Any]:
+    def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
         """Returns a ConsumerProtocolMemberAssignment for each of `members` (by id, join order)."""
         called = calling(CLIENT)
         group_id = getattr(_consumer(called), "group_id", "")
@@ -88,11 +82,11 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def metadata(self, topics: Iterable[str]) -> Any:
-        """Returns the subscription that the consumer sends, when an eager member owns nothing."""
+        """Returns the subscription that the consumer sends; an eager member owns nothing then."""
         subscribed = frozenset(topics)
         consumer = _consumer(calling(CLIENT))
         known = memory(consumer or self, self.name)
-        user_data = self._user_data(known, subscribed)
+        user_data = known.user_data(self.name, subscribed)
         generation_id = consumer.generation if consumer else known.generation_id
         rack_id = self.rack_id or None
         return _Subscription(_VERSION, sorted(subscribed), user_data, [], generation_id, rack_id)
@@ -101,17 +95,11 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def on_assignment(self, assignment: Any) -> None:
         called = calling(CLIENT)
         known = memory(_consumer(called) or self, self.name)
-        known.owned = tuple(TopicPartition(*tp) for tp in assignment.partitions())
-        known.generation_id = called.get("generation", NO_GENERATION)
-
-    @classmethod
-    def _user_data(cls, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        owned = None if known.owned is None else known.still(subscribed)
-        return BUILT_IN[cls.name].user_data(owned, known.generation_id)
+        known.learn(assignment.partitions(), called.get("generation", NO_GENERATION))
 
 
 def _consumer(called: Mapping[str, Any]) -> Any:
-    """Returns the consumer's coordinator: the caller, or the owner of the calling rebalance."""
+    """Returns the consumer's coordinator: the caller, or the `_coordinator` of the caller."""
     caller = called.get("self")
     return getattr(caller, "_coordinator", caller)
 
@@ -121,8 +109,8 @@ def _joined(
 ) -> Iterable[tuple[str, str | None, Subscription]]:
     """Yields member id, instance id and subscription, decoded from the members' own bytes.
 
-    aiokafka itself decodes only version 0 and no instance ids. The bytes are in the response that
-    aiokafka's coordinator holds while it calls.
+    aiokafka itself decodes only version 0 and no instance ids. The bytes are in the variable
+    `response` of the coordinator's function that calls the assignor.
     """
     response = called.get("response")
     sent = {one[0]: one for one in response.members} if response else {}
@@ -150,6 +138,6 @@ class RoundRobin(_Assignor):
 
 
 class Sticky(_Assignor):
-    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: sends owned partitions as user data."""
 
     name = "sticky"

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads variables of the calling coordinator that it does not pass to its assignors.
+"""Reads variables of the client's coordinator that the coordinator does not pass to assignors.
 
 Neither client passes its consumer to an assignor, and aiokafka passes neither the generation nor
-the members' own bytes. The coordinator calls every method of an assignor directly, so the calling
-function has all of these as variables: `calling` reads them there, and changes nothing. If another
+the members' bytes. The coordinator calls every method of an assignor directly, so the calling
+function has all of these as variables. `calling` reads them there, and changes nothing. If another
 function calls (in a newer client, or in a test), an assignor works from its arguments.
 """
 
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.group.model import TopicPartition
 
 NO_GENERATION = -1
@@ -22,7 +23,7 @@ log = logging.getLogger("kafka_rebalance.clients")
 
 
 class ClientNames(NamedTuple):
-    """The names of one client library for attributes that both libraries have."""
+    """The names that one client library has for attributes which both libraries have."""
 
     module: str
     """The module of the coordinator's class."""
@@ -34,21 +35,31 @@ class ClientNames(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerMemory:
-    """The memory of one consumer's assignor: its last assignment, and the generation of this."""
+    """The last assignment of one consumer's assignor, and the generation of that assignment."""
 
     owned: tuple[TopicPartition, ...] | None = None
     generation_id: int = NO_GENERATION
 
     def still(self, topics: frozenset[str]) -> tuple[TopicPartition, ...]:
-        """Returns the owned partitions of these topics, which are still subscribed to."""
+        """Returns the owned partitions of `topics`, to which the consumer still subscribes."""
         return tuple(tp for tp in self.owned or () if tp.topic in topics)
+
+    def learn(self, partitions: Iterable[tuple[str, int]], generation_id: int) -> None:
+        """Remembers a new assignment."""
+        self.owned = tuple(TopicPartition(*tp) for tp in partitions)
+        self.generation_id = generation_id
+
+    def user_data(self, assignor: str, topics: frozenset[str]) -> bytes | None:
+        """Returns the user data of a subscription to `topics`."""
+        owned = None if self.owned is None else self.still(topics)
+        return BUILT_IN[assignor].user_data(owned, self.generation_id)
 
 
 _MEMORIES: WeakKeyDictionary[Any, dict[str, ConsumerMemory]] = WeakKeyDictionary()
 
 
 def memory(consumer: object, assignor: str) -> ConsumerMemory:
-    """Returns the memory of one assignor in one consumer; it ends with the consumer's coordinator.
+    """Returns the memory of one assignor in one consumer, which lasts as long as the consumer.
 
     The memory belongs to the consumer, not to the assignor. Otherwise consumers that share a class
     or an instance would all claim the partitions of one of them.
@@ -57,7 +68,7 @@ def memory(consumer: object, assignor: str) -> ConsumerMemory:
 
 
 def calling(client: ClientNames) -> Mapping[str, Any]:
-    """Returns the variables of the calling coordinator function; none for any other caller."""
+    """Returns the variables of the calling function, if it is one of the client's coordinator."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == client.module:

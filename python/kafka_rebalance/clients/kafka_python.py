@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's assignors for kafka-python 3: classes for `partition_assignment_strategy`.
+"""Kafka's assignors as classes for kafka-python 3 and its `partition_assignment_strategy`.
 
 The list takes a class, an instance, or a function that returns an instance; each consumer has its
-own memory. An assignor has a rack of its own (KIP-881), because kafka-python does not pass its
-`client_rack` to assignors: `partition_assignment_strategy=[Range(rack_id="b")]`.
+own memory. kafka-python does not pass its `client_rack` to assignors, so the rack (KIP-881) is a
+parameter of the assignor: `partition_assignment_strategy=[Range(rack_id="b")]`.
 
 Differs  from kafka-python's own assignors: its range loses some static members, and its
-         cooperative-sticky sends neither generation nor rack. After a revocation, ours claims only
-         partitions that the consumer still holds.
+         cooperative-sticky sends neither generation nor rack. After a revocation,
+         CooperativeSticky claims only partitions that the consumer still holds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.model import Member, TopicPartition
-from kafka_rebalance.wire import Subscription, sent_member
+from kafka_rebalance.wire import Subscription, by_topic, sent_member
 
 from .caller import ClientNames, ConsumerMemory, calling, memory
-from .leader import ClusterMetadata, answer
+from .leader import answer
 
 try:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -49,7 +49,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
             return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
         return [RebalanceProtocol.EAGER]
 
-    def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, Any]:
+    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
         """Returns a ConsumerProtocolAssignment for each of `members`, as decoded from JoinGroup."""
         group_id = getattr(calling(CLIENT).get("self"), "group_id", "")
         group = [self._member(member) for member in members]
@@ -63,11 +63,13 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         subscribed = frozenset(topics)
         consumer = calling(CLIENT).get("self")
         known = self._memory(consumer)
+        held = by_topic(sorted(self._held(consumer, known, subscribed)))
+        entry = ConsumerProtocolSubscription.TopicPartition
         return ConsumerProtocolSubscription(
             version=_VERSION,
             topics=sorted(subscribed),
-            user_data=self._user_data(known, subscribed),
-            owned_partitions=_by_topic(self._held(consumer, known, subscribed)),
+            user_data=known.user_data(self.name, subscribed),
+            owned_partitions=[entry(topic=t, partitions=numbers) for t, numbers in held.items()],
             generation_id=(
                 consumer.group_metadata().generation_id if consumer else known.generation_id
             ),
@@ -75,9 +77,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         )
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
-        known = self._memory(calling(CLIENT).get("self"))
-        known.owned = tuple(TopicPartition(*tp) for tp in assignment.partitions())
-        known.generation_id = generation
+        self._memory(calling(CLIENT).get("self")).learn(assignment.partitions(), generation)
 
     def _memory(self, consumer: Any) -> ConsumerMemory:
         return memory(consumer or self, self.name)
@@ -97,23 +97,11 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
             member.member_id, subscription, self.name, group_instance_id=member.group_instance_id
         )
 
-    def _user_data(self, known: ConsumerMemory, subscribed: frozenset[str]) -> bytes | None:
-        owned = None if known.owned is None else known.still(subscribed)
-        return BUILT_IN[self.name].user_data(owned, known.generation_id)
-
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """Returns no partition, because an eager member revokes all partitions before it joins."""
+        """Returns no partition, because an eager member revokes all before it joins."""
         return ()
-
-
-def _by_topic(partitions: Iterable[tuple[str, int]]) -> list[Any]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        topics.setdefault(topic, []).append(partition)
-    entry = ConsumerProtocolSubscription.TopicPartition
-    return [entry(topic=topic, partitions=numbers) for topic, numbers in topics.items()]
 
 
 class Range(_Assignor):
@@ -129,7 +117,7 @@ class RoundRobin(_Assignor):
 
 
 class Sticky(_Assignor):
-    """`org.apache.kafka.clients.consumer.StickyAssignor`: history travels as user data."""
+    """`org.apache.kafka.clients.consumer.StickyAssignor`: sends owned partitions as user data."""
 
     name = "sticky"
 
@@ -137,8 +125,8 @@ class Sticky(_Assignor):
 class CooperativeSticky(_Assignor):
     """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`.
 
-    If the consumer's list also has an eager assignor, it is eager, as in Java. The first of the two
-    restarts of an assignor change needs this.
+    A consumer whose list also has an eager assignor is eager, as in Java. The first of the two
+    rolling restarts that change a group's assignor depends on this.
     """
 
     name = "cooperative-sticky"
@@ -146,7 +134,7 @@ class CooperativeSticky(_Assignor):
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """Returns what the consumer reads, without lost generations and topics that it left."""
+        """Returns the partitions that the consumer still reads, of the subscribed topics."""
         if consumer is None:
             return known.still(subscribed)
         if consumer._rebalance_protocol is not RebalanceProtocol.COOPERATIVE:

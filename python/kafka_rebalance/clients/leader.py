@@ -1,35 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a client leader's data into a group, and the assignment into the form that clients send."""
+"""Computes a leader's answer from the client library's data, in the form that the library sends."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from kafka_rebalance.group.model import Member, Topic, TopicPartition
+from kafka_rebalance.group.model import Member, Topic
+from kafka_rebalance.wire import by_topic
 
 from .caller import ClientNames
 from .legal import legal
 
 
-class ClusterMetadata(Protocol):
-    """The methods that the ClusterMetadata classes of both clients have."""
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None: ...
-
-    def brokers(self) -> Iterable[Any]: ...
-
-
 def answer(
     client: ClientNames,
     group_id: str,
-    cluster: ClusterMetadata,
+    cluster: Any,
     members: Sequence[Member],
     assignor: str,
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Returns each member's partitions, as a list of topics with partition numbers.
 
-    A topic without metadata (as on a first join) counts as missing; the client joins again when it
-    has received the metadata.
+    A topic without metadata, as at a first join, counts as missing. The client joins again when it
+    has received the topic's metadata.
     """
     subscribed = dict.fromkeys(topic for member in members for topic in member.topics)
     counts = {
@@ -37,17 +29,17 @@ def answer(
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
     }
-    # Racks have an effect only if a member has one; reading them visits every replica.
+    # Without a member in a rack, replicas' racks have no effect, and reading them takes long.
     brokers = _brokers(client, cluster) if any(member.rack for member in members) else {}
     topics = tuple(
         Topic(topic, count, _racks(client, cluster, topic, count, brokers))
         for topic, count in counts.items()
     )
     assignment = legal(group_id, topics, tuple(members), assignor)
-    return {member_id: _by_topic(owned) for member_id, owned in assignment.items()}
+    return {member_id: list(by_topic(owned).items()) for member_id, owned in assignment.items()}
 
 
-def _brokers(client: ClientNames, cluster: ClusterMetadata) -> dict[Any, str | None]:
+def _brokers(client: ClientNames, cluster: Any) -> dict[Any, str | None]:
     racks = {getattr(broker, client.node): broker.rack for broker in cluster.brokers()}
     return racks if any(racks.values()) else {}
 
@@ -66,11 +58,3 @@ def _racks(
         else ()
         for p in range(count)
     )
-
-
-def _by_topic(owned: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Returns each topic once, in order of first appearance."""
-    topics: dict[str, list[int]] = {}
-    for topic, run in groupby(owned, key=lambda tp: tp.topic):
-        topics.setdefault(topic, []).extend(partition for _, partition in run)
-    return list(topics.items())

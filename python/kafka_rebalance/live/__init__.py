@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live clusters: consumer groups through a broker, Connect clusters through REST.
+"""Reads live clusters: consumer groups through a broker, Connect clusters through REST.
 
 No Kafka client is imported before `snapshot` runs.
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the facts that Connect's REST interface lacks, and finds which predictions depend on them.
+"""Finds which predictions about a Connect cluster depend on facts that REST does not show.
 
-REST does not show the order in which a worker took up its connectors and tasks; a leader revokes
-from the front of that order. REST does not show the ids of workers, `connect-host:port-<uuid>`,
-either; a leader visits workers in the order of the ids' hashes. The events are played once for each
-draw of orders and ids.
+REST does not show the order in which a worker started its connectors and tasks; a leader revokes
+from the front of that order. Nor does REST show the ids of workers, `connect-host:port-<uuid>`; a
+leader visits workers in the order of the ids' hashes. So the events are played many times, each
+time with another draw of orders and ids:
 
     orders   rotations, so that each item is at the front in some draw; every fourth is a shuffle
     ids      a random UUID for each worker and draw
@@ -13,7 +13,8 @@ draw of orders and ids.
 import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from kafka_rebalance.assignors.connect import Task, Work
 from kafka_rebalance.assignors.registry import Engine
@@ -21,16 +22,22 @@ from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # most connectors and tasks, over all draws
+_MOST_WORK = 200_000  # a bound for the number of connectors and tasks times the number of draws
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
-ConnectChange = tuple[frozenset[Item], frozenset[Item]]  # items that a worker starts, and stops
+ConnectChange = tuple[
+    frozenset[Item], frozenset[Item]
+]  # the items that a worker starts, and those that it stops
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """The items that a worker starts (or stops) in a round, with bounds; `sure` in all draws."""
+    """The items that a worker starts (or stops) in a round, if they differ between draws.
+
+    The worker starts `least` to `most` items: the items in `sure` in every draw, those in `maybe`
+    in some draws.
+    """
 
     round: int
     worker: str
@@ -40,17 +47,32 @@ class Varying:
     sure: frozenset[Item]
     maybe: frozenset[Item]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the form of `connect --json`."""
+        return {**asdict(self), "sure": _items_dict(self.sure), "maybe": _items_dict(self.maybe)}
+
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The rounds of all draws. `rounds` is their least and most number; later ones are left out.
+    """The differences between the draws; `rounds` is the least and the most number of rounds.
 
-    `varying` has only the items that differ between draws.
+    `varying` leaves out rounds that some draw does not reach.
     """
 
     draws: int
     rounds: tuple[int, int]
     varying: tuple[Varying, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the form of `connect --json`."""
+        varying = [one.to_dict() for one in self.varying]
+        return {"draws": self.draws, "rounds": list(self.rounds), "varying": varying}
+
+
+def _items_dict(items: frozenset[Item]) -> dict[str, Any]:
+    connectors = sorted(one for one in items if isinstance(one, str))
+    tasks = sorted(list(one) for one in items if not isinstance(one, str))
+    return {"connectors": connectors, "tasks": tasks}
 
 
 def vary(
@@ -61,7 +83,7 @@ def vary(
     max_delay_ms: int,
     engine: Engine = "rust",
 ) -> Variation:
-    """Plays the events in many draws. Errors: the GroupErrors of `play_events`."""
+    """Plays the events once for each draw. Errors: the GroupErrors of `play_events`."""
     items = sum(len(work.connectors) + len(work.tasks) for work in running.values())
     draws = max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_WORK // max(items, 1)))
     plays = []
@@ -88,7 +110,7 @@ class _Names:
         self._names: dict[str, str] = {}
 
     def id_of(self, worker: str) -> str:
-        """Returns the id of `host:port`; a worker that returns has the id it had before."""
+        """Returns the drawn id of the worker at `host:port`, which it keeps during the draw."""
         if worker not in self._ids:
             random_id = uuid.UUID(int=self._rng.getrandbits(128), version=4)
             self._ids[worker] = f"connect-{worker}-{random_id}"
@@ -107,7 +129,7 @@ class _Names:
 
 
 def _drawn(work: Work, draw: int, draws: int) -> Work:
-    """Returns the work as draw number `draw` orders it: rotated, every fourth draw shuffled."""
+    """Returns the work in the order of draw number `draw`: rotated, or shuffled."""
     if draw % _SHUFFLES == _SHUFFLES - 1:
         rng = random.Random(draw)
         connectors = rng.sample(work.connectors, len(work.connectors))

@@ -6,12 +6,12 @@ REST returns the statuses that workers wrote last to the cluster's status topic.
 - A worker that runs nothing is missing. No endpoint lists workers: `/`, `/health`, `/admin` and
   `/connector-plugins` describe only the worker that answers, without its id. Let idle workers join
   by events: `worker host:port joins`.
-- A dead worker is still listed, with all that it ran, until the leader assigns that work to others,
-  up to `scheduled.rebalance.max.delay.ms` later. A worker that returned and still waits for its
-  work is listed like a dead one. If a worker has just left, read again after the delay.
+- A dead worker is still listed, with all work that it ran, until the leader assigns that work to
+  other workers, up to `scheduled.rebalance.max.delay.ms` later. Until then, a worker that returned
+  is listed with its old work too. If a worker has just left, read again after the delay.
 - Workers have the ids of the REST interface, `host:port`. The leader orders workers by the hashes
-  of their member ids, `connect-host:port-<uuid>`. So the choice among several equal workers may
-  differ, but not the number of connectors and tasks that each one runs.
+  of their member ids, `connect-host:port-<uuid>`. So the leader may choose another one of several
+  equal workers; the number of connectors and tasks of each worker is right.
 """
 
 import base64
@@ -42,8 +42,8 @@ def read_cluster(url: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     """Returns `{"workers": [{"id", "connectors", "tasks"}], "config": {…}, "notes": […]}`.
 
     `config` maps a connector to its number of tasks. `url` is the URL of any worker:
-    `http://host:8083`, `https://user:password@host/path`. The notes list, in words, items that are
-    configured and run nowhere, and items that have failed and are still assigned.
+    `http://host:8083`, `https://user:password@host/path`. The notes name connectors and tasks that
+    are configured and run nowhere, and those that have failed and are still assigned.
 
     Order    workers by id, connectors and tasks by name; the leader uses other orders.
     Errors   ClusterError.
@@ -125,7 +125,8 @@ class _Client:
         except ValueError as error:
             raise ClusterError(f"the URL cannot be read: {error}") from None
         if parts.scheme not in ("http", "https") or not host:
-            raise ClusterError(f"{_without_user(url)}: not a URL like http://host:8083")
+            without_password = url.rpartition("@")[2]
+            raise ClusterError(f"{without_password}: not a URL like http://host:8083")
         place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
         self._base = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
         self._timeout_s = timeout_s
@@ -138,7 +139,7 @@ class _Client:
 
     def get(self, path: str) -> Any:
         request = urllib.request.Request(self._base + path, headers={"Accept": "application/json"})
-        if self._authorization:  # unredirected: another host must not receive the password
+        if self._authorization:  # a redirect must not send the password to another host
             request.add_unredirected_header("Authorization", self._authorization)
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as response:
@@ -156,7 +157,3 @@ class _Client:
 
     def error(self, problem: str) -> ClusterError:
         return ClusterError(f"{self._base}: {problem}")
-
-
-def _without_user(url: str) -> str:
-    return url.rpartition("@")[2]

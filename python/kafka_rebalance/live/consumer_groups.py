@@ -2,12 +2,12 @@
 """Reads a live cluster's classic consumer groups as contract lines.
 
 1. Every broker lists the groups that it coordinates.
-2. The broker describes them, with the bytes that the members and their leader wrote as
-   subscriptions and assignments. `kafka_rebalance.wire` decodes these, not the client library.
+2. The broker describes its groups, with the bytes that members wrote as subscriptions and leaders
+   as assignments. `kafka_rebalance.wire` decodes the bytes, not the client library.
 3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
 
-Nothing joins a group, commits or creates anything. Each group is described at one moment; these
-moments differ from group to group.
+Reading changes nothing: it joins no group, commits no offset and creates no topic. Each group is
+described at another moment.
 
 Order    groups as given, else by name; members as the coordinator lists them, which is the order in
          which the leader receives them; partitions as the leader assigned them.
@@ -25,13 +25,12 @@ from kafka_rebalance.errors import GroupError, KafkaRebalanceError, MissingExtra
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
 
 BATCH = 200
-"""How many groups are described before their lines are yielded; this only bounds the memory."""
+"""How many groups are described before their lines are yielded, which bounds the memory."""
 
 RETRY_S = 10.0
-"""How long retriable errors are retried; a broker that becomes coordinator sends such errors."""
+"""How long requests are retried; a broker that becomes coordinator refuses them at first."""
 
-_UNKNOWN_TOPIC, _INVALID_TOPIC = 3, 17
-_ABSENT_TOPIC = (_UNKNOWN_TOPIC, _INVALID_TOPIC)
+_ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
 
 _OTHER_TYPES = {
     "consumer": "the broker assigns it (KIP-848); kafka-consumer-groups.sh --describe --members "
@@ -57,7 +56,7 @@ class ClusterError(KafkaRebalanceError):
 
 
 class _NotAssignedError(GroupError):
-    """No classic assignor assigns this group, so it is left out unless the caller named it."""
+    """No classic assignor assigns this group; it is left out unless the caller named it."""
 
 
 class _Listed(NamedTuple):
@@ -85,13 +84,13 @@ def snapshot(
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
     kafka-python's KafkaAdminClient: `security_protocol`, `sasl_mechanism`, `ssl_cafile`, ...
 
-    DescribeGroups does not report the generation. Members that rejoined sent their last generation
-    (in the subscription, or in the user data). The group is now one generation after the newest of
-    these, or later if a rebalance failed in between. If no member sent a generation, as in a group
-    that has just formed, `generation_id` is null.
+    DescribeGroups does not report the generation. A member that rejoins sends its last generation,
+    in the subscription or in the user data. The group is now one generation after the newest of
+    these, or later if a rebalance failed since. If no member sent a generation, as in a group that
+    has just formed, `generation_id` is null.
 
-    A member whose client is not Kafka's newest has `subscription_version` and `user_data`: these
-    describe the form of its last subscription, in which it will send the next one.
+    A member whose client is not Kafka's newest has `subscription_version` and `user_data`, which
+    describe the form of its last subscription; its next subscription will have that form too.
 
     Raises MissingExtra without kafka-python 3 and ClusterError if the cluster cannot be read, both
     when the first line is requested.
@@ -128,8 +127,8 @@ class _Reader:
     """Reads one cluster once, and remembers the topics that it has described."""
 
     def __init__(self, admin: Any, errors: Any) -> None:
-        # kafka-python's step between response and result decodes the members' bytes, and fails for
-        # all groups if the bytes of one member are bad. This hook replaces that step.
+        # kafka-python decodes the members' bytes of a response, and fails for all groups if the
+        # bytes of one member are bad. This hook replaces the decoding.
         admin._describe_groups_process_response = lambda response: {
             group.group_id: group for group in response.groups
         }
@@ -141,7 +140,7 @@ class _Reader:
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
     ) -> Iterator[_Line]:
-        # A broker that is down coordinates no groups, and clients do not see its rack.
+        # A fenced broker is down: it coordinates no groups, and clients do not see its rack.
         self._racks = {
             broker["broker_id"]: broker["rack"]
             for broker in self._patiently(self._admin.describe_cluster)["brokers"]
@@ -182,7 +181,7 @@ class _Reader:
             for group in self._patiently(self._admin.list_groups, broker_ids=[broker]):
                 yield (
                     group["group_id"],
-                    # Brokers before 3.8 send no type, and brokers before 2.6 send no state.
+                    # Brokers before 3.8 send no type, brokers before 2.6 no state.
                     _Listed(
                         broker,
                         group.get("group_type") or "classic",
@@ -337,9 +336,6 @@ def leader_library(given: Iterable[wire.AssignmentData | None]) -> str | None:
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
     """Returns a member of the contract: the partitions it holds, and what its client will send."""
-    owned: dict[str, list[int]] = {}
-    for partition in held:
-        owned.setdefault(partition.topic, []).append(partition.partition)
     member = {
         "member_id": sent.member_id,
         "group_instance_id": sent.group_instance_id,
@@ -347,12 +343,13 @@ def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | N
         "client_host": sent.client_host,
         "topics": list(sent.topics),
         "owned_partitions": [
-            {"topic": topic, "partitions": partitions} for topic, partitions in owned.items()
+            {"topic": topic, "partitions": numbers}
+            for topic, numbers in wire.by_topic(held).items()
         ],
         "generation_id": generation_id,
         "rack_id": sent.rack_id,
     }
-    # The newest version needs no such fields, because its client sends what Java sends.
+    # Without these two fields, a member sends subscriptions as Kafka's newest Java client does.
     if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:
         member["subscription_version"] = sent.version
         member["user_data"] = sent.user_data

@@ -2,28 +2,23 @@
 """Rebalances in virtual time: `simulate(scenario)` returns which member held what, and when."""
 
 from .from_group import Pace, scenario_from_group
-from .intervals import Gap, Hold
-from .measure import Settling, Stopped, Totals, settlings, stops, totals
+from .measure import Stopped, Totals, settlings, stops, totals
 from .network import Network
-from .run import Rebalance, Run
+from .run import Run
 from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
-from .seeds import SeedRuns, Spread, simulate_seeds
+from .seeds import Spread, simulate_seeds
 from .simulation import simulate
 
 __all__ = [
     "Costs",
     "Gap",
     "Happening",
-    "Hold",
     "Kind",
     "MemberPlan",
     "Network",
     "Pace",
-    "Rebalance",
     "Run",
     "Scenario",
-    "SeedRuns",
-    "Settling",
     "Spread",
     "Stopped",
     "TopicPlan",

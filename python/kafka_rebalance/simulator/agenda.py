@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual time: a heap of (at_ms, sequence, event), and the next timers of each process."""
+"""The simulation's virtual time: a heap of events ordered by time, and the timers of processes."""
 
 import heapq
 from itertools import count
@@ -10,25 +10,26 @@ from .scheduled import PollNow, Refresh, ScheduledEvent, Wake
 class Agenda:
     """The clock, its events and timers. Getters: now_ms, next_ms, timer_ms. Inputs: push, arm, ….
 
-    A process has at most one Wake, one PollNow and one Refresh; arming one again replaces it.
+    A process has at most one Wake, one PollNow and one Refresh. If a timer is armed again, its
+    older event stays in the heap, and `is_due` returns False for that event.
     """
 
     def __init__(self) -> None:
         self.now_ms = 0
-        self._heap: list[tuple[int, int, ScheduledEvent]] = []
+        self._heap: list[tuple[int, int, ScheduledEvent]] = []  # (time, sequence, event)
         self._sequence = count()
         self._timers: dict[tuple[str, type], int] = {}
 
     def next_ms(self) -> int | None:
-        """The time of the next event; None if there is none."""
+        """Returns the time of the next event; None if there is none."""
         return self._heap[0][0] if self._heap else None
 
     def timer_ms(self, name: str, kind: type) -> int | None:
-        """The time of a process's timer; None if it is not armed."""
+        """Returns the time of a process's timer; None if that timer is not armed."""
         return self._timers.get((name, kind))
 
     def push(self, at: int, event: ScheduledEvent) -> None:
-        """Schedules an event; events of one time keep the order of these calls."""
+        """Schedules an event; events of one time are popped in the order of their pushes."""
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
     def arm(self, at: int, event: Wake | PollNow | Refresh) -> None:
@@ -44,13 +45,13 @@ class Agenda:
             self._timers.pop((name, kind), None)
 
     def is_due(self, name: str, kind: type) -> bool:
-        """Returns whether a timer that was popped is the newest of its kind, and disarms it."""
+        """Returns whether a popped timer is the newest one of its kind; that timer is disarmed."""
         if self._timers.get((name, kind)) != self.now_ms:
             return False
         del self._timers[name, kind]
         return True
 
     def pop(self) -> ScheduledEvent:
-        """Removes the next event and moves the time to it."""
+        """Removes the next event, and moves the time forward to it."""
         self.now_ms, _, event = heapq.heappop(self._heap)
         return event

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster as its clients see it: topics, racks of replicas, and brokers that go and return.
+"""The simulated cluster as clients see it: topics, racks of replicas, brokers that go and return.
 
-    create-topic   a topic exists from now on
-    grow           a topic gets more partitions
-    away           a broker is down: nobody reads the partitions that only it can lead, and its
-                   replicas have no rack in metadata
-    unseen         a broker that is back answers metadata requests before it knows its topics
+While a broker is away, nobody reads the partitions that no other broker can lead, and the metadata
+has no rack for the broker's replicas. A broker that is back answers metadata requests before it
+knows its topics; they are missing from its answers for the event's `unseen_ms`.
 
 Source   KRaftMetadataCache (a broker publishes topics as it replays the log), MetadataResponse (a
          replica whose broker is not alive is a node without rack).
@@ -21,13 +19,13 @@ from .scenario import Happening, Kind, Scenario
 
 
 class SimulatedCluster:
-    """The cluster: metadata, partitions, is_reachable, led. Inputs: create, grow, leave, …"""
+    """The cluster. Getters: metadata, partitions, is_reachable, led. Inputs: create, grow, …"""
 
     def __init__(self, scenario: Scenario, holds: Holds) -> None:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
         self._plans = scenario.topics
         self._holds = holds
-        # Topics without a subscriber never count as unread.
+        # Only topics with a subscriber count as unread when no member reads them.
         self._wanted = {
             name for name in scenario.topics if any(one.wants(name) for one in scenario.members)
         }
@@ -40,7 +38,7 @@ class SimulatedCluster:
                 self.create(name, 0)
 
     def metadata(self, now_ms: int) -> tuple[Topic, ...]:
-        """Returns the topics in the metadata that a client gets now."""
+        """Returns the topics in the metadata that a client receives at this time."""
         return tuple(
             Topic(name, count, self._racks(name, count))
             for name, count in self.partitions.items()
@@ -64,25 +62,25 @@ class SimulatedCluster:
     # Changes ------------------------------------------------------------------------------------
 
     def create(self, name: str, now_ms: int) -> None:
-        """Creates a topic, which exists from now on."""
+        """Creates a topic with the partitions that the scenario plans for it."""
         self.partitions[name] = 0
         self.grow(name, self._plans[name].partitions, now_ms)
 
     def grow(self, name: str, partitions: int, now_ms: int) -> None:
-        """Lets a topic grow to this number of partitions; topics never shrink."""
+        """Raises a topic's number of partitions to `partitions`; a topic never shrinks."""
         for number in range(self.partitions[name], partitions if name in self._wanted else 0):
             self._holds.appear(f"{name}-{number}", now_ms)
         self.partitions[name] = max(self.partitions[name], partitions)
 
     def leave(self, event: Happening, now_ms: int) -> None:
-        """Takes a broker down, so that nobody reads the partitions that only it can lead."""
+        """Takes a broker down: nobody reads the partitions that only this broker can lead."""
         self._away.append(event)
         for partition in self.led(event):
             self._dark[partition] += 1
             self._holds.darken(partition, now_ms, is_dark=True)
 
     def come_back(self, event: Happening, now_ms: int) -> None:
-        """Takes a broker back; for `unseen_ms` it does not know its topics."""
+        """Takes a broker back, which does not know its topics for the event's `unseen_ms`."""
         self._away.remove(event)
         for partition in self.led(event):
             self._dark[partition] -= 1
@@ -93,9 +91,10 @@ class SimulatedCluster:
             self._unseen_until[name] = until
 
     def led(self, event: Happening) -> Iterable[str]:
-        """Returns the partitions that no other broker can lead while the event lasts.
+        """Returns the partitions that nobody can lead while the event's broker is away.
 
-        For a rack, these are partitions with all replicas in it; else all of the event's topics.
+        If the event names a rack, these are the partitions with all replicas in that rack; else
+        they are all partitions of the event's topics.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)

@@ -24,11 +24,11 @@ class ConfigTopic:
             self.configure_tasks(name, tasks)
 
     def newest(self) -> ConfigurationUpdated:
-        """Returns the event of a worker that has read the topic to its end."""
+        """Returns the event for a worker that has read the topic to its end."""
         return ConfigurationUpdated(self.offset, tuple(self.connectors.items()))
 
     def create(self, name: str) -> None:
-        """Creates a connector; if it exists already, only its record is written again."""
+        """Creates a connector without tasks; an existing connector keeps its tasks."""
         self.offset += 1
         self.connectors.setdefault(name, 0)
 

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a scenario from a group: its topics, members, assignor and racks, and changes to them.
+"""Makes a scenario from a group and changes, so that the simulator can play the changes.
 
     scenario_from_group: (GroupSpec, changes) -> Scenario
 
-The members start in join order and own nothing, so before the first change they hold a first
-assignment of their assignor. A member's name is its instance id, or its client id, with a number
-if several members share it. Changes are played one after another, each after the previous change
-has had time to settle:
+The scenario has the group's topics, members, assignor and racks. The members start in join order
+and own nothing, so at the first change they hold a first assignment by their assignor. A member's
+name is its instance id, else its client id; members that share a name are numbered. Changes are
+played one after another; each change has time to settle before the next:
 
-    add-members        they start               remove-members, -member, -client   they close
-    bounce-members     one after another        remove-rack                        they are killed
-    partitions         the topic grows          add-topics       created; all subscribe by pattern
+    add-members                        the new members start
+    remove-members, -member, -client   the members close
+    remove-rack                        the members of the rack are killed
+    bounce-members                     the members restart, one after another
+    partitions                         the topic grows
+    add-topics                         the topics are created; all members subscribe by pattern
 
-Other changes cannot be played: a running consumer of the simulator never changes its subscription.
+Other changes cannot be played, because a simulated consumer never changes its subscription.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from kafka_rebalance.assignors.registry import assignor_names
 from kafka_rebalance.errors import GroupError
@@ -50,18 +54,18 @@ PLAYABLE = (
 )
 """The verbs of the changes that can be played."""
 
-_JOIN_STEP_MS = 10  # from one member's start to the next, so that they join in order
-_JOINED_WITHIN_MS = 2_000  # all members start within this part of the broker's initial delay
-_SPARE_MS = 5_000
+_JOIN_STEP_MS = 10  # between the starts of two members, so that members join in order
+_JOINED_WITHIN_MS = 2_000  # members start within this time, less than the broker's initial delay
+_SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """The times at which changes happen.
+    """The times at which changes are played.
 
     first_ms   the time of the first change
     apart_ms   from one restart to the next, and from one change to the next
-    down_ms    how long a restarting member is down
+    down_ms    the time between stop and start of a member that restarts
     """
 
     first_ms: int = 120_000
@@ -79,7 +83,7 @@ def scenario_from_group(
     pace: Pace | None = None,
     seed: int = 1,
 ) -> Scenario:
-    """Returns the scenario; `config` has the settings that a group lacks (default: Kafka's).
+    """Returns the scenario; `config` has the settings that no group contains (default: Kafka's).
 
     Errors   GroupError at `assignor`, or at `changes[i]` for a change that does not fit the group
              or cannot be played.
@@ -102,7 +106,7 @@ def scenario_from_group(
 
 @dataclass(slots=True)
 class _Maker:
-    """Builds a scenario; `now_ms` is the next change's time, `names` maps member ids to names."""
+    """Builds a scenario; `now_ms` is the time of the next change, `names` maps ids to names."""
 
     group: GroupSpec
     config: ConsumerConfig
@@ -111,8 +115,8 @@ class _Maker:
     now_ms: int = 0
     names: dict[str, str] = field(default_factory=dict)
     plans: dict[str, MemberPlan] = field(default_factory=dict)
-    topics: dict[str, Topic] = field(default_factory=dict)  # topics as they are at the end
-    counts: dict[str, int] = field(default_factory=dict)  # numbers of partitions at the beginning
+    topics: dict[str, Topic] = field(default_factory=dict)  # with their final partitions
+    counts: dict[str, int] = field(default_factory=dict)  # first numbers of partitions, by topic
     created: list[str] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
 
@@ -130,7 +134,9 @@ class _Maker:
         taken = set(self.names.values())
         for member, base in zip(members, bases, strict=True):
             alone = bases.count(base) == 1 and base not in taken
-            name = base if alone else _numbered(base, taken | set(bases))
+            used = taken | set(bases)
+            numbered = (f"{base}-{number}" for number in count(1))
+            name = base if alone else next(one for one in numbered if one not in used)
             taken.add(name)
             self.names[member.member_id] = name
 
@@ -148,7 +154,7 @@ class _Maker:
     # Changes --------------------------------------------------------------------------------------
 
     def happen(self, change: Change) -> None:
-        """Adds a change's events, and lets the time pass that the change needs."""
+        """Adds the events of a change, and moves `now_ms` to the time of the next change."""
         before = self.group
         match change:
             case AddMembers():
@@ -198,7 +204,8 @@ class _Maker:
                 config = self._config(member, name)
                 self.plans[name] = replace(self.plans[name], config=config)
             self._happens(Kind.STOP, member=name)
-            too_long = change.static is False and is_static  # its session ends while it is down
+            # A static member that becomes dynamic is away until its session has ended.
+            too_long = change.static is False and is_static
             session_ms = self.config.session_timeout_ms + _SPARE_MS
             self.now_ms += session_ms if too_long else self.pace.down_ms
             self._happens(Kind.START, member=name)
@@ -219,7 +226,6 @@ class _Maker:
     # The scenario ---------------------------------------------------------------------------------
 
     def scenario(self, changes: Sequence[Change], seed: int) -> Scenario:
-        """Returns the finished scenario."""
         listed = ", ".join(map(str, changes)) or "as it is"
         return Scenario(
             title=f"{self.group.group_id}: {listed}",
@@ -244,11 +250,3 @@ class _Maker:
 
 def _base(member: Member) -> str:
     return member.group_instance_id or prefix_of(member.client_id, member.member_id)
-
-
-def _numbered(base: str, taken: Collection[str]) -> str:
-    """Returns the first name of app-1, app-2, … that is not taken."""
-    number = 1
-    while f"{base}-{number}" in taken:
-        number += 1
-    return f"{base}-{number}"

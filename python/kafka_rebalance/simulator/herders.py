@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's side of a simulation: the configuration topic, and requests to the leader."""
+"""Simulates Connect's configuration topic, and the requests that change it through the leader."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -18,7 +18,10 @@ _CONFIG = "configuration topic"
 
 
 class Herders:
-    """Serves requests to change the configuration: ask, started, and `serve` after each event."""
+    """Serves requests to change the configuration. Inputs: ask, started; call serve at each event.
+
+    The leader's herder has one thread, so requests wait while the leader does other work.
+    """
 
     def __init__(
         self,
@@ -49,15 +52,15 @@ class Herders:
         self._configured: list[Started] = []
 
     def ask(self, request: ClientRequest) -> None:
-        """Queues a client's request; it is served when the leader is free."""
+        """Queues a client's request until the leader can serve it."""
         self._requests.append(request)
 
     def started(self, event: Started) -> None:
-        """Takes note that a connector runs: its worker asks the leader to write its tasks."""
+        """Queues the request to write the tasks of a connector that has started on its worker."""
         self._configured.append(event)
 
     def serve(self, now_ms: int) -> None:
-        """Serves queued requests of workers and clients, if the leader has no other work."""
+        """Serves the requests of workers and one request of a client, if the leader is free."""
         if not (self._requests or self._configured):
             return
         for process in self._processes.values():
@@ -71,7 +74,7 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Returns whether a worker's herder can take a request now; if not, arms its next poll."""
+        """Returns whether a worker can serve a request now; if it cannot, arms its next poll."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.member
         if not isinstance(worker, Worker) or not worker.is_at_work():
@@ -82,19 +85,21 @@ class Herders:
         return True
 
     def _configure(self, one: Started, now_ms: int) -> bool:
-        """Writes the tasks of a started connector; returns False if the request must wait."""
-        owner = self._processes[one.process]
-        if (
-            owner.incarnation == one.incarnation
-            and owner.is_up
-            and not self._is_free(owner, now_ms)
-        ):
+        """Writes the tasks of a running connector; returns False if its worker is not free yet."""
+        owner, connector = self._processes[one.process], one.connector
+        if owner.incarnation != one.incarnation or not owner.is_up:
+            return True
+        if not self._is_free(owner, now_ms):
             return False
-        self._configure_tasks(one, now_ms)
+        tasks, before = self._tasks[connector], self.config.connectors.get(connector, 0)
+        if connector in owner.held and self.config.configure_tasks(connector, tasks):
+            for held in task_names(connector, before, tasks):
+                self._holds.appear(held, now_ms)
+            self._send_to_workers(now_ms)
         return True
 
     def _accept(self, request: ClientRequest, now_ms: int) -> None:
-        """Changes the configuration; after the response the client sends its next request."""
+        """Carries out a client's request; the response lets the client send its next request."""
         name = request.connector
         if request.happening.kind is Kind.CREATE:
             self.config.create(name)
@@ -106,19 +111,8 @@ class Herders:
         if request.place + 1 < len(request.happening.connectors):
             self._agenda.push(written_ms, ClientRequest(request.happening, request.place + 1))
 
-    def _configure_tasks(self, one: Started, now_ms: int) -> None:
-        """Writes a running connector's tasks to the configuration topic, if they changed."""
-        process, connector = self._processes[one.process], one.connector
-        tasks, before = self._tasks[connector], self.config.connectors.get(connector, 0)
-        if process.incarnation != one.incarnation or connector not in process.held:
-            return
-        if self.config.configure_tasks(connector, tasks):
-            for held in task_names(connector, before, tasks):
-                self._holds.appear(held, now_ms)
-            self._send_to_workers(now_ms)
-
     def _send_to_workers(self, now_ms: int) -> int:
-        """Lets every worker read the topic's end; returns when the record is in the log."""
+        """Sends the newest configuration to every worker; returns when the record is in the log."""
         written = now_ms + self._log_ms
         for process in self._processes.values():
             if isinstance(process.member, Worker):

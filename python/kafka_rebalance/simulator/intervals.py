@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which member held which partition (or connector or task) and when, and the gaps in between.
+"""Records when each member held each partition (or connector or task), and finds the gaps.
 
     partition   |--- c0 ---|          |--- c1 ------|
                            ^ nobody  ^
 
-Intervals are half-open, [from_ms, to_ms). A hold begins when the member can work on the partition
-(its start is over), and ends when the member stops. A stuck member holds its partitions but works
-on none, and nobody works on a partition whose broker is down: the gaps include both, as if nobody
-held these partitions.
+Intervals are half-open, [from_ms, to_ms). A hold begins when the member has started the partition
+and can work on it, and ends when the member stops working. Gaps include the holds of stuck members,
+which work on nothing, and the holds of partitions whose broker is down.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
 
 
 class Hold(NamedTuple):
-    """One member held one partition; `is_stuck` if the member could not work on it."""
+    """The interval in which a member held a partition; `is_stuck` if it could not work on it."""
 
     partition: str
     member: str
@@ -34,112 +35,115 @@ class Gap(NamedTuple):
     to_ms: int
 
 
-@dataclass(slots=True)
-class _Open:
-    member: str
-    generation_id: int
-    from_ms: int
-    is_stuck: bool = False
-
-
 class Holds:
-    """Records which member holds which partition.
+    """Records who holds each partition. Getters: gaps. Inputs: appear, take, give, …; finish.
 
-    Getters: gaps. Inputs, in the order of time: appear, disappear, take, give, stick, darken;
-    finish.
+    The caller reports all inputs in the order of time.
     """
 
     def __init__(self) -> None:
-        # partition -> the intervals in which it existed; an end of None is still open
+        # partition -> the intervals in which it existed; the end is None while it exists
         self._there: dict[str, list[tuple[int, int | None]]] = {}
-        self._open: dict[str, list[_Open]] = {}
+        self._open: dict[str, list[Hold]] = {}  # holds that have not ended
         self._closed: list[Hold] = []
         self._dark: set[str] = set()
 
     def appear(self, partition: str, now_ms: int) -> None:
-        """A partition exists from now on."""
+        """Records that a partition exists from now on."""
         spans = self._there.setdefault(partition, [])
         if not spans or spans[-1][1] is not None:
             spans.append((now_ms, None))
 
     def disappear(self, partition: str, now_ms: int) -> None:
-        """A partition no longer exists; its holder still has to stop."""
+        """Records that a partition no longer exists; its holder still has to stop."""
         spans = self._there.get(partition)
         if spans and spans[-1][1] is None:
             spans[-1] = (spans[-1][0], now_ms)
 
     def take(self, partition: str, member: str, generation_id: int, now_ms: int) -> None:
-        """A member starts to work on a partition."""
+        """Records that a member starts to work on a partition."""
         holders = self._open.setdefault(partition, [])
         if all(one.member != member for one in holders):
-            holders.append(_Open(member, generation_id, now_ms))
+            holders.append(Hold(partition, member, generation_id, now_ms, now_ms))
 
     def give(self, partition: str, member: str, now_ms: int) -> None:
-        """A member stops working on a partition, if it had started."""
+        """Records that a member stops working on a partition, if the member had started."""
         for one in self._open.get(partition, ()):
             if one.member == member:
                 self._open[partition].remove(one)
-                self._close(partition, one, now_ms)
+                self._close(one, now_ms)
                 return
 
     def stick(self, member: str, now_ms: int, *, is_stuck: bool) -> None:
-        """A member gets stuck and works on nothing, or works again on its partitions."""
-        for partition, holders in self._open.items():
+        """Records that a member gets stuck and works on nothing, or that it works again."""
+        for holders in self._open.values():
             for place, one in enumerate(holders):
                 if one.member == member and one.is_stuck != is_stuck:
-                    self._close(partition, one, now_ms)
-                    since = max(now_ms, one.from_ms)
-                    holders[place] = _Open(member, one.generation_id, since, is_stuck)
+                    holders[place] = self._reopened(one, now_ms, is_stuck)
 
     def darken(self, partition: str, now_ms: int, *, is_dark: bool) -> None:
-        """A partition becomes unreadable for every member, or readable again."""
+        """Records that nobody can read a partition, or that members can read it again."""
         holders = self._open.get(partition, [])
         for place, one in enumerate(holders):
-            self._close(partition, one, now_ms)
-            since = max(now_ms, one.from_ms)
-            holders[place] = _Open(one.member, one.generation_id, since, one.is_stuck)
+            holders[place] = self._reopened(one, now_ms, one.is_stuck)
         (self._dark.add if is_dark else self._dark.discard)(partition)
 
-    def _close(self, partition: str, one: _Open, now_ms: int) -> None:
+    def _reopened(self, one: Hold, now_ms: int, is_stuck: bool) -> Hold:
+        """Closes a member's hold, and returns the hold that goes on from now."""
+        self._close(one, now_ms)
+        return one._replace(from_ms=max(now_ms, one.from_ms), is_stuck=is_stuck)
+
+    def _close(self, one: Hold, now_ms: int) -> None:
         if now_ms > one.from_ms:
-            is_stuck = one.is_stuck or partition in self._dark
-            held = (partition, one.member, one.generation_id, one.from_ms, now_ms, is_stuck)
-            self._closed.append(Hold(*held))
+            is_stuck = one.is_stuck or one.partition in self._dark
+            self._closed.append(one._replace(to_ms=now_ms, is_stuck=is_stuck))
 
     def finish(self, now_ms: int) -> list[Hold]:
         """Closes all open intervals; returns all holds, ordered by partition and time."""
         for partition, holders in list(self._open.items()):
             for one in list(holders):
                 self.give(partition, one.member, now_ms)
-        # A start or a stop may last beyond the end of the run.
+        # A member that starts or stops a partition at the end would finish after it.
         seen = (one._replace(to_ms=min(one.to_ms, now_ms)) for one in self._closed)
         held = [one for one in seen if one.from_ms < one.to_ms]
         return sorted(held, key=lambda one: (partition_key(one.partition), one.from_ms))
 
     def gaps(self, holds: Iterable[Hold], until_ms: int) -> list[Gap]:
-        """Returns when nobody worked on a partition while it existed."""
-        of: dict[str, list[Hold]] = {}
-        for hold in holds:
-            if hold.is_stuck:
-                continue
-            of.setdefault(hold.partition, []).append(hold)
-        found = []
-        for partition, spans in self._there.items():
-            for since, until in spans:
-                at, end = since, until_ms if until is None else until
-                for hold in of.get(partition, ()):  # by time
-                    if hold.from_ms >= end:
-                        break
-                    if hold.from_ms > at:
-                        found.append(Gap(partition, at, hold.from_ms))
-                    at = max(at, hold.to_ms)
-                if at < end:
-                    found.append(Gap(partition, at, end))
-        return found
+        """Returns the intervals in which nobody worked on a partition that existed."""
+        working = grouped((one for one in holds if not one.is_stuck), lambda one: one.partition)
+        return [
+            gap
+            for name, spans in self._there.items()
+            for since, until in spans
+            for gap in without(
+                Gap(name, since, until_ms if until is None else until), working.get(name, ())
+            )
+        ]
+
+
+def without(whole: Gap, holds: Iterable[Hold]) -> Iterator[Gap]:
+    """Yields the parts of an interval that none of `holds` covers; `holds` are ordered by time."""
+    at = whole.from_ms
+    for hold in holds:
+        if hold.from_ms >= whole.to_ms:
+            break
+        if hold.from_ms > at:
+            yield Gap(whole.partition, at, hold.from_ms)
+        at = max(at, hold.to_ms)
+    if at < whole.to_ms:
+        yield Gap(whole.partition, at, whole.to_ms)
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Returns lists of items with equal keys, by key; the items keep their order."""
+    found: dict[_Key, list[_Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def partition_key(name: str) -> tuple[str, int]:
-    """Orders `orders-2` before `orders-10`.
+    """Returns a sort key by which `orders-2` comes before `orders-10`.
 
     >>> sorted(["t-10", "t-2", "s"], key=partition_key)
     ['s', 't-2', 't-10']

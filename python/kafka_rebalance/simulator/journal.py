@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All events and effects of a run's state machines: enough to replay the run, or to read it.
+"""Keeps all events and effects of a run's state machines, to replay the run or to print it.
 
-`lines(journal)` returns the run as text: every message, callback and change of state, with names
-in place of member ids. Heartbeats without an error are left out.
+A journal is the list of entries that `simulate(scenario, journal=journal)` fills.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka_rebalance.coordinator import CoordinatorEvent as CoordinatorEvent
-from kafka_rebalance.coordinator import Effect, Received, Respond, Transition
+from kafka_rebalance.coordinator import CoordinatorEvent, Effect, Received, Respond, Transition
 from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
 from kafka_rebalance.protocol import (
     ErrorCode,
@@ -50,7 +48,10 @@ Entry = MemberEntry | CoordinatorEntry
 
 
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
-    """Returns the run as text: a line for each effect, in the order in which they happened."""
+    """Yields the run as text: every message, callback and change of state, in order.
+
+    Names stand in place of member ids. Heartbeats are left out, unless their answer is an error.
+    """
     names = IdNames()
     clients: dict[int, str] = {}
     for entry in journal:
@@ -71,7 +72,7 @@ def _entry_lines(entry: Entry, clients: dict[int, str], names: IdNames) -> Itera
             case Respond(_, HeartbeatResponse(error_code=ErrorCode.NONE)):
                 pass
             case Respond(number, SyncGroupResponse(error_code=error)):
-                # The leader's request has already shown the assignment.
+                # The line of the leader's SyncGroup request has already shown the assignment.
                 yield f"coordinator -> {clients[number]}: SyncGroup {error}"
             case Respond(number, response):
                 if isinstance(response, JoinGroupResponse):

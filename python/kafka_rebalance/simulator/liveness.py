@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Idle and silent members: the reason why a group at rest costs nothing to simulate.
+"""Leaves out the heartbeats of healthy members, so that a group at rest costs nothing to simulate.
 
-idle     a member with nothing to do but heartbeats is not simulated; when something happens,
-         Vouched reports to it that it was healthy until now
-silent   the coordinator runs with `vouched`: it times only the sessions of silent members
+idle     A member that has nothing to do but heartbeats is not simulated. When something happens to
+         the member, the event Vouched sets its last heartbeat to the time that its clock implies.
+silent   The coordinator runs with `vouched`: it times a member's session only after a report that
+         the member is silent.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from kafka_rebalance.coordinator import Heard, Silent
 from kafka_rebalance.member import GroupMember, Vouched
 from kafka_rebalance.protocol import GroupState
 
@@ -17,28 +20,22 @@ from .process import Process
 from .scheduled import Wake
 
 
+@dataclass(eq=False, slots=True)
 class Liveness:
-    """Tracks such members. Getters: is_silent, is_at_rest. Inputs: wake, report_*, fall_silent, ….
+    """Knows idle and silent members. Getters: silent, is_at_rest. Inputs: wake, report_silent, …
 
-    `is_silent` and the reports are about member ids, the other methods about processes.
+    `silent` holds the ids of the members whose sessions the coordinator times.
     """
 
-    def __init__(
-        self, agenda: Agenda, broker: Broker, processes: Mapping[str, Process], group_id: str
-    ) -> None:
-        self._agenda = agenda
-        self._broker = broker
-        self._processes = processes
-        self._group_id = group_id
-        self._silent: set[str] = set()
-
-    def is_silent(self, member_id: str) -> bool:
-        """Returns whether the coordinator times the member's session."""
-        return member_id in self._silent
+    agenda: Agenda
+    broker: Broker
+    processes: Mapping[str, Process]
+    group_id: str
+    silent: set[str] = field(default_factory=set)
 
     def is_at_rest(self, member: GroupMember) -> bool:
-        """Returns whether heartbeats would change nothing: the member is in a Stable generation."""
-        group = self._broker.coordinator.groups().get(self._group_id)
+        """Returns whether the member has only heartbeats to send, in a group that is Stable."""
+        group = self.broker.coordinator.groups().get(self.group_id)
         return (
             member.is_idle()
             and group is not None
@@ -48,33 +45,33 @@ class Liveness:
         )
 
     def wake(self, process: Process) -> None:
-        """Wakes a process to which something happens; an idle member was healthy until now."""
+        """Simulates a process again if it was idle, because something happens to it."""
         if process.idle_since_ms is None or process.member is None:
             return
-        now_ms, every = self._agenda.now_ms, process.plan.config.heartbeat_interval_ms
+        now_ms, every = self.agenda.now_ms, process.plan.config.heartbeat_interval_ms
         beats = (now_ms - process.idle_since_ms) // every
         last = process.idle_since_ms + beats * every
         process.idle_since_ms = None
         process.handle(Vouched(last, now_ms), now_ms)
         due = process.member.next_deadline_ms()
         if due is not None:
-            self._agenda.arm(max(due, now_ms), Wake(process.name, process.incarnation))
+            self.agenda.arm(max(due, now_ms), Wake(process.name, process.incarnation))
 
     def wake_all(self) -> None:
         """Wakes every idle member, because something happens to the group."""
-        for process in self._processes.values():
+        for process in self.processes.values():
             self.wake(process)
 
     def wake_replaced(self) -> None:
-        """Wakes idle members that are no longer at rest: a static one may have been replaced."""
-        for process in self._processes.values():
+        """Wakes idle members that are no longer at rest, such as a replaced static member."""
+        for process in self.processes.values():
             member = process.member if process.idle_since_ms is not None else None
             if member is not None and not self.is_at_rest(member):
                 self.wake(process)
 
     def fall_silent(self, process: Process) -> None:
         """Reports the member silent since its last heartbeat."""
-        member, now_ms = process.member, self._agenda.now_ms
+        member, now_ms = process.member, self.agenda.now_ms
         if member is None or not member.member_id:
             return
         due = member.next_heartbeat_ms()
@@ -85,15 +82,16 @@ class Liveness:
     def report_silent(self, member_id: str, since_ms: int) -> None:
         """Reports a member id as silent to the coordinator; an empty id is ignored."""
         if member_id:
-            self._silent.add(member_id)
-            self._broker.silent(self._group_id, member_id, since_ms, self._agenda.now_ms)
+            self.silent.add(member_id)
+            event = Silent(self.group_id, member_id, since_ms)
+            self.broker.handle(event, self.agenda.now_ms)
 
     def report_heard(self, member_id: str) -> None:
         """Reports to the coordinator that a member sends heartbeats again."""
-        self._silent.discard(member_id)
-        self._broker.heard(self._group_id, member_id, self._agenda.now_ms)
+        self.silent.discard(member_id)
+        self.broker.handle(Heard(self.group_id, member_id), self.agenda.now_ms)
 
     def repeat_reports(self) -> None:
         """Reports all silent members to a coordinator that has loaded the log."""
-        for member_id in sorted(self._silent):
-            self.report_silent(member_id, self._agenda.now_ms)
+        for member_id in sorted(self.silent):
+            self.report_silent(member_id, self.agenda.now_ms)

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a run: unavailable partitions, members that stopped, and when the group had settled.
+"""Computes the figures of a run: unavailable partitions, stopped members, times to settle.
 
-Sums begin when the group has settled for the first time (at 0 if it never has); the start-up
-is measured separately. Times are in ms.
+The sums leave out the start-up: they begin when the group has settled for the first time, or at 0
+if it never has. Times are in ms.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from .intervals import Gap, Hold
-from .run import Absence, Rebalance, Run
+from .intervals import Gap, Hold, grouped, without
+from .run import Rebalance, Run
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums. `unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
+    """The sums of a run. `unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
 
-    `records_behind` counts records that came to partitions while nobody worked on them. The group
-    was settled first at `start_up_ms` and finally at `settled_ms`; None if it was not at the end.
+    `records_behind` counts the records that came to partitions while nobody worked on them. The
+    group had settled first at `start_up_ms` (None if it never had), and for the last time at
+    `settled_ms` (None if it had not settled at the end).
     """
 
     start_up_ms: int | None
@@ -35,7 +36,7 @@ class Totals:
 
 
 class Stopped(NamedTuple):
-    """An interval in which a member worked on nothing, between two in which it had work."""
+    """An interval in which a member worked on nothing; it had work before and after."""
 
     member: str
     from_ms: int
@@ -43,7 +44,7 @@ class Stopped(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """The events at `at_ms`, and when the group had settled after them; None if it had not."""
+    """The time at which the group had settled after the events at `at_ms`; None for never."""
 
     at_ms: int
     what: str
@@ -51,10 +52,11 @@ class Settling(NamedTuple):
 
 
 def totals(run: Run) -> Totals:
-    """Returns the sums. A partition has moved if its next holder is another member."""
+    """Returns the sums of a run. A move is a change of a partition's holder to another member."""
     since = start_up_ms(run)
     from_ms = since or 0
-    gaps = list(_from(run.gaps, from_ms))
+    later_gaps = (one for one in run.gaps if one.to_ms > from_ms)
+    gaps = [one._replace(from_ms=max(one.from_ms, from_ms)) for one in later_gaps]
     lengths = [gap.to_ms - gap.from_ms for gap in gaps]
     behind = sum((gap.to_ms - gap.from_ms) * run.rates.get(gap.partition, 0.0) for gap in gaps)
     later = [one for one in run.rebalances if one.from_ms >= from_ms]
@@ -81,42 +83,33 @@ def start_up_ms(run: Run) -> int | None:
     return None if end >= run.until_ms else end
 
 
-def _from(gaps: Iterable[Gap], from_ms: int) -> Iterable[Gap]:
-    for gap in gaps:
-        if gap.to_ms > from_ms:
-            yield gap._replace(from_ms=max(gap.from_ms, from_ms))
-
-
 def _moves(run: Run, from_ms: int) -> int:
     last: dict[str, Hold] = {}
     moves = 0
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         before = last.get(hold.partition, hold)
         if hold.generation_id < before.generation_id:
-            continue  # this holder has lost the partition, and does not know that yet
+            continue  # the member has lost the partition, and has not learned of it yet
         moves += hold.from_ms >= from_ms and hold.member != before.member
         last[hold.partition] = hold
     return moves
 
 
 def stops(run: Run) -> list[Stopped]:
-    """Returns intervals in which a member worked on nothing, between work; ordered by time.
+    """Returns the intervals in which a member worked on nothing, between times of work.
 
-    The time of a process that is down or stuck does not count. If a member gets no partitions, its
-    stop ends when it learns this.
+    An interval in which the member's process was down or stuck does not count. If the member
+    received an empty assignment in the interval, its stop ends there. Order: by time.
     """
-    away: dict[str, list[Absence]] = {}
-    for one in run.absences:
-        away.setdefault(one.member, []).append(one)
-    empty: dict[str, list[int]] = {}
-    for member, at in run.empty_handed:
-        empty.setdefault(member, []).append(at)
+    away = grouped(run.absences, lambda one: one.member)
+    empty = grouped(run.empty_handed, lambda one: one[0])
     found = []
     for member, worked in _working(run).items():
         for before, after in pairwise(worked):
             gone = away.get(member, ())
             if not any(one.from_ms <= after[0] and one.to_ms >= before[1] for one in gone):
-                end = min([after[0], *(at for at in empty.get(member, ()) if at >= before[1])])
+                learned = (at for _, at in empty.get(member, ()) if at >= before[1])
+                end = min([after[0], *learned])
                 found.append(Stopped(member, before[1], end))
     return sorted(found, key=lambda one: one.from_ms)
 
@@ -124,18 +117,20 @@ def stops(run: Run) -> list[Stopped]:
 def stops_of(run: Run) -> dict[int, list[Stopped]]:
     """Returns the `stops`, keyed by the number of the rebalance that caused them.
 
-    That is the first rebalance to end after the stop began: members stop around their JoinGroup.
+    Members stop around their JoinGroup, so a stop was caused by the first rebalance that ended
+    after the stop began. The key of a stop without such a rebalance is 0.
     """
-    found: dict[int, list[Stopped]] = {}
-    for one in stops(run):
+
+    def cause(one: Stopped) -> int:
         over = (r.number for r in run.rebalances if r.to_ms is None or r.to_ms >= one.from_ms)
-        found.setdefault(next(over, 0), []).append(one)
-    return found
+        return next(over, 0)
+
+    return grouped(stops(run), cause)
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """The time from one event to the next: a rebalance, or an event of the scenario."""
+    """The time from one event to the next; events are rebalances, and events of the scenario."""
 
     from_ms: int
     to_ms: int
@@ -144,13 +139,10 @@ class Chapter:
 
 
 def chapters(run: Run) -> list[Chapter]:
-    """Returns all chapters, ordered by time."""
     starts: list[tuple[int, str, Rebalance | None]] = [
         (one.from_ms, ", ".join(one.causes), one) for one in run.rebalances
     ]
-    for at in sorted({one.at_ms for one in run.happenings}):
-        what = ", ".join(str(one) for one in run.happenings if one.at_ms == at)
-        starts.append((at, what, None))
+    starts += ((at, what, None) for at, what in _events(run).items())
     starts.sort(key=lambda one: one[0])
     ends = [*(at for at, _, _ in starts[1:]), run.until_ms]
     return [
@@ -159,8 +151,14 @@ def chapters(run: Run) -> list[Chapter]:
     ]
 
 
+def _events(run: Run) -> dict[int, str]:
+    """Returns the scenario's events as text, by their time and ordered by it."""
+    by_time = grouped(run.happenings, lambda one: one.at_ms)
+    return {at: ", ".join(map(str, by_time[at])) for at in sorted(by_time)}
+
+
 def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
-    """Returns when each member worked on any partition: intervals that do not touch."""
+    """Returns the longest intervals in which each member always worked on some partition."""
     found: dict[str, list[tuple[int, int]]] = {}
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         if hold.is_stuck:
@@ -175,16 +173,13 @@ def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
 
 def settlings(run: Run) -> list[Settling]:
     """Returns, for each time with events, when the group had settled before the next events."""
-    found = []
-    times = sorted({one.at_ms for one in run.happenings})
-    for at, until in pairwise([*times, run.until_ms]):
-        what = ", ".join(str(one) for one in run.happenings if one.at_ms == at)
-        found.append(Settling(at, what, _settled(run, at, until)))
-    return found
+    events = _events(run)
+    spans = pairwise([*events, run.until_ms])
+    return [Settling(at, events[at], _settled(run, at, until)) for at, until in spans]
 
 
 def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
-    """Returns when the last rebalance or gap that overlaps the interval ended; None if after it."""
+    """Returns the end of the last rebalance or gap in the interval; None if it ended later."""
     ends = [from_ms]
     for one in run.rebalances:
         if one.from_ms < until_ms and (one.to_ms is None or one.to_ms > from_ms):
@@ -196,7 +191,7 @@ def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
 
 
 def unworked(run: Run) -> list[tuple[int, int]]:
-    """Returns (from_ms, number of partitions that nobody works on) steps, from 0 on."""
+    """Returns steps (from_ms, number of partitions that nobody works on), from time 0 on."""
     changes: dict[int, int] = {0: 0}
     for gap in run.gaps:
         changes[gap.from_ms] = changes.get(gap.from_ms, 0) + 1
@@ -210,7 +205,7 @@ def unworked(run: Run) -> list[tuple[int, int]]:
 
 
 def unavailability(run: Run) -> Callable[[int, int], int]:
-    """Returns a function (from_ms, to_ms) -> unavailable partition-ms of the run."""
+    """Returns a function: (from_ms, to_ms) -> unavailable partition-ms in that interval."""
     steps = unworked(run)
     times = [at for at, _ in steps]
     lengths = (later - at for at, later in pairwise(times))
@@ -225,18 +220,5 @@ def unavailability(run: Run) -> Callable[[int, int], int]:
 
 def unheld(run: Run) -> list[Gap]:
     """Returns the gaps, without the time in which a stuck member held the partition."""
-    stuck: dict[str, list[Hold]] = {}
-    for hold in run.holds:
-        if hold.is_stuck:
-            stuck.setdefault(hold.partition, []).append(hold)
-    found = []
-    for gap in run.gaps:
-        at = gap.from_ms
-        for hold in stuck.get(gap.partition, ()):  # by time
-            if hold.to_ms > at and hold.from_ms < gap.to_ms:
-                if hold.from_ms > at:
-                    found.append(Gap(gap.partition, at, hold.from_ms))
-                at = hold.to_ms
-        if at < gap.to_ms:
-            found.append(Gap(gap.partition, at, gap.to_ms))
-    return found
+    stuck = grouped((one for one in run.holds if one.is_stuck), lambda one: one.partition)
+    return [part for gap in run.gaps for part in without(gap, stuck.get(gap.partition, ()))]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients ask for metadata at the maximal age, sooner if a topic is missing, or in a poll.
+"""Decides when the simulated clients ask for metadata.
 
-    age       every `metadata.max.age.ms`; the first time is drawn
+    age       each client asks every `metadata.max.age.ms`; its first time is drawn
     missing   a client that subscribes to a missing topic asks after `retry.backoff.max.ms`
-    broker    clients that were connected to a broker that goes down or returns ask at once
-    pattern   with a pattern, a poll that joins asks first
+    broker    when a broker goes down or returns, all clients ask within `retry.backoff.max.ms`
+    pattern   a client that subscribes by pattern asks in each poll that joins, before it joins
     leader    a leader asks before it assigns topics that it does not subscribe to
 
 Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an update),
@@ -13,6 +13,7 @@ Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from kafka_rebalance.member import Consumer, MetadataUpdated
 from kafka_rebalance.member.leading import subscribed_topics
@@ -24,53 +25,43 @@ from .process import Process
 from .scheduled import Refresh
 
 
+@dataclass(eq=False, slots=True)
 class Metadata:
-    """Decides when clients ask for metadata, and sends it to them.
+    """Decides when clients ask for metadata, and sends it to them by `deliver`."""
 
-    `deliver` sends metadata to a process; the agenda has its next Refresh.
-    """
-
-    def __init__(
-        self,
-        cluster: SimulatedCluster,
-        processes: Mapping[str, Process],
-        rng: random.Random,
-        agenda: Agenda,
-        deliver: Callable[[Process, MetadataUpdated], None],
-    ) -> None:
-        self._cluster = cluster
-        self._processes = processes
-        self._rng = rng
-        self._agenda = agenda
-        self._deliver = deliver
+    cluster: SimulatedCluster
+    processes: Mapping[str, Process]
+    rng: random.Random
+    agenda: Agenda
+    deliver: Callable[[Process, MetadataUpdated], None]
 
     def start(self, process: Process, now_ms: int) -> None:
-        """A client has started with the current metadata: arms its first Refresh."""
+        """Arms the first Refresh of a client that has started with the current metadata."""
         consumer = process.member
         assert isinstance(consumer, Consumer)
-        at = now_ms + 1 + self._rng.randrange(consumer.config.metadata_max_age_ms)
+        at = now_ms + 1 + self.rng.randrange(consumer.config.metadata_max_age_ms)
         self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
 
     def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
-        """A client asks for metadata; arms its next Refresh."""
+        """Lets a client ask for metadata at its Refresh, and arms its next Refresh."""
         consumer = process.member
         if process.incarnation == incarnation and isinstance(consumer, Consumer):
             self._update(process, now_ms)
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
     def refresh_soon(self, now_ms: int) -> None:
-        """Lets every client ask within the longest back-off."""
-        for process in self._processes.values():
+        """Lets every client ask within `retry.backoff.max.ms`."""
+        for process in self.processes.values():
             if isinstance(process.member, Consumer):
                 spread = process.member.config.retry_backoff_max_ms
-                self._arm_refresh(process, now_ms + 1 + self._rng.randrange(spread))
+                self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
         """Lets a client that misses a topic of its subscription ask before the maximal age."""
         consumer = process.member
         if isinstance(consumer, Consumer) and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)
-            armed = self._agenda.timer_ms(process.name, Refresh)
+            armed = self.agenda.timer_ms(process.name, Refresh)
             if armed is None or armed >= at:
                 self._arm_refresh(process, at)
 
@@ -85,23 +76,23 @@ class Metadata:
         if (
             isinstance(consumer, Consumer)
             and response.leader == response.member_id
-            and consumer.sees(self._cluster.metadata(now_ms))
+            and consumer.sees(self.cluster.metadata(now_ms))
             and not subscribed_topics(response.members) <= consumer.subscription
         ):
             self._update(process, now_ms)
 
     def _update(self, process: Process, now_ms: int) -> None:
         """Sends the cluster's metadata to a client, if it differs from the client's own."""
-        consumer, metadata = process.member, self._cluster.metadata(now_ms)
-        if not isinstance(consumer, Consumer) or not self._cluster.is_reachable():
+        consumer, metadata = process.member, self.cluster.metadata(now_ms)
+        if not isinstance(consumer, Consumer) or not self.cluster.is_reachable():
             return
         if consumer.sees(metadata):
-            self._deliver(process, MetadataUpdated(metadata))
+            self.deliver(process, MetadataUpdated(metadata))
 
     def _next_ms(self, consumer: Consumer, now_ms: int) -> int:
         config = consumer.config
-        soon = consumer.misses_topics or not self._cluster.is_reachable()
+        soon = consumer.misses_topics or not self.cluster.is_reachable()
         return now_ms + (config.retry_backoff_max_ms if soon else config.metadata_max_age_ms)
 
     def _arm_refresh(self, process: Process, at: int) -> None:
-        self._agenda.arm(at, Refresh(process.name, process.incarnation))
+        self.agenda.arm(at, Refresh(process.name, process.incarnation))

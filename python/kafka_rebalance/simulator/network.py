@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message delays, drawn from a seed; messages of one connection arrive in order."""
+"""Draws the delays of the simulation's messages; messages of one connection arrive in order."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,17 +14,17 @@ class Network:
     log_ms: int = 2
 
 
+@dataclass(eq=False, slots=True)
 class Wire:
     """Draws arrival times; a message never overtakes an older message of its connection."""
 
-    def __init__(self, network: Network, rng: random.Random) -> None:
-        self._network = network
-        self._rng = rng
-        self._last: dict[tuple[str, str], int] = {}
+    network: Network
+    rng: random.Random
+    last_ms: dict[tuple[str, str], int] = field(default_factory=dict)  # arrivals, by connection
 
     def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
-        """Returns when a message that is sent now arrives."""
-        delay = self._network.delay_ms + self._rng.randint(0, self._network.spread_ms)
-        at = max(now_ms + delay, self._last.get((sender, receiver), 0))
-        self._last[sender, receiver] = at
+        """Returns when a message arrives that leaves the sender at `now_ms`."""
+        delay = self.network.delay_ms + self.rng.randint(0, self.network.spread_ms)
+        at = max(now_ms + delay, self.last_ms.get((sender, receiver), 0))
+        self.last_ms[sender, receiver] = at
         return at

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One member's process: a consumer or a worker, its application, and the partitions it holds.
+"""Simulates a member's process: a consumer or a worker, its application, and its partitions.
 
-Callbacks cost time, and the member does nothing else meanwhile, so that requests after a callback
-leave the process later. While the application processes records it does not poll. `handle` returns
-requests that leave the process, each with its time.
+Callbacks cost time, and the member does nothing else meanwhile, so requests after a callback leave
+the process later. The application does not poll while it processes records.
 """
 
 import random
@@ -30,14 +29,14 @@ from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
 
-Sends = list[tuple[int, Send]]  # (when the request leaves, the request)
+Sends = list[tuple[int, Send]]  # requests, each with the time when it leaves the process
 
 
 @dataclass(slots=True)
 class Process:
     """A process. Getters: is_up, held, poll_at_ms. Inputs: start, stop, handle.
 
-    `started` collects (time when it runs, connector) of the connectors that were started.
+    `started` collects the connectors that were started, each with the time from which it runs.
     """
 
     plan: MemberPlan
@@ -50,27 +49,25 @@ class Process:
     busy_until_ms: int = 0
     polls_from_ms: int = 0  # no poll before this time
     frozen_until_ms: int = 0
-    is_cold: bool = True  # this process has had no JoinGroup response yet
-    idle_since_ms: int | None = None  # not simulated since; Vouched later reports its heartbeats
-    owes_heartbeat: bool = False  # the coordinator times its session until the next heartbeat
-    gave_up_in: int = -1  # the generation whose assignment revoked partitions: it joins again
+    is_cold: bool = True  # the process has not received a JoinGroup response yet
+    idle_since_ms: int | None = None  # since this time, heartbeats are not simulated
+    owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
+    gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
     crashed: Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
     empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments
 
     @property
     def name(self) -> str:
-        """The member's name in the scenario."""
         return self.plan.name
 
     @property
     def is_up(self) -> bool:
-        """Returns whether the process runs."""
         return self.member is not None
 
     @property
     def held(self) -> list[str]:
-        """The names of the partitions that it owns, or the connectors and tasks that it runs."""
+        """Returns the names of the member's partitions, or of its connectors and tasks."""
         match self.member:
             case Consumer(owned_partitions=partitions):
                 return [str(one) for one in partitions]
@@ -79,7 +76,7 @@ class Process:
         return []
 
     def start(self, config: MemberConfig) -> Consumer | Worker:
-        """Starts a new process, which has only its settings."""
+        """Starts a new process, which remembers nothing of the old one."""
         self.incarnation += 1
         self.plan = replace(self.plan, config=config)
         # The process has its own generator, so that its draws do not change those of other members.
@@ -95,16 +92,16 @@ class Process:
         return self.member
 
     def stop(self, now_ms: int) -> None:
-        """Ends the process; nobody holds its partitions any more."""
+        """Ends the process, which no longer holds its partitions."""
         for one in self.held:
             self.holds.give(one, self.name, now_ms)
         self.member = None
 
     def handle(self, event: MemberEvent, now_ms: int) -> Sends:
-        """Handles one event, and returns the requests that leave the process."""
+        """Handles one event; returns the requests that leave the process, each with its time."""
         if self.member is None:
             return []
-        # Heartbeats and timeouts run in their own thread.
+        # Heartbeats and timeouts have a thread of their own, and do not wait for callbacks.
         at = now_ms if isinstance(event, Tick) else max(now_ms, self.busy_until_ms)
         before = self.member.generation_id
         effects = self.member.handle(event, now_ms)
@@ -145,13 +142,13 @@ class Process:
         return sends
 
     def _give(self, names: list[str], at: int) -> int:
-        """Stops all `names` from now on; returns when all have stopped."""
+        """Stops all `names` at once; returns when all have stopped."""
         for one in names:
             self.holds.give(one, self.name, at)
         return at + self.plan.work.cost_ms(self.plan.work.stop_cost_ms, len(names))
 
     def _take(self, names: list[str], at: int) -> int:
-        """Starts `names`, some at a time; returns when all have started."""
+        """Starts `names`, as many at a time as the costs allow; returns when all have started."""
         assert self.member is not None
         work = self.plan.work
         for place, one in enumerate(names, 1):
@@ -160,7 +157,7 @@ class Process:
         return at + work.cost_ms(work.start_cost_ms, len(names))
 
     def poll_at_ms(self, now_ms: int) -> int | None:
-        """Returns the application's next poll that changes something; None if there is none."""
+        """Returns when the application next polls with an effect on the member; None for never."""
         if self.member is None:
             return None
         wanted = self.member.next_poll_ms()
@@ -170,13 +167,13 @@ class Process:
         return at if self.member.is_in_poll else self._end_of_batch_ms(at)
 
     def reads_at_ms(self, now_ms: int) -> int:
-        """Returns when the process reads a response that is here: at its next poll, or now."""
+        """Returns when the process reads a response that has arrived: now, or in its next poll."""
         if not isinstance(self.member, Consumer) or not self.member.reads_in_poll:
             return now_ms
         return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
 
     def _end_of_batch_ms(self, at: int) -> int:
-        """Returns the next poll at or after `at`: the end of the batch being processed."""
+        """Returns the first poll at or after `at`, which ends the batch of records in process."""
         process = self.plan.work.process_ms
         return at + (self.phase_ms - at) % process if process and self.held else at
 

@@ -21,10 +21,10 @@ class Rebalances:
     def watch(
         self, now_ms: int, transition: Transition, cause: str, gave_up_in: int | None
     ) -> None:
-        """Takes a transition of the group; `gave_up_in` is its cause's `Process.gave_up_in`.
+        """Records a change of the group's state; the process that caused it has this `gave_up_in`.
 
-        A member that joins only because the last round revoked partitions of it (KIP-429) starts
-        a round, not a rebalance.
+        A cooperative member joins again when an assignment has revoked partitions of it (KIP-429).
+        Such a join starts a new round of the last rebalance, not a new rebalance.
         """
         last = self.seen[-1] if self.seen else None
         running = last if last is not None and last.to_ms is None else None
@@ -38,7 +38,7 @@ class Rebalances:
             running.generation_id = transition.generation_id
         elif running is not None:
             running.to_ms = now_ms
-            # The coordinator moves, and the log does not record the running rebalance.
+            # The group is DEAD when its coordinator moves, and no log records this rebalance.
             running.is_cut_off = transition.after is GroupState.DEAD
             running.generation_id = transition.generation_id
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run: which member held which partition, and every rebalance.
+"""The result of a run: its rebalances, and the intervals in which members held partitions.
 
-A rebalance lasts from the moment when the group stops being Stable until it is Stable again; its
-rounds are the generations that it took. Sums over a run are in `measure`.
+A rebalance lasts from the moment when the group stops being Stable until it is Stable again. Each
+of its rounds makes a generation. `measure` computes sums over a run.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Rebalance:
 
     @property
     def duration_ms(self) -> int | None:
-        """Returns how long the rebalance took; None if it did not end."""
+        """Returns how long the rebalance lasted; None if it did not end."""
         return None if self.to_ms is None else self.to_ms - self.from_ms
 
 
@@ -46,8 +46,8 @@ class Absence(NamedTuple):
 class Run:
     """A finished run. Times are in ms from the start of the scenario.
 
-    `held` is the noun for the things held: partitions, or tasks. `assumed` is a line of text with
-    the costs. `empty_handed` has (member, time) of each empty assignment.
+    `held` is the noun for the things that members hold: partition, or task. `assumed` is a line of
+    text with the assumed costs. `empty_handed` holds (member, time) of each empty assignment.
     """
 
     title: str
@@ -63,4 +63,4 @@ class Run:
     empty_handed: tuple[tuple[str, int], ...]
     crashed: Mapping[str, str]
     events: int
-    rates: Mapping[str, float] = field(default_factory=dict)  # partition -> records per second
+    rates: Mapping[str, float] = field(default_factory=dict)  # records per second, by partition

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios as plain values: topics, members, a network, and the events that happen to them.
+"""The classes of a scenario: its topics and members, the network, and the events.
 
-A scenario is written in Python with these classes, or in TOML (`scenario_files.py`). Times are ms
-from its start, intervals are half-open, and one seed decides everything that is drawn.
+A scenario is written in Python with these classes, or in TOML (`scenario_files.py`). Times are in
+ms from the scenario's start, intervals are half-open, and one seed decides everything that is
+drawn.
 """
 
 import re
@@ -21,10 +22,10 @@ _MOST_PARTITIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """A topic, and how many records per second come to each of its partitions.
+    """A topic; `records_per_second` come to each of its partitions.
 
-    `racks` has the racks of each partition's replicas, and repeats if there are more partitions;
-    None if racks are unknown. Errors: GroupError with the field.
+    Entry `p % len(racks)` of `racks` holds the racks of partition p's replicas. `racks` is None if
+    racks are unknown. Errors: GroupError with the field.
     """
 
     partitions: int
@@ -46,7 +47,7 @@ class Costs:
     process_ms      between two calls of poll(), while the member has partitions
     start_cost_ms   to start a partition (state to restore, connections to open)
     stop_cost_ms    to stop a partition (offsets to flush)
-    parallel        how many partitions the member starts or stops at a time
+    parallel        the number of partitions that the member starts or stops at a time
     cold_ms         the extra time of a new process for its first JoinGroup response; a JVM that
                     loads its classes takes tens to hundreds of ms
     """
@@ -62,7 +63,7 @@ class Costs:
             raise GroupError("parallel", f"{self.parallel} is less than 1")
 
     def cost_ms(self, each_ms: int, count: int) -> int:
-        """Returns how long `count` starts or stops take, of `each_ms` each."""
+        """Returns how long `count` starts (or stops) take, if each one takes `each_ms`."""
         return -(-count // self.parallel) * each_ms
 
 
@@ -95,7 +96,7 @@ class MemberPlan:
             raise GroupError("pattern", f"{self.pattern!r} is no pattern: {error}") from None
 
     def wants(self, topic: str) -> bool:
-        """Returns whether the member subscribes to a topic, once the topic exists."""
+        """Returns whether the member subscribes to a topic, whether or not the topic exists yet."""
         if self.pattern is not None:
             return re.fullmatch(self.pattern, topic) is not None
         return topic in self.topics
@@ -109,12 +110,12 @@ class Kind(Enum):
     START = "start"  # the member starts again, as a new process
     PAUSE = "pause"  # the member does not poll for `for_ms`, but its heartbeats go on
     FREEZE = "freeze"  # the process does nothing at all for `for_ms`
-    CREATE_TOPIC = "create-topic"  # `topic` does not exist before
-    GROW = "grow"  # `topic` gets `partitions` partitions in all
+    CREATE_TOPIC = "create-topic"  # `topic` is created
+    GROW = "grow"  # the number of partitions of `topic` becomes `partitions`
     AWAY = "away"  # a broker is down for `for_ms`
-    MOVE = "move"  # another broker coordinates, after `for_ms` without a coordinator
-    CREATE = "create"  # a client creates `connectors`, each after the response to the last
-    DELETE = "delete"  # a client deletes `connectors`, each after the response to the last
+    MOVE = "move"  # the group has no coordinator for `for_ms`, then another broker coordinates
+    CREATE = "create"  # a client creates `connectors`, one after another
+    DELETE = "delete"  # a client deletes `connectors`, one after another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +123,8 @@ class Happening:
     """An event of the scenario, at `at_ms`.
 
     A broker that is AWAY leads the partitions of `topics` (of all topics, if empty), or those with
-    all replicas in `rack`. Unless `coordinates` is False, the broker is the group's coordinator
-    too. When the broker is back, its metadata lack those topics for `unseen_ms`.
+    all replicas in `rack`. If `coordinates`, the broker is the group's coordinator too. When the
+    broker is back, its metadata lack those topics for `unseen_ms`.
     """
 
     at_ms: int
@@ -141,7 +142,7 @@ class Happening:
 
     @property
     def is_whole_cluster(self) -> bool:
-        """Returns whether the brokers that are AWAY are all brokers of the cluster."""
+        """Returns whether the event takes all brokers of the cluster away."""
         return self.kind is Kind.AWAY and not (self.topics or self.rack)
 
     def __str__(self) -> str:
@@ -224,7 +225,7 @@ class Scenario:
                 raise GroupError("members", problem)
 
     def _racks(self) -> set[str | None]:
-        """Returns all racks with replicas."""
+        """Returns the racks of all topics' replicas."""
         lists = (racks for one in self.topics.values() for racks in one.racks or ())
         return {rack for racks in lists for rack in racks}
 
@@ -248,7 +249,7 @@ class Scenario:
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns the first member's costs as text, and whether other members' costs differ."""
+        """Returns the first member's costs as text, and whether other members have other costs."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = [
             f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"
@@ -297,7 +298,7 @@ class Scenario:
         return self._with_members(change)
 
     def with_dynamic_members(self) -> "Scenario":
-        """Returns the scenario with dynamic members; Connect's workers always are dynamic."""
+        """Returns the scenario with dynamic members; Connect's workers are always dynamic."""
 
         def change(one: MemberConfig, _: str) -> MemberConfig:
             return one if isinstance(one, WorkerConfig) else replace(one, group_instance_id=None)
@@ -307,7 +308,7 @@ class Scenario:
     def _with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
         """Returns the scenario with `change(settings, member name)` as every member's settings.
 
-        Settings with which a member restarts are changed too.
+        The settings with which a member restarts are changed too.
         """
         members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
         happenings = tuple(
@@ -321,7 +322,7 @@ _NOUNS = {"rack": "replica is in rack"}
 
 
 def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
-    """Returns (field, names) of the things that a happening refers to, which have to exist."""
+    """Returns the fields of an event that refer to members, topics, connectors or racks."""
     match one.kind:
         case Kind.GROW | Kind.CREATE_TOPIC:
             return [("topic", (one.topic,))]

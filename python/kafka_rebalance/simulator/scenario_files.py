@@ -1,62 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios as TOML: a small file with topics, members and events.
+"""Reads scenarios from TOML files; docs/simulator.md describes all keys.
 
-    title = "Two members become four"
-    until = "5m"
+    title = "Two members restart"
     [topics]
     orders = { partitions = 12, records_per_second = 100 }
     [members]                          # settings of all members; a [[member]] may override them
-    partition_assignment_strategy = ["cooperative-sticky"]
     session_timeout = "10s"
-    start_cost = "50ms"
     [[member]]
     name = "c"                         # count > 1: c0, c1, …
     count = 4
-    every = "30s"                      # started one after another
     [[happening]]
     at = "2m"
-    do = "bounce"                      # stop, and start again after `for`
-    members = "c*"
-    every = "20s"
+    do = "bounce"                      # the members stop, and start again after `for`
+    members = "c[01]"
     for = "5s"
-    with = { partition_assignment_strategy = ["range"] }        # settings after the restart
 
-Kafka Connect has `[connectors]` in place of topics, `[workers]` and `[[worker]]` in place of
-members; a client creates and deletes connectors, each after the response to the last request:
-
-    [connectors]
-    files = 4                          # tasks
-    s = { count = 90, tasks = 10 }     # s0, s1, …
-    [[happening]]
-    at = "1m"
-    do = "create"                      # or "delete"
-    connectors = "s*"
-
-A member may have `pattern = "orders-.*"` in place of `topics`. A topic may be created later, and a
-broker may be down:
-
-    [topics]
-    orders-eu = { partitions = 3, racks = [["a", "b"], ["b", "c"]] }    # of each one's replicas
-    [[happening]]
-    at = "1m"
-    do = "create-topic"                # the topic does not exist before
-    topic = "orders-eu"
-    [[happening]]
-    at = "2m"
-    do = "away"                        # a broker is down; nobody reads the partitions it leads
-    for = "20s"
-    topics = "orders*"                 # it leads their partitions (default: all); or rack = "b"
-    coordinates = false                # the broker is not the group's coordinator
-    unseen = "1s"                      # when it is back, its metadata lack them for so long
-
-Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's names, without `_ms`.
-Errors: GroupError with the field's path.
+A scenario of Kafka Connect has `[connectors]` in place of topics, and `[workers]` and `[[worker]]`
+in place of members. Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's
+names, without `_ms`. Errors: GroupError with the field's path.
 """
 
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
@@ -70,12 +37,7 @@ from . import typed_values as reading
 from .network import Network
 from .scenario import Costs, Happening, Kind, MemberConfig, MemberPlan, Scenario, TopicPlan
 
-_WORK = {
-    "process": "process_ms",
-    "start_cost": "start_cost_ms",
-    "stop_cost": "stop_cost_ms",
-    "cold": "cold_ms",
-}
+_WORK = ("process", "start_cost", "stop_cost", "cold")
 _PLAN = ("name", "count", "start", "every", "topics", "pattern", "static", "parallel", *_WORK)
 _TOP = ("title", "seed", "until", "group_id", "broker", "network")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
@@ -93,6 +55,16 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "move": (("for",), ()),
     "create": (("connectors",), ()),
     "delete": (("connectors",), ()),
+}
+# Key of a happening -> the field of `Happening` that it sets, and the function that reads it.
+_FIELDS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+    "at": ("at_ms", reading.ms),
+    "for": ("for_ms", reading.ms),
+    "topic": ("topic", reading.text),
+    "partitions": ("partitions", reading.whole),
+    "rack": ("rack", reading.text),
+    "coordinates": ("coordinates", reading.flag),
+    "unseen": ("unseen_ms", reading.ms),
 }
 _OF_THE_GROUP = ("group_id", "group_instance_id", "client_rack", "partition_assignment_strategy")
 _MOST_MEMBERS = 100_000
@@ -124,7 +96,6 @@ def load(name: str) -> Scenario:
 
 
 def read(text: str) -> Scenario:
-    """Reads a scenario from TOML text."""
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -133,7 +104,6 @@ def read(text: str) -> Scenario:
 
 
 def from_dict(given: Mapping[str, Any]) -> Scenario:
-    """Reads a scenario from parsed TOML."""
     reading.known("", given, (*_TOP, *_TABLES))
     for name in ("topics", "connectors", "members", "workers", "broker", "network"):
         reading.table(name, given.get(name, {}))
@@ -170,11 +140,7 @@ def from_dict(given: Mapping[str, Any]) -> Scenario:
 def _topic(name: str, given: Any) -> TopicPlan:
     path = f"topics.{reading.text('topics', name)}"
     if isinstance(given, dict):
-        plain = {key: value for key, value in given.items() if key != "racks"}
-        found = reading.settings(path, plain, TopicPlan)
-        if "racks" in given:
-            found["racks"] = reading.lists(f"{path}.racks", given["racks"])
-        return reading.build(path, TopicPlan, found)
+        return reading.build(path, TopicPlan, reading.settings(path, given, TopicPlan))
     return reading.build(path, TopicPlan, {"partitions": reading.whole(path, given)})
 
 
@@ -245,12 +211,12 @@ def _group(
         yield reading.build(path, MemberPlan, plan)
 
 
-def _work(path: str, given: Mapping[str, Any]) -> dict[str, int]:
-    return {_WORK[key]: reading.ms(f"{path}.{key}", given[key]) for key in _WORK if key in given}
+def _work(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    return reading.settings(path, {key: given[key] for key in _WORK if key in given}, Costs)
 
 
 def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
-    """Returns a consumer's settings that are given without a scenario; times have units."""
+    """Reads a consumer's settings and costs that come without a scenario; times have units."""
     own = {key: value for key, value in given.items() if key not in _WORK}
     for key in own:
         if key in _OF_THE_GROUP:
@@ -275,82 +241,59 @@ def _happenings(
     for key in ("at", *needs):
         if key not in given:
             raise GroupError(f"{path}.{key}", f"is missing; {do} needs it")
-    at = reading.ms(f"{path}.at", given["at"])
-    for_ms = reading.ms(f"{path}.for", given.get("for", "0s"))
-    if do == "create-topic":
-        topic = reading.text(f"{path}.topic", given["topic"])
-        happenings = [Happening(at_ms=at, kind=Kind.CREATE_TOPIC, topic=topic)]
-    elif do == "away":
-        happenings = [_away(path, given, at, for_ms, topics)]
-    elif do == "grow":
-        topic = reading.text(f"{path}.topic", given["topic"])
-        partitions = reading.whole(f"{path}.partitions", given["partitions"])
-        one = Happening(at_ms=at, kind=Kind.GROW, topic=topic, partitions=partitions)
-        happenings = [one]
-    elif do == "move":
-        happenings = [Happening(at_ms=at, kind=Kind.MOVE, for_ms=for_ms)]
-    elif "connectors" in needs:
-        matching = _matching(path, given, "connectors", list(connectors))
-        happenings = [Happening(at_ms=at, kind=Kind(do), connectors=tuple(matching))]
+    if "topics" in given and "rack" in given:
+        raise GroupError(f"{path}.rack", "cannot be combined with topics; give one of the two")
+    found = {
+        field: read(f"{path}.{key}", given[key])
+        for key, (field, read) in _FIELDS.items()
+        if key in given
+    }
+    for key, names in (("topics", topics), ("connectors", connectors)):
+        if key in given:
+            found[key] = _matching(path, given, key, names)
+    if "members" in needs:
+        happenings = list(_of_members(path, given, members, **found))
     else:
-        happenings = list(_of_members(path, do, given, members))
+        happenings = [Happening(kind=Kind(do), **found)]
     last = max(one.at_ms for one in happenings)
     if last > until_ms:
         raise GroupError(f"{path}.at", f"reaches to {last} ms, beyond the end at {until_ms}")
     yield from happenings
 
 
-def _away(
-    path: str, given: Mapping[str, Any], at: int, for_ms: int, topics: Mapping[str, TopicPlan]
-) -> Happening:
-    """Reads an event that takes a broker, or all brokers of a rack, down."""
-    if "topics" in given and "rack" in given:
-        raise GroupError(f"{path}.rack", "cannot be combined with topics; give one of the two")
-    led = _matching(path, given, "topics", list(topics)) if "topics" in given else ()
-    return Happening(
-        at_ms=at,
-        kind=Kind.AWAY,
-        for_ms=for_ms,
-        topics=tuple(led),
-        rack=reading.text(f"{path}.rack", given["rack"]) if "rack" in given else "",
-        coordinates=reading.flag(f"{path}.coordinates", given.get("coordinates", True)),
-        unseen_ms=reading.ms(f"{path}.unseen", given.get("unseen", "0s")),
-    )
-
-
 def _of_members(
-    path: str, do: str, given: Mapping[str, Any], members: tuple[MemberPlan, ...]
+    path: str,
+    given: Mapping[str, Any],
+    members: tuple[MemberPlan, ...],
+    at_ms: int,
+    for_ms: int = 0,
 ) -> Iterator[Happening]:
-    """Returns the events of members, one member after another."""
-    at = reading.ms(f"{path}.at", given["at"])
+    """Yields the events of members, one member after another."""
     every = reading.ms(f"{path}.every", given.get("every", "0s"))
-    for_ms = reading.ms(f"{path}.for", given.get("for", "0s"))
     plans = {one.name: one.config for one in members}
-    for number, name in enumerate(_matching(path, given, "members", list(plans))):
-        when = at + number * every
+    for number, name in enumerate(_matching(path, given, "members", plans)):
+        when = at_ms + number * every
         back = _changed(f"{path}.with", plans[name], given.get("with", {}))
-        if do == "bounce":
+        if given["do"] == "bounce":
             yield Happening(at_ms=when, kind=Kind.STOP, member=name)
             yield Happening(at_ms=when + for_ms, kind=Kind.START, member=name, config=back)
         else:
-            yield Happening(at_ms=when, kind=Kind(do), member=name, for_ms=for_ms, config=back)
+            kind = Kind(given["do"])
+            yield Happening(at_ms=when, kind=kind, member=name, for_ms=for_ms, config=back)
 
 
 def _changed(path: str, config: MemberConfig, given: Any) -> MemberConfig | None:
     """Returns the settings with which a member restarts; None if they are unchanged."""
     changes = reading.settings(path, reading.table(path, given), type(config))
-    if not changes:
-        return None
-    try:
-        return replace(config, **changes)
-    except GroupError as error:
-        where = error.path.removesuffix("_ms")
-        raise GroupError(f"{path}.{where}", error.problem) from None
+    return reading.build(path, type(config), {**asdict(config), **changes}) if changes else None
 
 
-def _matching(path: str, given: Mapping[str, Any], key: str, names: list[str]) -> list[str]:
-    pattern = reading.text(f"{path}.{key}", given.get(key, ""))
-    found = [name for name in names if fnmatchcase(name, pattern)]
+def _matching(
+    path: str, given: Mapping[str, Any], key: str, names: Iterable[str]
+) -> tuple[str, ...]:
+    """Returns the names that match the pattern at `key`; there must be one at least."""
+    pattern = reading.text(f"{path}.{key}", given[key])
+    found = tuple(name for name in names if fnmatchcase(name, pattern))
     if not found:
         raise GroupError(f"{path}.{key}", f"{pattern!r} is no {key.removesuffix('s')}'s name")
     return found

@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events in the simulation's heap.
+"""The events that the simulation's heap holds until their time.
 
-    Arrive   a request arrives at a node          Reply    a response arrives at a process
-    Wake     a member's deadline is due           PollNow  an application polls
-    TickNow  a coordinator's deadline is due      Loading  another node has loaded the log
-    Refresh  a client asks for metadata           Unstuck  a pause or a freeze is over
-    Read     a worker reads the configuration     Started  a connector runs
-    Back     a broker is back                     ClientRequest  a client asks Connect's leader
-
-`Appended` (an append is durable) and `Happening` (the scenario's events) are in the heap too.
+`Appended` (an append is durable) and `Happening` (an event of the scenario) are in the heap too.
 """
 
 from dataclasses import dataclass
@@ -21,89 +14,74 @@ from .scenario import Happening
 
 
 @dataclass(frozen=True, slots=True)
-class Arrive:
-    """A process's request arrives at a node."""
+class ProcessEvent:
+    """An event of one process; `incarnation` counts the process's restarts, as `Process` does.
+
+    A process that has restarted ignores the events of its earlier incarnations.
+    """
 
     process: str
     incarnation: int
+
+
+class Wake(ProcessEvent):
+    """A member's deadline is due."""
+
+
+class PollNow(ProcessEvent):
+    """A member's application polls."""
+
+
+class Refresh(ProcessEvent):
+    """A client asks for metadata."""
+
+
+class Unstuck(ProcessEvent):
+    """A pause or a freeze is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive(ProcessEvent):
+    """A process's request arrives at a node."""
+
     send: Send
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(ProcessEvent):
     """A response arrives at the process."""
 
-    process: str
-    incarnation: int
     request_id: int
     response: Response
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
-    """A member's deadline is due."""
+class Read(ProcessEvent):
+    """A worker has read the configuration topic up to the offset in `news`."""
 
-    process: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class PollNow:
-    """A member's application polls."""
-
-    process: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refresh:
-    """A client asks for metadata."""
-
-    process: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unstuck:
-    """A pause or a freeze is over."""
-
-    process: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A worker has read the configuration topic up to here."""
-
-    process: str
-    incarnation: int
     news: ConfigurationUpdated
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class Started(ProcessEvent):
     """A connector that a worker started is running now."""
 
-    process: str
-    incarnation: int
     connector: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """A client asks Connect's leader to create or delete a connector, one of a happening."""
+    """A client asks Connect's leader to create or delete connector number `place` of an event."""
 
     happening: Happening
     place: int = 0
 
     @property
     def connector(self) -> str:
-        """The name of the connector."""
         return self.happening.connectors[self.place]
 
 
-@dataclass(frozen=True, slots=True)
 class TickNow:
     """A coordinator's deadline is due."""
 
@@ -115,24 +93,8 @@ class Back:
     happening: Happening
 
 
-@dataclass(frozen=True, slots=True)
 class Loading:
     """Another node has loaded the log and may coordinate."""
 
 
-ScheduledEvent = (
-    Arrive
-    | Reply
-    | Wake
-    | PollNow
-    | Refresh
-    | Unstuck
-    | Read
-    | Started
-    | ClientRequest
-    | TickNow
-    | Loading
-    | Back
-    | Appended
-    | Happening
-)
+ScheduledEvent = ProcessEvent | ClientRequest | TickNow | Loading | Back | Appended | Happening

@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One scenario under several seeds: which figures depend on random draws, and by how much.
+"""Plays a scenario under several seeds, to find which figures depend on random draws.
 
 A seed draws network delays, each member's progress in its records, the age of metadata, and
-back-offs. All seeds but the first also shift the scenario's events within a heartbeat interval:
-its times are round, so otherwise every run would wait equally long for the next heartbeat. Each
-figure becomes a range with its median; a figure that is equal for all seeds depends on no draw.
+back-offs. All seeds but the first also shift the scenario's events by up to a heartbeat interval:
+the times in a scenario are round, so without the shift every run would wait equally long for the
+next heartbeat. Each figure becomes a range with its median.
 """
 
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import median_low
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .measure import Totals, settlings, stops, totals, unavailability
 from .run import Run
 from .scenario import Scenario
 from .simulation import START_UP_MS, simulate
 
+_Figure = TypeVar("_Figure")
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A figure over all seeds; `never` counts the runs without it. All are None if none has it."""
+    """The range of a figure over all runs that have it; `never` counts the other runs.
+
+    The range is None if no run has the figure.
+    """
 
     least: int | None
     median: int | None
@@ -30,7 +35,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[int | None]) -> "Spread":
-        """Returns the spread of the values that are not None; the median is one of them."""
+        """Returns the spread of the values that are not None; the median is one of the values."""
         values = list(values)
         there = sorted(one for one in values if one is not None)
         never = len(values) - len(there)
@@ -44,8 +49,8 @@ class Spread:
         return self.least == self.most and (self.never == 0 or self.least is None)
 
 
-class Part(NamedTuple):
-    """The time from one event of the scenario to the next, in one run.
+class Part(NamedTuple, Generic[_Figure]):
+    """Figures of the time from one event of the scenario to the next, in one run or over all seeds.
 
     If the group never settled, `settled_in_ms` is None. `stopped` members worked on nothing for a
     while; `longest_stop_ms` is the longest such time.
@@ -53,23 +58,11 @@ class Part(NamedTuple):
 
     at_ms: int
     what: str
-    settled_in_ms: int | None
-    rebalances: int
-    unavailable_ms: int
-    stopped: int
-    longest_stop_ms: int
-
-
-class PartSpread(NamedTuple):
-    """The figures of one Part over all seeds."""
-
-    at_ms: int
-    what: str
-    settled_in_ms: Spread
-    rebalances: Spread
-    unavailable_ms: Spread
-    stopped: Spread
-    longest_stop_ms: Spread
+    settled_in_ms: _Figure
+    rebalances: _Figure
+    unavailable_ms: _Figure
+    stopped: _Figure
+    longest_stop_ms: _Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +74,7 @@ class SeedRuns:
     assumed: str
     seeds: tuple[int, ...]
     totals: tuple[Totals, ...]
-    parts: tuple[tuple[Part, ...], ...]
+    parts: tuple[tuple[Part[int | None], ...], ...]
     crashed: tuple[dict[str, str], ...]
 
     def spreads(self) -> dict[str, Spread]:
@@ -91,8 +84,8 @@ class SeedRuns:
             for one in fields(Totals)
         }
 
-    def part_spreads(self) -> list[PartSpread]:
-        """Returns the spreads of each part; all seeds have the same parts."""
+    def part_spreads(self) -> list[Part[Spread]]:
+        """Returns the spreads of each part; every seed has an equal number of parts."""
         return [_over(parts) for parts in zip(*self.parts, strict=True)]
 
 
@@ -120,10 +113,10 @@ def simulate_seeds(
 
 
 def shifted(scenario: Scenario) -> Scenario:
-    """Returns the scenario with every event up to a heartbeat interval later, drawn by its seed.
+    """Returns the scenario with later events; its seed draws delays up to a heartbeat interval.
 
-    Events that belong together get one common delay: all events of a member, and events that
-    follow each other within the interval. Events of the group's start are not shifted.
+    Events that belong together have one common delay: all events of a member, and events that
+    follow each other within the interval. The starts of members in the start-up are not shifted.
     """
     interval = max(one.config.heartbeat_interval_ms for one in scenario.members)
     start_up = min(one.start_ms for one in scenario.members) + START_UP_MS
@@ -146,7 +139,10 @@ def shifted(scenario: Scenario) -> Scenario:
 def _delays(
     times: Iterable[tuple[int, str]], interval_ms: int, rng: random.Random
 ) -> dict[int, int]:
-    """Returns the delay of each time in `times`, which holds (time, member)."""
+    """Returns the delay at each time; `times` holds the (time, member) of each event.
+
+    `leader` is a union-find: times that belong together lead to one time, whose delay they take.
+    """
     leader: dict[int, int] = {}
     first_of: dict[str, int] = {}
 
@@ -175,7 +171,7 @@ def _progress_of(
     return lambda now_ms: progress(place, now_ms)
 
 
-def _parts(run: Run) -> Iterable[Part]:
+def _parts(run: Run) -> Iterable[Part[int | None]]:
     unread, stopped = unavailability(run), stops(run)
     all_of = settlings(run)
     ends = [*(one.at_ms for one in all_of[1:]), run.until_ms]
@@ -192,6 +188,6 @@ def _parts(run: Run) -> Iterable[Part]:
         )
 
 
-def _over(parts: Sequence[Part]) -> PartSpread:
+def _over(parts: Sequence[Part[int | None]]) -> Part[Spread]:
     figures: Any = (Spread.of(each) for each in list(zip(*parts, strict=True))[2:])
-    return PartSpread(parts[0].at_ms, parts[0].what, *figures)
+    return Part(parts[0].at_ms, parts[0].what, *figures)

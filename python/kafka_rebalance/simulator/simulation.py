@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a scenario in virtual time: takes event after event from the agenda, and carries it out.
+"""Plays a scenario in virtual time: takes each event from the agenda, and carries it out.
 
     agenda       the heap of events, and timers of processes
     happenings   the scenario's own events
     liveness     members that are not simulated, and members that are silent
 
-Equal scenarios lead to equal runs: everything random is drawn from the scenario's seed. `journal`
-keeps the events of every state machine, so that a run can be replayed without the simulator.
+Equal scenarios lead to equal runs, because everything random is drawn from the scenario's seed. The
+journal keeps the events of every state machine, so that a run can be replayed without the
+simulator.
 """
 
 import random
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from kafka_rebalance import member as m
-from kafka_rebalance.coordinator import Appended, Received, Transition
+from kafka_rebalance.coordinator import Appended, Coordinator, Received, Transition
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.protocol import GroupState, JoinGroup, JoinGroupResponse, Response, Tick
 
@@ -49,11 +50,11 @@ from .scheduled import (
 )
 
 _BROKER = "broker"
-START_UP_MS = 10_000  # a member that starts so soon after the first one is part of the start-up
+START_UP_MS = 10_000  # the start-up of a group, from the start of its first member
 
 
 class Simulation:
-    """`run()` plays the scenario once."""
+    """Connects the parts of a simulation; `run` plays the scenario once."""
 
     def __init__(self, scenario: Scenario, journal: list[Entry] | None = None) -> None:
         self.scenario = scenario
@@ -63,20 +64,19 @@ class Simulation:
         self._wire = Wire(scenario.network, self._rng)
         self._holds = Holds()
         self._cluster = SimulatedCluster(scenario, self._holds)
-        self._processes = {
-            plan.name: Process(
-                plan, str(scenario.seed), self._holds, self._phase(plan.work.process_ms), journal
-            )
-            for plan in scenario.members
-        }
+        self._processes = {}
+        for plan in scenario.members:
+            every_ms = plan.work.process_ms
+            phase_ms = self._rng.randrange(every_ms) if every_ms else 0
+            process = Process(plan, str(scenario.seed), self._holds, phase_ms, journal)
+            self._processes[plan.name] = process
         self._sent = 0
         self._asked: dict[int, Arrive] = {}
         self._crashed: dict[str, str] = {}
         self._tick_at: int | None = None
         self._rebalances = Rebalances()
-        self._broker = Broker(
-            scenario.broker, new_id(scenario), self._watch, self._respond, self._append, journal
-        )
+        coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
+        self._broker = Broker(coordinator, self._watch, self._respond, self._append, journal)
         self._liveness = Liveness(self._agenda, self._broker, self._processes, scenario.group_id)
         self._metadata = Metadata(
             self._cluster, self._processes, self._rng, self._agenda, self._deliver_metadata
@@ -103,11 +103,7 @@ class Simulation:
 
     @property
     def now_ms(self) -> int:
-        """Returns the time of the current event."""
         return self._agenda.now_ms
-
-    def _phase(self, every_ms: int) -> int:
-        return self._rng.randrange(every_ms) if every_ms else 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
         """Plays to the end; calls `progress(now_ms)` every 1,000 events."""
@@ -156,9 +152,9 @@ class Simulation:
             case TickNow():
                 if self._tick_at == self.now_ms:
                     self._tick_at = None
-                    self._broker.tick(self.now_ms)
+                    self._broker.handle(Tick(), self.now_ms, "time is up")
             case Appended():
-                self._broker.appended(event, self.now_ms)
+                self._broker.handle(event, self.now_ms, "the log answers")
             case Back(happening):
                 self._happenings.come_back(happening)
             case Loading():
@@ -167,17 +163,18 @@ class Simulation:
                 self._happenings.happen(event)
 
     def _answer(self, event: Reply) -> None:
-        """Delivers a response: the process reads it now, or in the application's next poll."""
+        """Delivers a response when the process reads it: now, or in the application's next poll."""
         process, response = self._processes[event.process], event.response
         if process.incarnation == event.incarnation:
             member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
             at = process.reads_at_ms(self.now_ms)
             if at > self.now_ms:
-                # A member that has not read its response sends no heartbeats: its session runs out.
+                # The member sends no heartbeats until it reads the response, so its session is
+                # timed.
                 self._liveness.report_silent(member_id, self.now_ms)
                 self._agenda.push(at, event)
                 return
-            if self._liveness.is_silent(member_id) and not process.frozen_until_ms:
+            if member_id in self._liveness.silent and not process.frozen_until_ms:
                 self._liveness.report_heard(member_id)
                 process.owes_heartbeat = True
             if isinstance(response, JoinGroupResponse):
@@ -189,20 +186,20 @@ class Simulation:
         self._deliver(process.name, process.incarnation, news)
 
     def _deliver(self, name: str, incarnation: int, event: m.MemberEvent) -> None:
-        """Hands an event to a process, unless the member has a newer process by now."""
+        """Hands an event to a process, unless this incarnation of the process has ended."""
         process = self._processes[name]
         if process.incarnation != incarnation or not process.is_up:
             if isinstance(event, m.Answered) and isinstance(event.response, JoinGroupResponse):
-                # No process knows this id: nobody will ever send its heartbeats.
+                # No process knows the new member id, so nobody will send its heartbeats.
                 self._liveness.report_silent(event.response.member_id, self.now_ms)
             return
         if process.frozen_until_ms > self.now_ms:
-            if isinstance(event, m.Answered):  # read after the freeze
+            if isinstance(event, m.Answered):  # the process reads the response after the freeze
                 self._agenda.push(
                     process.frozen_until_ms,
                     Reply(name, incarnation, event.request_id, event.response),
                 )
-            elif isinstance(event, m.ConfigurationUpdated):  # reads the topic after the freeze
+            elif isinstance(event, m.ConfigurationUpdated):  # the process reads it after the freeze
                 self._agenda.push(
                     process.frozen_until_ms, Read(name, incarnation, self._herders.config.newest())
                 )
@@ -217,7 +214,9 @@ class Simulation:
         before = member.member_id
         sends = process.handle(event, self.now_ms)
         if before and member.member_id != before:
-            self._liveness.report_silent(before, self.now_ms)  # the member has dropped this id
+            self._liveness.report_silent(
+                before, self.now_ms
+            )  # the member uses the id `before` no more
         for at, send in sends:
             self._sent += 1
             arrive = self._asked[self._sent] = Arrive(name, incarnation, send, self._sent)
@@ -226,7 +225,7 @@ class Simulation:
             self._agenda.push(at, Started(name, incarnation, connector))
         process.started.clear()
         if process.crashed is not None:
-            # poll() has thrown, and the application ends without close().
+            # poll() has thrown an exception, and the application ends without close().
             fatal = process.crashed
             self._crashed[name] = f"{fatal.error_code}: {fatal.message}"
             self._happenings.end(process)
@@ -235,7 +234,7 @@ class Simulation:
         self._schedule(process)
 
     def _schedule(self, process: Process) -> None:
-        """Sets a process's next timers; an idle process has no Wake."""
+        """Sets the next timers of a process; a process at rest becomes idle and has no Wake."""
         member = process.member
         if member is None:
             return
@@ -278,13 +277,13 @@ class Simulation:
             self._liveness.wake_all()
 
     def _arm_tick(self) -> None:
-        due = self._broker.next_deadline_ms()
+        due = self._broker.coordinator.next_deadline_ms()
         if due is not None and (self._tick_at is None or due < self._tick_at):
             self._tick_at = max(due, self.now_ms)
             self._agenda.push(self._tick_at, TickNow())
 
     def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
-        """Returns the positions to commit, as if each partition had one record per ms."""
+        """Returns the positions that a consumer commits, as if partitions had one record per ms."""
         member = self._processes[name].member
         owned = member.owned_partitions if isinstance(member, m.Consumer) else ()
         return tuple((one, self.now_ms) for one in owned)
@@ -330,7 +329,7 @@ class Simulation:
 
 
 def new_id(scenario: Scenario) -> Callable[[], str]:
-    """Returns a function that draws the ids that the scenario's coordinator hands out."""
+    """Returns a function that draws the ids of new members from the scenario's seed."""
     rng = random.Random(f"{scenario.seed} ids")
     return lambda: str(UUID(int=rng.getrandbits(128), version=4))
 

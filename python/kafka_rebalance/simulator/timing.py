@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of a comparison: its changes, played in virtual time under each assignor.
+"""Plays the changes of a comparison in virtual time, to find how long each assignor's group stops.
 
-Rounds do not determine seconds. An eager round stops all partitions until the last member has
-rejoined, at its heartbeat. A cooperative rebalance stops only the partitions that move, but until
-the second round ends. `simulate --from FILE --seeds 5` prints the same figures.
+The number of rounds does not determine the time. An eager round stops all partitions until the last
+member has rejoined, which it does at its heartbeat. A cooperative rebalance stops only the
+partitions that move, but until the second round ends. `simulate --from FILE --seeds 5` prints these
+figures too.
 """
 
 from collections.abc import Sequence
@@ -57,7 +58,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
 
 
 def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
-    """Returns the assumptions behind the times, as a line of text."""
+    """Returns a line of text with the assumptions of `timed`."""
     scenario = scenario_from_group(group, changes, assignor=assignor)
     config = scenario.members[0].config
     return (
@@ -69,8 +70,12 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
     )
 
 
-def _longest(parts: Sequence[Part]) -> int | None:
-    """Returns the longest time to settle; a static member's stop counts until it is back."""
+def _longest(parts: Sequence[Part[int | None]]) -> int | None:
+    """Returns the longest time in which the group settled; None if it had not settled at the end.
+
+    The time of a part without settling is added to the next part. So the stop of a static member,
+    after which nothing settles, counts until the member is back.
+    """
     longest, since = 0, None
     for part in parts:
         since = part.at_ms if since is None else since

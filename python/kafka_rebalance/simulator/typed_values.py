@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the type of each value in a scenario's file.
+"""Checks the type of each value in a scenario's TOML file.
 
-Errors: GroupError with the field's path, the problem, and the expected form.
+Every function returns the value at `path`, or raises a GroupError with that path, the problem, and
+the expected form.
 """
 
 import re
@@ -20,7 +21,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 
 def known(path: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Checks that a table has no keys but `names`."""
+    """Raises a GroupError if a table has a key that is not in `names`."""
     for key in value:
         if key not in names:
             where = f"{path}.{key}" if path else key
@@ -28,21 +29,19 @@ def known(path: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def table(path: str, value: Any) -> Mapping[str, Any]:
-    """Returns a value that must be a table."""
     if not isinstance(value, dict):
         raise GroupError(path, f"{value!r} is no table")
     return value
 
 
 def tables(path: str, value: Any) -> list[Mapping[str, Any]]:
-    """Returns a value that must be an array of tables, like `[[member]]`."""
+    """Returns the tables of an array, which a file writes as `[[member]]`."""
     if not isinstance(value, list):
         raise GroupError(path, f"is one table; write [[{path}]], once for each")
     return [table(f"{path}[{place}]", one) for place, one in enumerate(value)]
 
 
 def text(path: str, value: Any) -> str:
-    """Returns a value that must be a text, and not empty."""
     if not isinstance(value, str):
         raise GroupError(path, f"{value!r} is no text; quote it")
     if not value:
@@ -51,21 +50,18 @@ def text(path: str, value: Any) -> str:
 
 
 def flag(path: str, value: Any) -> bool:
-    """Returns a value that must be true or false."""
     if not isinstance(value, bool):
         raise GroupError(path, f"{value!r} is neither true nor false")
     return value
 
 
 def texts(path: str, value: Any) -> tuple[str, ...]:
-    """Returns a value that must be a list of texts."""
     if not isinstance(value, list):
         raise GroupError(path, f"{value!r} is no list of texts")
     return tuple(text(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
 def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
-    """Returns a value that must be a whole number within bounds."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise GroupError(path, f"{value!r} is no whole number")
     if not least <= value <= most:
@@ -74,14 +70,13 @@ def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
 
 
 def lists(path: str, value: Any) -> tuple[tuple[str, ...], ...]:
-    """Returns a value that must be a list of lists of texts, without empty lists."""
     if not isinstance(value, list) or not value:
         raise GroupError(path, f"{value!r} is no list of lists of texts")
     return tuple(texts(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
 def ms(path: str, value: Any) -> int:
-    """Returns a duration in ms; a number without unit is refused, as its unit is not known."""
+    """Returns a duration in ms; a number without a unit is refused, because its unit is unknown."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number or (isinstance(value, str) and _NUMBER.fullmatch(value)):
         raise GroupError(
@@ -96,7 +91,7 @@ def ms(path: str, value: Any) -> int:
 
 
 def settings(path: str, entries: Mapping[str, Any], of: type) -> dict[str, Any]:
-    """Returns values for fields of a dataclass; names of durations come without their `_ms`."""
+    """Returns values for fields of a dataclass; the file names durations without `_ms`."""
     types = get_type_hints(of)
     names = [one.name for one in fields(of)]
     found = {}
@@ -120,11 +115,13 @@ def _typed(path: str, value: Any, name: str, kind: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
             raise GroupError(path, f"{value!r} is no number from 0 on")
         return float(value)
+    if name == "racks":
+        return lists(path, value)
     return texts(path, value) if kind == tuple[str, ...] else text(path, value)
 
 
 def build(path: str, of: type[T], value: Mapping[str, Any]) -> T:
-    """Returns an object with these settings; its own GroupErrors get the path."""
+    """Makes an object of these settings; the paths of its GroupErrors begin with `path`."""
     for one in fields(of):  # type: ignore[arg-type]
         if one.default is MISSING and one.default_factory is MISSING and one.name not in value:
             raise GroupError(f"{path}.{one.name}", "is missing")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect's two messages: the metadata that a worker sends, and the assignment that it receives.
+"""Reads and writes Connect's two messages: a worker sends metadata, and receives an assignment.
 
     version      0 eager, 1 compatible, 2 sessioned; 1 and 2 differ only in the number
     metadata     url string, config offset int64; from v1 on the worker's assignment in bytes
@@ -7,14 +7,15 @@
                  from v1 on the work to revoke, and the delay of the next rebalance int32 (ms)
     work         array of (connector string, task numbers as array of int32); -1 is the connector
 
-An entry has a connector's tasks, and -1 if the connector itself runs on the worker; the caller
-orders the work. A newer version is read as far as it is known, as by Kafka's own workers.
+An entry of `work` has the numbers of a connector's tasks, and -1 if the connector itself runs on
+the worker. The caller orders the work. The known fields of a newer version are read, as Kafka's
+workers do.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
          KIP-415 (v1), KIP-507 (v2).
 Differs  null or missing lists and a missing delay are refused; Kafka reads empty lists and 0. No
-         worker has ever written them.
+         worker has ever written such messages.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ Tasks = tuple[tuple[str, int], ...]
 class ConnectAssignment:
     """The assignment of one worker, computed from the configuration at `config_offset`.
 
-    `delay_ms` is the time until the next rebalance that the leader wants; 0 means none.
+    `delay_ms` is the time after which the leader wants the next rebalance; 0 means none.
     """
 
     error: int = NO_ERROR
@@ -74,7 +75,6 @@ def decode_connect_metadata(data: bytes) -> ConnectMetadata:
 
 
 def encode_connect_metadata(metadata: ConnectMetadata) -> bytes:
-    """Writes a worker's metadata."""
     writer = Writer(flexible=False)
     writer.int16(metadata.version)
     writer.string(metadata.url)
@@ -113,7 +113,6 @@ def decode_connect_assignment(data: bytes) -> ConnectAssignment:
 
 
 def encode_connect_assignment(assignment: ConnectAssignment) -> bytes:
-    """Writes a worker's assignment."""
     writer = Writer(flexible=False)
     writer.int16(assignment.version)
     writer.int16(assignment.error)

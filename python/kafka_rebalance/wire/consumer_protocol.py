@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two messages of the consumer protocol: subscription and assignment."""
+"""Reads and writes the two messages of the consumer protocol: subscription and assignment."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_rebalance import _core
@@ -27,7 +28,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentData:
-    """The message that a member gets from its leader."""
+    """The message that a member receives from its leader in SyncGroup."""
 
     partitions: tuple[TopicPartition, ...]
     user_data: bytes | None = None
@@ -45,7 +46,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Writes a subscription; topics and owned partitions are sorted, as by Kafka's client.
+    """Writes a subscription; topics and owned partitions are sorted, as Kafka's client sorts them.
 
     Fields that the version does not have are left out; a version above 3 is written as 3.
     """
@@ -69,3 +70,11 @@ def decode_assignment(data: bytes) -> AssignmentData:
 def encode_assignment(assignment: AssignmentData) -> bytes:
     """Writes an assignment, grouped by topic in order of first appearance."""
     return _core.encode_assignment(assignment.version, assignment.partitions, assignment.user_data)
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Returns partition numbers by topic, with the topics in order of first appearance."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records that classic groups write to `__consumer_offsets`: keys and values, every version.
+"""Reads and writes the records of classic groups in `__consumer_offsets`, in every version.
 
     key 0, 1   offset commit     group string, topic string, partition int32
     key 2      group metadata    group string
@@ -8,13 +8,15 @@
 Every key and value starts with an int16 version, big-endian. `string` is an int16 length
 and UTF-8 (-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
 "flexible": lengths are unsigned varints of length + 1, and every struct ends with tagged fields,
-which are kept as bytes. A record that is read and written again has the same bytes as before.
+which are kept as bytes. A record that is read and written again has its original bytes.
 
 Errors   WireError with the name of the field; a tombstone is `None` instead of a value.
 Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import WireError
 
@@ -54,7 +56,7 @@ class OtherKey:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """A committed offset; -1 is none in `leader_epoch` (v3 on) and `expire_timestamp_ms` (v1)."""
+    """A committed offset; v3 and v4 have a `leader_epoch`, v1 has an `expire_timestamp_ms`."""
 
     offset: int
     metadata: str
@@ -67,7 +69,7 @@ class OffsetCommitValue:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """A member in a group's record; `rebalance_timeout_ms` is -1 in v0, which lacks the field."""
+    """A member of a group; `rebalance_timeout_ms` is -1 in v0, which lacks the field."""
 
     member_id: str
     group_instance_id: str | None
@@ -82,7 +84,7 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataValue:
-    """A group; `current_state_timestamp_ms` exists from v2 on, and -1 means none."""
+    """A group; `current_state_timestamp_ms` is -1 before v2, and if there is none."""
 
     protocol_type: str
     generation_id: int
@@ -99,7 +101,7 @@ Value = OffsetCommitValue | GroupMetadataValue
 
 
 def decode_key(data: bytes) -> Key:
-    """Reads a key; one of an unknown version is an `OtherKey`, not an error. Errors: WireError."""
+    """Reads a key; a key of an unknown version becomes an `OtherKey`. Errors: WireError."""
     reader = Reader(data, "key")
     version = reader.int16("version")
     key: Key
@@ -115,7 +117,6 @@ def decode_key(data: bytes) -> Key:
 
 
 def encode_key(key: Key) -> bytes:
-    """Writes a key."""
     writer = Writer(flexible=False)
     writer.int16(key.version)
     match key:
@@ -131,7 +132,7 @@ def encode_key(key: Key) -> bytes:
 
 
 def decode_value(key: Key, data: bytes | None) -> Value | None:
-    """Reads the value of a key; a tombstone or an `OtherKey` has None. Errors: WireError."""
+    """Reads the value of a key; None for a tombstone and for an `OtherKey`. Errors: WireError."""
     if data is None or isinstance(key, OtherKey):
         return None
     reader = Reader(data, "value")
@@ -139,11 +140,16 @@ def decode_value(key: Key, data: bytes | None) -> Value | None:
     if not 0 <= version <= _HIGHEST_VALUE:
         raise WireError(f"value.version: {version} is not known (0 to {_HIGHEST_VALUE} are)")
     reader.flexible = version >= _FLEXIBLE
-    value = (
-        _read_offset(reader, version)
-        if isinstance(key, OffsetCommitKey)
-        else _read_group(reader, version)
-    )
+    value: Value
+    if isinstance(key, OffsetCommitKey):
+        fields = _read_fields(reader, _OFFSET, version)
+        value = OffsetCommitValue(**fields, version=version, tagged=reader.tagged())
+    else:
+        fields = _read_fields(reader, _GROUP, version)
+        members = tuple(_read_members(reader, version))
+        value = GroupMetadataValue(
+            **fields, members=members, version=version, tagged=reader.tagged()
+        )
     reader.end()
     return value
 
@@ -152,90 +158,74 @@ def encode_value(value: Value) -> bytes:
     """Writes a value in its own version; fields that the version does not have are left out."""
     writer = Writer(flexible=value.version >= _FLEXIBLE)
     writer.int16(value.version)
-    match value:
-        case OffsetCommitValue():
-            _write_offset(writer, value)
-        case GroupMetadataValue():
-            _write_group(writer, value)
+    if isinstance(value, OffsetCommitValue):
+        _write_fields(writer, _OFFSET, value.version, value)
+    else:
+        _write_fields(writer, _GROUP, value.version, value)
+        writer.count(len(value.members))
+        for member in value.members:
+            _write_fields(writer, _MEMBER, value.version, member)
+            writer.tagged(member.tagged)
+    writer.tagged(value.tagged)
     return writer.written()
 
 
-def _read_offset(reader: Reader, version: int) -> OffsetCommitValue:
-    offset = reader.int64("offset")
-    leader_epoch = reader.int32("leaderEpoch") if version >= 3 else -1
-    metadata = reader.string("metadata")
-    committed = reader.int64("commitTimestamp")
-    expires = reader.int64("expireTimestamp") if version == 1 else -1
-    tagged = reader.tagged()
-    return OffsetCommitValue(offset, metadata, committed, leader_epoch, expires, version, tagged)
+class _Field(NamedTuple):
+    """A field of a value; in a version that is not in `versions`, the field reads as `absent`."""
+
+    attribute: str
+    name: str  # the name in errors
+    kind: str  # the name of Reader's method; Writer's method lacks the prefix "nullable_"
+    versions: range = range(_HIGHEST_VALUE + 1)
+    absent: int | None = -1
 
 
-def _write_offset(writer: Writer, value: OffsetCommitValue) -> None:
-    writer.int64(value.offset)
-    if value.version >= 3:
-        writer.int32(value.leader_epoch)
-    writer.string(value.metadata)
-    writer.int64(value.commit_timestamp_ms)
-    if value.version == 1:
-        writer.int64(value.expire_timestamp_ms)
-    writer.tagged(value.tagged)
+_SINCE_1, _SINCE_2, _SINCE_3 = (range(first, _HIGHEST_VALUE + 1) for first in (1, 2, 3))
+
+_OFFSET = (
+    _Field("offset", "offset", "int64"),
+    _Field("leader_epoch", "leaderEpoch", "int32", _SINCE_3),
+    _Field("metadata", "metadata", "string"),
+    _Field("commit_timestamp_ms", "commitTimestamp", "int64"),
+    _Field("expire_timestamp_ms", "expireTimestamp", "int64", range(1, 2)),
+)
+_GROUP = (
+    _Field("protocol_type", "protocolType", "string"),
+    _Field("generation_id", "generation", "int32"),
+    _Field("protocol", "protocol", "nullable_string"),
+    _Field("leader", "leader", "nullable_string"),
+    _Field("current_state_timestamp_ms", "currentStateTimestamp", "int64", _SINCE_2),
+)
+_MEMBER = (
+    _Field("member_id", "memberId", "string"),
+    _Field("group_instance_id", "groupInstanceId", "nullable_string", _SINCE_3, None),
+    _Field("client_id", "clientId", "string"),
+    _Field("client_host", "clientHost", "string"),
+    _Field("rebalance_timeout_ms", "rebalanceTimeout", "int32", _SINCE_1),
+    _Field("session_timeout_ms", "sessionTimeout", "int32"),
+    _Field("subscription", "subscription", "data"),
+    _Field("assignment", "assignment", "data"),
+)
 
 
-def _read_group(reader: Reader, version: int) -> GroupMetadataValue:
-    protocol_type = reader.string("protocolType")
-    generation_id = reader.int32("generation")
-    protocol = reader.nullable_string("protocol")
-    leader = reader.nullable_string("leader")
-    timestamp = reader.int64("currentStateTimestamp") if version >= 2 else -1
-    count = reader.count("members")
-    members = tuple(_read_member(reader, version, at) for at in range(count))
-    tagged = reader.tagged()
-    return GroupMetadataValue(
-        protocol_type, generation_id, protocol, leader, timestamp, members, version, tagged
-    )
+def _read_fields(
+    reader: Reader, fields: Iterable[_Field], version: int, path: str = ""
+) -> dict[str, Any]:
+    return {
+        one.attribute: (
+            getattr(reader, one.kind)(path + one.name) if version in one.versions else one.absent
+        )
+        for one in fields
+    }
 
 
-def _read_member(reader: Reader, version: int, at: int) -> MemberMetadata:
-    path = f"members[{at}]."
-    member_id = reader.string(path + "memberId")
-    instance = reader.nullable_string(path + "groupInstanceId") if version >= 3 else None
-    client_id = reader.string(path + "clientId")
-    client_host = reader.string(path + "clientHost")
-    rebalance_timeout = reader.int32(path + "rebalanceTimeout") if version >= 1 else -1
-    session_timeout = reader.int32(path + "sessionTimeout")
-    subscription = reader.data(path + "subscription")
-    assignment = reader.data(path + "assignment")
-    return MemberMetadata(
-        member_id,
-        instance,
-        client_id,
-        client_host,
-        rebalance_timeout,
-        session_timeout,
-        subscription,
-        assignment,
-        reader.tagged(),
-    )
+def _write_fields(writer: Writer, fields: Iterable[_Field], version: int, value: object) -> None:
+    for one in fields:
+        if version in one.versions:
+            getattr(writer, one.kind.removeprefix("nullable_"))(getattr(value, one.attribute))
 
 
-def _write_group(writer: Writer, value: GroupMetadataValue) -> None:
-    writer.string(value.protocol_type)
-    writer.int32(value.generation_id)
-    writer.string(value.protocol)
-    writer.string(value.leader)
-    if value.version >= 2:
-        writer.int64(value.current_state_timestamp_ms)
-    writer.count(len(value.members))
-    for member in value.members:
-        writer.string(member.member_id)
-        if value.version >= 3:
-            writer.string(member.group_instance_id)
-        writer.string(member.client_id)
-        writer.string(member.client_host)
-        if value.version >= 1:
-            writer.int32(member.rebalance_timeout_ms)
-        writer.int32(member.session_timeout_ms)
-        writer.data(member.subscription)
-        writer.data(member.assignment)
-        writer.tagged(member.tagged)
-    writer.tagged(value.tagged)
+def _read_members(reader: Reader, version: int) -> Iterator[MemberMetadata]:
+    for at in range(reader.count("members")):
+        fields = _read_fields(reader, _MEMBER, version, f"members[{at}].")
+        yield MemberMetadata(**fields, tagged=reader.tagged())

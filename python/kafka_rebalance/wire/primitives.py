@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's primitive types in bytes: big-endian, each length before its data; length -1 is null.
+"""Reads and writes Kafka's primitive types: big-endian, a length before its data, -1 for null.
 
 "Flexible" versions (KIP-482) write lengths as unsigned varints of length + 1, and end structs with
 tagged fields.
@@ -15,7 +15,7 @@ Tagged = tuple[tuple[int, bytes], ...]  # (tag, data), in the order written
 
 
 class Reader:
-    """A position in the bytes; every method reads one field, and its errors name the field."""
+    """Reads fields one after another; an error has the name of its field."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self._data = data
@@ -59,7 +59,7 @@ class Reader:
 
     def count(self, field: str) -> int:
         count = self._varint(field) - 1 if self.flexible else self.int32(field)
-        # An entry has at least one byte, so a count above the data's size is refused at once.
+        # An entry has at least one byte, so there are no more entries than bytes.
         if not 0 <= count <= len(self._data) - self._at:
             raise self._error(field, f"{count} entries are not in the data")
         return count
@@ -102,7 +102,7 @@ class Reader:
 
 
 class Writer:
-    """Writes fields one after another; it is the mirror of `Reader`."""
+    """Writes fields one after another, as `Reader` reads them."""
 
     def __init__(self, flexible: bool) -> None:
         self._parts: list[bytes] = []

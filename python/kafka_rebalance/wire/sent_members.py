@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member as the leader's assignor sees it, from the subscription that the member sent.
+"""Makes a member, as the leader's assignor sees it, from the subscription that the member sent.
 
-The assignor decides which parts of a subscription count: sticky reads the user data alone,
-cooperative-sticky reads the fields first. This module applies that rule to bytes;
-`assignors/classic/claims.py` applies it to the resulting `Member`.
+Sticky reads owned partitions and generation from the user data alone; cooperative-sticky reads them
+from the subscription's fields first. This module makes a `Member` that holds what either reads;
+`assignors/classic/claims.py` then reads the claims from the `Member`.
 
 Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor and
          CooperativeStickyAssignor (Kafka 4.4.0).
@@ -28,7 +28,7 @@ def sent_member(
 ) -> Member:
     """Returns the member that `assignor` sees when `member_id` has sent `subscription`.
 
-    It never raises: user data that Kafka's class cannot read counts as none, as in that class.
+    User data that Kafka's class cannot read counts as none, as in that class, and is no error.
     """
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
@@ -67,10 +67,10 @@ def sent_member(
 
 
 def _no_topics(data: bytes, client_id: str | None) -> bool:
-    """Returns whether sticky's user data is readable and has no topics, as opposed to unreadable.
+    """Returns whether sticky's user data has no topics; False if Kafka's class cannot read it.
 
-    Before its first assignment Java sends null, and the Python clients send an empty text. Later
-    user data of aiokafka is readable, later user data of kafka-python is not.
+    Before the first assignment Java sends null, and the Python clients send an empty text. After
+    the first assignment, Kafka's class can read aiokafka's user data, but not kafka-python's.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sticky assignors' user data."""
+"""Reads and writes the user data of the sticky assignors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ class StickyUserData:
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
     """Reads StickyAssignor's user data, version 1 or 0.
 
-    It never raises: as in Kafka, unreadable bytes count as no history, with generation -1.
+    As in Kafka, unreadable bytes are no error: they count as no partitions, with generation -1.
     """
     read = _core.decode_sticky_user_data(data)
     return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:
-    """Writes version 1; topics are in the order of the hash map by which Kafka groups them."""
+    """Writes version 1; topics have the order of the hash map in which Kafka groups partitions."""
     return _core.encode_sticky_user_data(partitions, generation_id)
 
 
 def decode_cooperative_user_data(data: bytes) -> int:
-    """Reads CooperativeStickyAssignor's generation; unreadable bytes are -1, as in Kafka."""
+    """Reads CooperativeStickyAssignor's generation; -1 for unreadable bytes, as in Kafka."""
     return _core.decode_cooperative_user_data(data)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The partitions that members of a sticky group claim to own, and which claims are believed.
+"""Settles which members of a sticky group own a partition, from the partitions that they claim.
 
-Which claims a member has is decided once, in `Sent`, by the assignor that reads them:
+A member sends claims in up to two places. The assignor decides which place it reads (`Sent`):
 
     assignor             claims of                     generation of the claims
     sticky               the user data                 the user data's, else none
@@ -9,18 +9,18 @@ Which claims a member has is decided once, in `Sent`, by the assignor that reads
 
 The subscription has a field for partitions from version 1 on, for the generation from version 2 on.
 
-Then `settle` walks over the members in hash order, and over the claims of each. It also tests
-whether all subscriptions are equal, which decides between the constrained and the general
-algorithm.
+`settle` then visits the members in hash order, and the claims of each member. It also tests whether
+all subscriptions are equal: if they are, the constrained algorithm follows, else the general one.
 
-1. A claim counts when its topic exists; neither the partition number nor the member's own
-   subscription is checked.
+1. A claim counts if its topic exists. The partition number may be too large, and the member need
+not
+   subscribe to the topic.
 2. The first claim to a partition is believed. A later claim replaces it if its generation is newer,
    and is ignored if it is older. If the generations are equal, neither claim is believed, and the
    partition is *multiply owned* from then on.
 3. All subscriptions are equal if each has as many entries as the first non-empty one has topics,
-   and no other topics. Members before the first non-empty subscription are not tested: an empty
-   subscription goes unnoticed there, and its member is then assigned partitions.
+   and no other topics. Members before the first non-empty subscription are not tested, so an empty
+   subscription there counts as equal, and its member gains partitions.
 
 Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assignors (Kafka 4.4.0).
 """
@@ -38,10 +38,11 @@ NO_GENERATION = -1
 
 
 class Sent(NamedTuple):
-    """The claims of one member to partitions.
+    """The claims of one member to partitions, with their `generation`.
 
-    `generation` is the generation of these claims. Kafka compares it with the
-    `field_generation` of the earlier claimant: the generation in its subscription's own field.
+    `field_generation` is the generation in the field of the member's subscription. If two members
+    claim a partition, Kafka compares the `generation` of the later member with the
+    `field_generation` of the earlier one.
     """
 
     partitions: list[TopicPartition]
@@ -51,19 +52,19 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Claims:
-    """Settled claims. `owned` has the hash order of Kafka's table; its lists are as sent."""
+    """Settled claims. The members in `owned` have the order of Kafka's hash table."""
 
     members: list[Member]
     counts: dict[str, int]  # partitions of each subscribed topic that exists
     sent: dict[str, Sent]  # all claims, believed or not
-    owned: dict[str, list[TopicPartition]]  # believed claims
+    owned: dict[str, list[TopicPartition]]  # believed claims, in the order sent
     multiply_owned: set[TopicPartition] = field(default_factory=set)
     max_generation: int = NO_GENERATION
     equal_subscriptions: bool = True
 
 
 def settle(group: GroupSpec, sent: dict[str, Sent]) -> Claims:
-    """Settles which claims of all members are believed."""
+    """Decides which claims are believed; `sent` has the claims of each member."""
     members = members_in_order(group)
     subscribed = {topic for member in members for topic in member.topics}
     counts = {t: n for t, n in group.partition_counts().items() if t in subscribed}
@@ -103,20 +104,23 @@ def _claim(
         claims.multiply_owned.add(tp)
     else:
         claims.owned[member.member_id].append(tp)
-    # Last, because `other` may be this member, if it claims twice: it loses the entry just added.
+    # This comes last, because a member that claims a partition twice loses the entry just added.
     if tp in claims.owned[other.member_id]:
         claims.owned[other.member_id].remove(tp)
     claimant[tp] = member
 
 
 def sent_by_sticky(member: Member) -> Sent:
-    """Returns the claims that StickyAssignor reads: the user data, with their generation."""
+    """Returns the claims that StickyAssignor reads, which are in the user data."""
     generation = user_data_generation(member)
     return Sent(_in_user_data(member), generation, field_generation(member))
 
 
 def sent_by_cooperative(member: Member) -> Sent:
-    """Returns the fields' claims; a missing generation is taken from the user data."""
+    """Returns the claims that CooperativeStickyAssignor reads from the subscription's fields.
+
+    If the generation's field is missing, the generation in the user data counts.
+    """
     generation = field_generation(member)
     if generation == NO_GENERATION:
         generation = user_data_generation(member)
@@ -124,7 +128,7 @@ def sent_by_cooperative(member: Member) -> Sent:
 
 
 def user_data_generation(member: Member) -> int:
-    """Returns the generation in a member's user data."""
+    """Returns the generation in a member's user data; -1 if there is none."""
     if member.user_data is not None:
         return NO_GENERATION
     generation = member.user_data_generation_id
@@ -134,14 +138,14 @@ def user_data_generation(member: Member) -> int:
 
 
 def field_generation(member: Member) -> int:
-    """Returns the generation in the subscription's own field; a negative one counts as none."""
+    """Returns the generation in the field of a member's subscription; -1 if there is none."""
     if member.version < 2 or member.generation_id is None:
         return NO_GENERATION
     return max(NO_GENERATION, member.generation_id)
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the order of sticky's user data: by topic, through a hash map."""
+    """Returns owned partitions in the order of sticky's user data, which a hash map has grouped."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []
@@ -153,7 +157,7 @@ def _in_user_data(member: Member) -> list[TopicPartition]:
 
 
 def _in_field(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the order of the subscription's field: by topic and partition."""
+    """Returns owned partitions in the order of the subscription's field: topic, then partition."""
     if member.version < 1:
         return []
     if member.subscription_version is not None:

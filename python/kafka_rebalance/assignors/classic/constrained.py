@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sticky algorithm for members that all subscribe to the same topics.
+"""The sticky algorithm for members with equal subscriptions.
 
-T partitions on m members: everyone gets at least q = T // m, and X = T % m members one more.
+T partitions on m members: every member gets at least q = T // m, and X = T % m members one more.
 
-1. Each member in hash order keeps what it owned, by partition number and topic, up to its share:
-   q + 1 for the first X that own so many, else q. Partitions that it loses are recorded as revoked.
-2. The unassigned partitions are found by topic and number: a walk over all partitions compares
-   them with the sorted kept ones.
-3. There are two lists of members by id: those with fewer than q, and those at q that may have one
-   more. With racks, partitions that few members are near come first.
+1. Each member in hash order keeps its owned partitions up to its share, first by partition number,
+   then by topic. The share is q + 1 for the first X members that own so many, else q. Partitions
+   above the share are recorded as revoked.
+2. A walk over all partitions, by topic and number, compares them with the sorted kept partitions;
+   the partitions that are not kept are unassigned.
+3. Two lists hold members by id: the short members have fewer than q partitions, the others have q
+   and may take one more. With racks, partitions that few members are near come first.
 4. Rack pass: each partition goes to the next short member near it, else to the first member near it
-   that may have one more.
-5. The other partitions go round the short members until these have q, then one each to the members
-   of the second list.
-Two quirks. A kept partition that does not exist stops the walk of step 2, and every partition
-behind it is assigned again. Which members keep an extra partition depends on their hash order.
+   that may take one more.
+5. The remaining partitions go to the short members in turn until each of these has q, then one each
+   to the members of the second list.
+
+Two quirks: a kept partition that does not exist stops the walk of step 2, and every partition
+behind it is assigned again. The hash order decides which members keep an extra partition.
 
 Order    members in hash order in step 1, by name from step 3 on.
 Cost     O(P log P); with racks O(P * members).
@@ -38,7 +40,7 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The answer, and the new owner of each partition that another member had before."""
+    """The assignment; `transferring` maps each partition of another member to its new owner."""
 
     assignment: dict[str, list[TopicPartition]]
     transferring: dict[TopicPartition, str]
@@ -56,7 +58,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> Constrained:
 
 
 class ConstrainedBuild:
-    """Runs the steps one by one, and holds the state between them for `plans/reasons.py`."""
+    """Runs the steps one by one; `plans/reasons.py` reads the state between two steps."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name
@@ -169,7 +171,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept; both lists are in the same order.
+    """Returns the partitions that are not kept; `kept` is sorted as `every` is.
 
     A kept partition that does not exist stops the walk: all partitions behind it count as not kept.
     """

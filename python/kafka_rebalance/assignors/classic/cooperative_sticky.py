@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cooperative sticky: sticky, but transferring partitions are withheld.
+"""Cooperative sticky: assigns as sticky does, but withholds transferring partitions.
 
-A partition is transferring while another member has to revoke it. It is in no member's list until
+A partition is transferring if another member has to revoke it first. No member receives it until
 that member has revoked it and the group rebalances again.
 
-1. Sticky's target is computed, from the claims in the subscription's own fields.
+1. Sticky's algorithm runs on the claims in the fields of the subscriptions.
 2. If all subscriptions are equal, the constrained algorithm has recorded transferring partitions.
-3. Else they are computed: partitions that one member gains and another loses. All claims count,
-   however old they are.
+3. Else the transferring partitions are those that one member gains and another member revokes. All
+   claims count here, however old they are.
 4. Each transferring partition is removed from the list of its new owner.
 
 Cost     that of sticky.
 Errors   AssignorThrows where Kafka's class does.
 Source   org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Kafka 4.4.0); KIP-429.
-Differs  as sticky does: each group is answered as by a new leader.
+Differs  the answer is that of a new leader, as for sticky.
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, assign
 >>> t = "t"

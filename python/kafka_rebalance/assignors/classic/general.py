@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sticky algorithm for members that subscribe to different topics.
+"""The sticky algorithm for members whose subscriptions differ.
 
 1. Partitions are sorted by the number of subscribers of their topic, then topic, then number.
 2. Members whose claims have an older generation are recorded as previous owners.
-3. Each member keeps what it owned, unless it no longer subscribes to the topic or its rack does
-   not match; either of these is a *revocation*.
-4. Each unassigned partition goes to the subscriber with the fewest partitions, ties by id; with
-   racks, first only to members near it or without a rack.
-5. Topics with one subscriber take no part in step 6. Nor do *fixed* members: they own all that
-   they can have, and nothing that another member could have.
-6. Balance: pass after pass, first over the unassigned partitions (unless step 3 had a revocation),
-   then over all, until a pass moves nothing. A partition goes back to its previous owner if this
-   member has at least two fewer; else to the smallest subscriber, if any has at least two fewer.
-7. If step 6 did not lower the score, and some member owned something before, it is undone.
+3. Each member keeps its owned partitions, except those of topics that it left and those that do
+   not match its rack. If any member loses a partition here, the group has a *revocation*.
+4. Each unassigned partition goes to the subscriber with the fewest partitions, ties by id. With
+   racks, a first pass considers only members near the partition or without a rack.
+5. Topics with one subscriber take no part in step 6, and neither do *fixed* members. A fixed member
+   owns all partitions that it can have, and none that another member could have.
+6. Balance: passes over the unassigned partitions (unless step 3 had a revocation), then passes over
+   all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
+   this member has at least two partitions fewer than the owner; else to the smallest subscriber, if
+   any subscriber has at least two fewer.
+7. Step 6 is undone if it did not lower the score and some member owned a partition before it.
 
-Quirks: a partition that the movement record sends back may undo the last move, and then the passes
-never end. A previous owner may have ended its subscription; if it is fixed, Kafka's class throws. A
-kept partition that does not exist stops the walk of step 3, as in the constrained algorithm.
+Quirks: a partition that the movement record sends back may undo the last move; then the passes
+never end. A previous owner may no longer subscribe to the topic; if it is fixed, Kafka's class
+throws. A kept partition that does not exist stops the walk of step 3, as in the constrained
+algorithm.
 
 Order    members by (partitions held, id); subscribers of a topic and claims in hash order;
          partitions that the movement record sends back, in the order of a hash set.
@@ -32,7 +34,7 @@ from collections.abc import Iterable, Sequence
 from kafka_rebalance.errors import AssignorThrows, NeverEnds
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.java.hash_table import DEFAULT_SLOTS, HashTable
+from kafka_rebalance.java.hash_table import HashTable
 from kafka_rebalance.java.order import java_hash_order, name_key, string_hash
 
 from .claims import Claims
@@ -41,7 +43,7 @@ from .movements import Movements
 from .racks import Racks
 from .subscriptions import topics_as_sent
 
-_FIRST_SAVED_PASS = 8  # the first pass whose state is saved; groups that settle need fewer passes
+_FIRST_SAVED_PASS = 8  # the first pass whose state is saved; most groups settle in fewer passes
 
 
 def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicPartition]]:
@@ -57,7 +59,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> dict[str, list[TopicP
 
 
 class GeneralBuild:
-    """Runs the steps one by one, and holds the state between them, for `plans/reasons.py`."""
+    """Runs the steps one by one; `plans/reasons.py` reads the state between two steps."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name
@@ -67,7 +69,7 @@ class GeneralBuild:
         self.fixed: dict[str, list[TopicPartition]] = {}
         self.owners = Owners(claims)
         self.owner = {tp: m for m, partitions in claims.owned.items() for tp in partitions}
-        # A topic that a member lists twice is here twice, and so is the member at the topic.
+        # A topic that a member lists twice stays twice in this list, as in Kafka's class.
         self.topics_of = {
             member.member_id: [t for t in topics_as_sent(member) if t in claims.counts]
             for member in claims.members
@@ -80,7 +82,9 @@ class GeneralBuild:
         self.revocation = False
         self.movements = Movements()
         self.all_partitions: list[TopicPartition] = []
-        self.by_size: list[tuple[int, bytes, str]] = []  # (partitions held, id as key, id), sorted
+        self.by_size: list[
+            tuple[int, bytes, str]
+        ] = []  # sorted (partitions held, key of the id, id)
 
     def sort_partitions(self) -> None:
         counts = self.claims.counts
@@ -143,7 +147,7 @@ class GeneralBuild:
         return len(self.subscribers[topic]) >= 2
 
     def _possible(self, member_id: str) -> int:
-        """Returns the most partitions that a member can have."""
+        """Returns the number of partitions of the member's topics: the most that it can have."""
         topics = self.topics_of[member_id]
         counts = self.claims.counts
         return sum(counts.values() if len(topics) == len(counts) else (counts[t] for t in topics))
@@ -178,7 +182,7 @@ class GeneralBuild:
                     moved = True
                     balanced = self._is_balanced()  # only a move changes this result
             moved_any |= moved
-            # A pass depends only on the state, so a state that comes back comes back for ever.
+            # A pass depends only on the state, so a state that occurs twice occurs for ever.
             passes += 1
             if moved and passes >= _FIRST_SAVED_PASS:
                 state = self._state()
@@ -206,10 +210,10 @@ class GeneralBuild:
         return False
 
     def _near_first(self, tp: TopicPartition) -> list[str]:
-        """Returns a partition's subscribers, those near it first if its owner is near it too.
+        """Returns a partition's subscribers; if its owner is near it, those near it come first.
 
-        The order decides only whether Kafka's class finds a smaller subscriber before it meets a
-        fixed one and throws.
+        The order has one effect: Kafka's class throws if it visits a fixed subscriber before it
+        finds one that has at least two partitions fewer.
         """
         subscribers = self.subscribers[tp.topic]
         racks = self.racks.of_partition.get(tp, frozenset())
@@ -225,7 +229,7 @@ class GeneralBuild:
         self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member could take a partition from one that has two more."""
+        """Returns whether no member could take a partition of a member that has two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
@@ -268,46 +272,45 @@ class GeneralBuild:
 
 
 def _score(assignment: dict[str, list[TopicPartition]]) -> int:
-    """Returns the sum of size differences over all pairs of members; overflows as Java's int."""
+    """Returns the sum of the size differences of all pairs of members, in Java's 32-bit int."""
     sizes = sorted(len(partitions) for partitions in assignment.values())
-    # In ascending order, the i-th of n is the larger one in i pairs and the smaller in n - 1 - i.
+    # In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.
     total = sum(size * (2 * i - len(sizes) + 1) for i, size in enumerate(sizes))
     return (total + 2**31) % 2**32 - 2**31
 
 
 class Owners:
-    """The order of the members in Kafka's map `currentAssignment` from members to their partitions.
+    """The order of the members in Kafka's hash map `currentAssignment`.
 
-    Step 5 removes the fixed members, and at the end they come back. A slot that is a tree then has
-    another order. The order decides which member counts where two members hold one partition.
+    Step 5 removes the fixed members, and the end of the algorithm adds them again; this changes the
+    order in a slot that is a tree. If two members hold one partition, the order decides which of
+    them counts as its owner.
     """
 
     def __init__(self, claims: Claims) -> None:
         self._walked = [member.member_id for member in claims.members]
-        self._table = _table(self._walked)
+        self._table = _put(self._walked, HashTable())
 
     def order(self) -> list[str]:
         return self._table.keys()
 
     def members(self) -> list[str]:
-        """Returns all members, in the order of a map made for so many members."""
-        return _table(self._walked, _slots_for(len(self._walked))).keys()
+        """Returns all members, in the order of `new HashMap(number of members)`."""
+        return _put(self._walked, HashTable(_slots_for(len(self._walked)))).keys()
 
     def take_out(self, fixed: Iterable[str]) -> None:
         for member_id in fixed:
             self._table.remove(member_id)
 
     def copy_back(self) -> None:
-        """Clears the map, which keeps its slots, and refills it from a copy made before."""
-        self._table = _table(java_hash_order(self.order()), self._table.slots())
+        """Clears the map, which keeps its number of slots, and refills it from an older copy."""
+        self._table = _put(java_hash_order(self.order()), HashTable(self._table.slots()))
 
     def put_back(self, fixed: Iterable[str]) -> None:
-        for member_id in java_hash_order(list(fixed)):
-            self._table.put(member_id, string_hash(member_id), name_key(member_id))
+        _put(java_hash_order(list(fixed)), self._table)
 
 
-def _table(member_ids: Iterable[str], slots: int = DEFAULT_SLOTS) -> HashTable[str]:
-    table = HashTable[str](slots)
+def _put(member_ids: Iterable[str], table: HashTable[str]) -> HashTable[str]:
     for member_id in member_ids:
         table.put(member_id, string_hash(member_id), name_key(member_id))
     return table

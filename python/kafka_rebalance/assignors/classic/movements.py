@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of moves that keeps partitions from moving in circles.
+"""Records the moves of the general sticky algorithm, to keep partitions from moving in circles.
 
-If a partition is about to move from c to d, and another one of its topic moved from d to c in this
-run, then the other one is sent back instead: the sizes change equally, with one move less.
+If a partition should move from c to d, and another partition of its topic moved from d to c in this
+run, then that other partition goes back to d instead. The sizes change equally, with one move less.
 
-If there are several such partitions, the first one of a HashSet is sent back: the order is that of
-a Java hash table after insertions and removals.
+If there are several such partitions, the first of a Java HashSet goes back; its order depends on
+all insertions and removals.
 
 Source   AbstractStickyAssignor.PartitionMovements (Kafka 4.4.0).
 """
@@ -16,9 +16,13 @@ from kafka_rebalance.java.order import partition_hash
 
 
 class Movements:
+    """All moves of one run, by partition and by pair of members."""
+
     def __init__(self) -> None:
-        self._moved: dict[TopicPartition, tuple[str, str]] = {}  # first and present owner
-        self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}  # topic, from, to
+        # partition -> its first owner, its present owner
+        self._moved: dict[TopicPartition, tuple[str, str]] = {}
+        # topic, first owner, present owner -> partitions
+        self._by_pair: dict[tuple[str, str, str], HashTable[int]] = {}
 
     def actual(self, tp: TopicPartition, source: str, destination: str) -> TopicPartition:
         """Returns the partition to move in place of `tp`, or `tp` itself."""
@@ -37,12 +41,8 @@ class Movements:
         table = self._by_pair.setdefault((tp.topic, source, destination), HashTable())
         table.put(tp.partition, partition_hash(*tp), tp.partition)
 
-    def has_any(self) -> bool:
-        """Returns whether any partition is now away from its first owner."""
-        return bool(self._moved)
-
     def state(self) -> tuple[object, object]:
-        """Returns all that later answers depend on, so that two states can be compared."""
+        """Returns everything that later answers depend on, for a comparison of two states."""
         return dict(self._moved), {pair: table.state() for pair, table in self._by_pair.items()}
 
     def _forget(self, tp: TopicPartition) -> str:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Range: per topic, contiguous runs of partitions to the sorted subscribers.
+"""Range: assigns contiguous runs of each topic's partitions to the sorted subscribers.
 
-Each topic is assigned by itself, so the first members get the extra partition of every topic: the
-skew grows with the number of topics. With racks, partitions go first to members near one of their
-replicas, as far as the shares allow.
+Each topic is assigned by itself, so the first members get the extra partition of every topic, and
+the skew grows with the number of topics. With racks, partitions go first to members in the rack of
+a replica, as far as the members' shares allow.
 
-1. Topics in the order of Java's hash table; each with its subscribers, static ones first.
+1. The topics are visited in the order of Java's hash table, and the subscribers of each topic in
+   order, static members first.
 2. Rack pass, if any topic needs it. Topics with equal subscribers, racks and numbers of partitions
    are co-partitioned: partitions with one number go to one member. In any other topic each member
    in order takes the first partitions that match its rack.
-3. Ranges: each member in order takes the first unassigned partitions, up to its share.
+3. Each member in order takes the first unassigned partitions of the topic, up to its share.
 4. After a rack pass, every list is sorted by topic and partition.
 
 Order    members by static_first; topics by java_hash_order, visible in the answer without racks.
@@ -37,6 +38,7 @@ from kafka_rebalance.group.model import Member, TopicPartition, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import name_key
 
+from .racks import racks_matter, replica_racks
 from .subscriptions import members_in_order, topics_in_order
 
 
@@ -60,19 +62,19 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
 
 @dataclass(eq=False)
 class TopicShare:
-    """A topic while it is assigned: its subscribers in order, and how many each may still take."""
+    """The state of one topic: its subscribers in order, and the partitions not yet assigned."""
 
     name: str
     subscribers: list[Member]
     partition_racks: list[frozenset[str]]  # by partition; empty if no subscriber has a rack
     needs_racks: bool
     unassigned: list[int]
-    share: int  # partitions of each member
-    extras: int  # members that may still have one more
+    share: int  # the number of partitions that every member takes
+    extras: int  # the number of members that may still take one more
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def partitioned_as(self) -> object:
-        """Returns a key; topics with equal keys are co-partitioned."""
+        """Returns a key that is equal for topics that are co-partitioned."""
         racks = tuple((member.member_id, member.rack) for member in self.subscribers)
         return racks, len(self.partition_racks)
 
@@ -105,26 +107,18 @@ def topic_shares(group: GroupSpec) -> list[TopicShare]:
         topic = topics[name]
         subscribers = [member for member in members if name in member.topics]
         member_racks = {member.rack for member in subscribers if member.rack is not None}
-        racks: list[frozenset[str]] = []
-        if member_racks:
-            replicas = topic.racks or ((),) * topic.partitions
-            racks = [frozenset(r for r in replica if r is not None) for replica in replicas]
+        racks = replica_racks(topic) if member_racks else []
         shares.append(
             TopicShare(
                 name,
                 subscribers,
                 racks,
-                _needs_racks(member_racks, racks),
+                racks_matter(member_racks, racks),
                 list(range(topic.partitions)),
                 *divmod(topic.partitions, len(subscribers)),
             )
         )
     return shares
-
-
-def _needs_racks(member_racks: set[str], partition_racks: list[frozenset[str]]) -> bool:
-    everywhere = frozenset[str]().union(*partition_racks)
-    return not member_racks.isdisjoint(everywhere) and any(r != everywhere for r in partition_racks)
 
 
 def assign_with_racks(

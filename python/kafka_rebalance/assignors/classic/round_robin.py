@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Round-robin: all partitions, sorted, dealt one by one to the sorted members.
+"""Round-robin: assigns all partitions, one after another, to the members in turn.
 
-1. Members in a circle, static ones first; topics by name, each with its partitions ascending.
-2. Each partition goes to the next member of the circle that subscribes to its topic; the circle
-   goes on from that member, also from topic to topic.
+1. The members form a circle, static members first. Partitions are sorted by topic, then number.
+2. Each partition goes to the next member of the circle that subscribes to its topic. The circle
+does
+   not start anew with a topic: the next partition begins at the member after the last one.
 
 Order    members by static_first; topics by_name.
 Cost     O(P * members) at worst, O(P) when all subscribe to the same topics.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions as the leader receives them.
+"""The orders in which a leader sees members and topics.
 
-Java's encoder sorts a subscription: topics by name, owned partitions as the assignor writes them.
-If a member has a `subscription_version`, its fields are already in the order of its bytes.
-The leader puts all members into a hash map.
+Java's encoder sorts the topics of a subscription by name. If a member has a `subscription_version`,
+its topics are already in the order of the member's bytes. The leader puts all members into a hash
+map.
 
 Source   ConsumerProtocol.serializeSubscription, AbstractPartitionAssignor.assign (Kafka 4.4.0).
 """
@@ -16,20 +16,21 @@ from kafka_rebalance.java.order import by_name, java_hash_order
 
 
 def members_in_order(group: GroupSpec) -> list[Member]:
-    """Returns members in the order of the leader's HashMap, which is filled in join order."""
+    """Returns members in the order of the leader's HashMap, which it fills in join order."""
     members = {member.member_id: member for member in group.members}
     return [members[member_id] for member_id in java_hash_order(list(members))]
 
 
 def topics_as_sent(member: Member) -> Sequence[str]:
-    """Returns a member's topics in the order of its bytes; Java writes them by name."""
+    """Returns a member's topics in the order of the bytes that it sent."""
     return by_name(member.topics) if member.subscription_version is None else member.topics
 
 
 def topics_in_order(group: GroupSpec) -> list[str]:
     """Returns subscribed topics that have partitions, in the order of the leader's HashMap.
 
-    It fills a HashSet with all subscribed names, then a HashMap with those that have metadata.
+    The leader fills a HashSet with all subscribed topics, and then, in the order of that set, a
+    HashMap with those that have metadata.
     """
     counts = group.partition_counts()
     subscribed = [topic for member in members_in_order(group) for topic in topics_as_sent(member)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka Connect's assignors: who runs which connectors and tasks."""
+"""Kafka Connect's assignors, which decide which worker runs which connectors and tasks."""
 
 from .assigning import assign_eager, handle
 from .memory import Memory

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs Connect's assignors: one entry for each, with a choice of engine."""
+"""Runs Connect's assignors, in the compiled engine or in the reference."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from .work import Work
 def handle(
     memory: Memory, spec: ConnectSpec, now_ms: int, *, engine: Engine = "rust"
 ) -> tuple[Memory, Result]:
-    """Runs one round of the incremental cooperative leader. A new leader has `Memory()`.
+    """Runs one round of the incremental cooperative leader; a new leader's memory is `Memory()`.
 
     Errors   AssignorThrows if there are no workers.
     """

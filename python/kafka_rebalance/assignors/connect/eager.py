@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect eager: all work stops, then all of it is dealt round-robin.
+"""Connect eager: all work stops, and then all work is assigned to the workers in turn.
 
-1. Workers by id, in a circle.
-2. Connectors by name, each to the next worker.
-3. Then all tasks go out, connector by connector; the circle goes on where step 2 stopped.
+1. The workers form a circle, by id.
+2. The connectors, by name, go each to the next worker of the circle.
+3. The tasks, by connector and number, go each to the next worker; the circle goes on where step 2
+   stopped.
 
-Order    a worker's work is in the order in which its assignment's bytes are read: connectors as in
-         a Java hash set, each followed by its own tasks (`Work.after_wire`).
+Order    the work of a worker has the order of its assignment's bytes: connectors as in a Java hash
+         set, tasks by connector (`Work.after_wire`).
 Cost     O(C log C + T).
 Errors   none for a cluster with workers.
 Source   org.apache.kafka.connect.runtime.distributed.EagerAssignor (Connect 4.3.1).
@@ -27,7 +28,7 @@ from .work import Task, Work, configured
 
 
 def assign(workers: Sequence[str], config: Mapping[str, int]) -> dict[str, Work]:
-    """Assigns all work; `workers` are in member order, `config` is connector -> number of tasks."""
+    """Assigns all work; `workers` are in member order, `config` maps connectors to task counts."""
     connectors: dict[str, list[str]] = {worker: [] for worker in workers}
     tasks: dict[str, list[Task]] = {worker: [] for worker in workers}
     work = configured(config)

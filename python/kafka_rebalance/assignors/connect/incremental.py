@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connect incremental cooperative: only work that has to move stops.
 
-This is one round of the leader. Its input is the work that each worker reports; its output is what
-each has to start and stop. Here the leader's memory between rounds is a value.
+`handle` is one round of the leader: from the work that each worker reports, it computes the work
+that each worker has to start and to stop. The leader's memory between two rounds is a value.
 
     handle: (Memory, ConnectSpec, now_ms) -> (Memory, Result)        no clock, no I/O
 
-1. If a sync was lost (the last completed generation is not the one remembered), the leader forgets
-   what it assigned. If work that it revoked last time still runs, running work counts as assigned.
+1. If a sync was lost (the last completed generation is not the remembered one), the leader forgets
+   the work that it assigned. If work that it revoked in the last round still runs, all running work
+   counts as assigned.
 2. deleted = assigned - configured;  lost = assigned - running - deleted;
    created = configured - assigned - running.
 3. Work that is deleted, or that runs on more than one worker, is revoked.
-4. Lost work waits for its worker (`max_delay_ms`), unless no worker is missing. After the wait it
-   goes to workers that came back without work, or else to all workers, as new work.
-5. If no work waits, workers above the ceiling of an even share give up the excess; a second such
-   round in a row backs off first.
+4. Lost work waits up to `max_delay_ms` for its worker to return; if no worker is missing, it does
+   not wait. After the wait, lost work goes to the workers that returned without work. If there are
+   none, it counts as created work.
+5. If no work waits, workers above the ceiling of an even share lose the excess. If the last round
+   revoked work for this reason too, the leader backs off first.
 6. Created and lost work goes to the workers with the least work, ties by id.
 
-Order    workers are in the hash order of their ids; a worker gives up work from the front of its
+Order    workers are in the hash order of their ids; a worker loses work from the front of its
          report; new work is sorted by name.
 Cost     O(W + C + T) and sorting.
 Errors   AssignorThrows if there are no workers.
@@ -44,15 +46,11 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """A worker's work during the round."""
+    """The work of a worker while the round assigns and revokes."""
 
     worker: str
     connectors: list[str]
     tasks: list[Task]
-
-    def give(self, work: Work) -> None:
-        self.connectors += work.connectors
-        self.tasks += work.tasks
 
     def drop(self, work: Work) -> None:
         left = Work(tuple(self.connectors), tuple(self.tasks)) - work
@@ -64,7 +62,7 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class _Leader:
-    """The state during a round: the memory in parts, and the work that each worker runs next."""
+    """The state of the leader during a round; `memory` is that of the last round."""
 
     now_ms: int
     max_delay_ms: int
@@ -91,10 +89,7 @@ def handle(memory: Memory, spec: ConnectSpec, now_ms: int) -> tuple[Memory, Resu
         )
     running = {worker: spec.running[worker] for worker in _hash_order(spec.running)}
     target = configured(spec.config)
-    active = Work.of(
-        [c for work in running.values() for c in work.connectors],
-        [t for work in running.values() for t in work.tasks],
-    )
+    active = Work.union(running.values())
     # 1.
     previous = memory.assigned
     if memory.generation_id != spec.last_completed_generation_id:
@@ -134,7 +129,7 @@ def handle(memory: Memory, spec: ConnectSpec, now_ms: int) -> tuple[Memory, Resu
 
 
 def _hash_order(workers: Iterable[str]) -> list[str]:
-    """Returns workers in the order of a HashMap, filled in member order and copied once."""
+    """Returns workers in the order of a HashMap that is copied from one filled in member order."""
     return java_hash_order(java_hash_order(list(workers)))
 
 
@@ -162,13 +157,13 @@ def _running_of(running: Work, gone: Work) -> Work:
 
 
 def _handle_lost(leader: _Leader, lost: Work) -> Work:
-    """Handles lost work if its wait is over; returns the work that is to be assigned as if new."""
+    """Assigns lost work whose wait is over; returns the lost work that counts as created."""
     if not lost and not leader.revoked_in_previous:
         _end_wait(leader)
         return Work()
     present = {worker.worker for worker in leader.workers}
     if leader.scheduled_ms <= 0 and present.issuperset(leader.memory.members):
-        return lost  # no worker is missing: some did not receive what they were assigned
+        return lost  # no worker is missing, so a worker did not receive its assignment
     if leader.max_delay_ms == 0:
         return lost
     if 0 < leader.scheduled_ms <= leader.now_ms:
@@ -213,7 +208,7 @@ def _balance_load(leader: _Leader, target: Work) -> None:
 
 
 def _surplus(workers: Sequence[_Worker], target: Work) -> dict[str, Work]:
-    """Returns, for each worker that has more than its share, the work that it must give up."""
+    """Returns the excess work of each worker that has more than its share."""
     if not target or not any(worker.work() for worker in workers):
         return {}
     connectors = _above_share(workers, len(target.connectors), lambda worker: worker.connectors)
@@ -248,7 +243,7 @@ def _above_share(
 
 
 def _deal(workers: list[_Worker], new: Sequence[T], held: Callable[[_Worker], list[T]]) -> None:
-    """Deals one each to those with the least until all have as much, and starts again."""
+    """Gives each item to a worker with the least work; sorts the workers by their work, then id."""
     workers.sort(key=lambda worker: (len(held(worker)), name_key(worker.worker)))
     left = list(reversed(new))
     while left:
@@ -260,14 +255,8 @@ def _deal(workers: list[_Worker], new: Sequence[T], held: Callable[[_Worker], li
 
 
 def _remember(leader: _Leader, spec: ConnectSpec, lost: Work) -> Memory:
-    revoked = Work.of(
-        [c for work in leader.revoked.values() for c in work.connectors],
-        [t for work in leader.revoked.values() for t in work.tasks],
-    )
-    assigned = Work.of(
-        [c for worker in leader.workers for c in worker.connectors],
-        [t for worker in leader.workers for t in worker.tasks],
-    )
+    revoked = Work.union(leader.revoked.values())
+    assigned = Work.union([worker.work() for worker in leader.workers])
     return Memory(
         assigned=(assigned - revoked + lost).sorted(),
         revoked=revoked.sorted(),
@@ -287,9 +276,9 @@ def _result(leader: _Leader, running: Mapping[str, Work], deleted: Work) -> Resu
 
 
 def backoff_ms(rounds: int, max_delay_ms: int) -> int:
-    """Returns how long the n-th revoking round in a row waits: 40, 1600, … ms, up to the maximum.
+    """Returns the wait before revoking round number `rounds` in a row: 40, 1600, … ms.
 
-    It computes in doubles and truncates, so that the maximum may come out as one less.
+    The result is truncated from a double, so the maximum delay may come out as one less.
 
     >>> [backoff_ms(n, 1000) for n in (1, 2, 3)]
     [40, 999, 999]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of Connect's incremental leader in one round, and its answer."""
+"""The input of one round of Connect's incremental leader, and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from .work import Work
 
 @dataclass(frozen=True, slots=True)
 class ConnectSpec:
-    """The workers in member order, each with the work that it reports to run.
+    """The input of a round: the workers in member order, each with the work that it reports.
 
-    `config` is connector -> number of tasks; `max_delay_ms` is
-    scheduled.rebalance.max.delay.ms; the generations are the group's.
+    `config` maps each connector to its number of tasks. `max_delay_ms` is the setting
+    scheduled.rebalance.max.delay.ms. The generations are those of the group.
     """
 
     running: Mapping[str, Work]
@@ -24,7 +24,7 @@ class ConnectSpec:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The work that each worker starts and stops, and when the leader wants the next round.
+    """The work that each worker starts and stops, and the delay until the next round.
 
     `delay_ms` 0 means no wait; `scheduled_rebalance_ms` 0 means that none is scheduled.
     """

@@ -4,7 +4,7 @@
 Source   ConnectorTaskId, ConnectProtocol.Assignment.asMap, IncrementalCooperativeConnectProtocol.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ def task_key(task: Task) -> tuple[bytes, int]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Connectors and tasks; both are in order, and each entry is there once."""
+    """Connectors and tasks; their order counts, and no entry occurs twice."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()
@@ -35,11 +35,19 @@ class Work:
     def of(cls, connectors: Iterable[str], tasks: Iterable[Task]) -> "Work":
         return cls(tuple(dict.fromkeys(connectors)), tuple(dict.fromkeys(tasks)))
 
+    @classmethod
+    def union(cls, works: Collection["Work"]) -> "Work":
+        """Returns all work of `works`, in order of first appearance."""
+        return cls.of(
+            [connector for work in works for connector in work.connectors],
+            [task for work in works for task in work.tasks],
+        )
+
     def __bool__(self) -> bool:
         return bool(self.connectors or self.tasks)
 
     def __add__(self, other: "Work") -> "Work":
-        return Work.of(self.connectors + other.connectors, self.tasks + other.tasks)
+        return Work.union((self, other))
 
     def __sub__(self, other: "Work") -> "Work":
         connectors, tasks = set(other.connectors), set(other.tasks)
@@ -66,7 +74,7 @@ class Work:
         return Work(tuple(connectors), tuple(tasks))
 
     def after_wire(self) -> "Work":
-        """Returns the work in the order of its bytes: by connector, first those in `connectors`."""
+        """Returns the work in the order of its bytes, in which tasks are grouped by connector."""
         first = self.in_hash_order().connectors
         by_connector: dict[str, list[Task]] = {connector: [] for connector in first}
         for task in self.tasks:

@@ -79,7 +79,7 @@ def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
     """What `plan` tells of a change from the line of a snapshot."""
     try:
         plan = kr.plan(GroupSpec.from_dict(before), None, [text])
-        return Foreseen(plan, kr.sample(plan, DRAWS) if plan.has_guesses else None)
+        return Foreseen(plan, plan.sample(DRAWS) if plan.has_guesses else None)
     except kr.KafkaRebalanceError as error:
         return Foreseen(None, refusal=str(error))
 

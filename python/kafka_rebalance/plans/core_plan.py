@@ -18,7 +18,6 @@ from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change
-from .changes.change import renamed
 from .changes.edits import Edited
 from .changes.made_up import MadeUp
 from .rounds import Round, claiming, in_generation
@@ -45,7 +44,7 @@ class CorePlan:
         if not self.changes:
             yield Edited(group)
         for change in self.changes:
-            for event in renamed(change, self._ids).events(group):
+            for event in change.renamed(self._ids).events(group):
                 yield event.edit(group, self._ids)
                 group, step = self.after(step), step + 1
 

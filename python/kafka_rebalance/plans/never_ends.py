@@ -29,7 +29,6 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, Resubscribe, SwitchAssignor
-from .changes.change import renamed
 from .changes.edits import Edited, GroupEvent
 from .changes.made_up import Basis, MadeUp, prefix_of
 from .rebalance_plan import at_change, parse_changes
@@ -184,7 +183,7 @@ class _Player:
         ended = _Ended(group)
         for i, change in enumerate(changes):
             try:
-                events = renamed(change, self.ids).events(ended.group)
+                events = change.renamed(self.ids).events(ended.group)
             except GroupError as error:
                 raise at_change(error, i) from None
             ended = self.play(ended.group, events, self.ids)

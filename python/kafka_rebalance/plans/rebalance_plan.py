@@ -29,7 +29,7 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
@@ -40,35 +40,15 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchAssignor, change_from_text
-from .changes.change import renamed
 from .changes.edits import Edited, GroupEvent
-from .changes.made_up import Basis, MadeUp, Newcomer
+from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
 from .core_plan import AS_IT_IS, CorePlan, CoreStep
+from .explanation import explain
 from .figures import Figures, rack_share, topic_balances
-from .late import Late
 from .possible import Possible, best_possible
 from .possible.optimum import from_core
-from .rounds import Played, Round, play, protocol_of
-
-
-@dataclass(frozen=True, slots=True)
-class Step(Late):
-    """One event and the rounds that it causes; there are no rounds if nothing rebalances.
-
-    `before` is the group when the rounds begin, `after` when they end, both with what the members
-    hold. `origins` maps members that were there when the plan began to the ids that they had then.
-    `waiting` are partitions whose member is down before any round, `leaderless` those that lose all
-    their replicas (see `changes.edits.Edited`).
-    """
-
-    cause: str
-    before: GroupSpec
-    after: GroupSpec
-    rounds: tuple[Round, ...]
-    settled: bool
-    origins: dict[str, str]
-    waiting: tuple[TopicPartition, ...] = ()
-    leaderless: tuple[TopicPartition, ...] = ()
+from .rounds import Played, Round, Step, play, protocol_of
+from .samples import Samples, count_ends, enough_draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +72,7 @@ class RebalancePlan:
 
     @property
     def has_guesses(self) -> bool:
-        """Returns whether the plan contains guesses; `sample` then plays it with other guesses."""
+        """Returns whether the plan contains guesses; `sample` plays it with other guesses."""
         return bool(self.newcomers) or self.places_guessed
 
     @property
@@ -185,6 +165,26 @@ class RebalancePlan:
             owns_nothing=not any(member.owned_partitions for member in self.group.members),
         )
 
+    def sample(self, draws: int | None = None) -> Samples:
+        """Plays the plan again `draws` times, each time with other ids for the new members.
+
+        None means 8 draws, or up to 32 if the plan guesses names or racks. For one group, draw i of
+        n always has the same ids.
+        """
+        draws = enough_draws(self) if draws is None else draws
+        chosen = (Draw(number, draws, self.newcomers) for number in range(1, draws + 1))
+        where = (self.group, self.changes, self.engine)
+        return count_ends(self, (replay(*where, draw, self.possible) for draw in chosen))
+
+    def explain(self, partition: TopicPartition | str) -> list[str]:
+        """Returns why each owner got a partition, such as `payments-3`, round by round in lines.
+
+        A round has a heading, the assignor's steps, and the owners before and after.
+
+        Errors   GroupError at `partition` for one that exists neither before nor after the changes.
+        """
+        return explain(self.group, self.steps, partition)
+
     def to_dict(self) -> dict[str, Any]:
         """Returns a form for programs: the figures, then all steps and rounds."""
         return {
@@ -223,7 +223,7 @@ def plan(
     name = assignor_of(group, assignor)
     protocol_of(name)  # raises if the assignor is not known
     parsed = parse_changes(changes)
-    return replay(group.edited(assignor=name), parsed, engine, Draw())
+    return replay(group.edited(assignor=name), parsed, engine, PLANNED)
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
@@ -231,14 +231,6 @@ def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     return tuple(_change(change, i) for i, change in enumerate(changes))
-
-
-class Draw(NamedTuple):
-    """The choice of made-up ids: draw 0 is the plan's own; see `MadeUp`."""
-
-    number: int = 0
-    of: int = 1
-    instead_of: tuple[Newcomer, ...] = ()
 
 
 def replay(
@@ -254,7 +246,7 @@ def replay(
         core = _core.plan(group.interned(), *where, draw)
         if core is not None:
             return _of_core(core, group, changes, draw, possible)
-    return played(group, changes, engine, MadeUp(group.group_id, *draw), possible)
+    return played(group, changes, engine, MadeUp(group.group_id, draw), possible)
 
 
 def played(
@@ -274,7 +266,7 @@ def played(
         steps.append(_step_of(as_it_is, state, ids, origins, engine))
     for i, change in enumerate(changes):
         try:
-            events = renamed(change, ids).events(state)
+            events = change.renamed(ids).events(state)
             for event in events:
                 steps.append(_step_of(event, state, ids, origins, engine))
                 state, origins = steps[-1].after, steps[-1].origins
@@ -308,7 +300,7 @@ def _of_core(
     draw: Draw,
     possible: Possible | None,
 ) -> RebalancePlan:
-    played = CorePlan(core, group, changes, MadeUp(group.group_id, *draw))
+    played = CorePlan(core, group, changes, MadeUp(group.group_id, draw))
     if possible is None:
         assert core.possible is not None
         possible = from_core(core.possible, played.member_ids[-1])

@@ -77,6 +77,26 @@ class Round(Late):
         return self.delta.gained
 
 
+@dataclass(frozen=True, slots=True)
+class Step(Late):
+    """One event and the rounds that it causes; there are no rounds if nothing rebalances.
+
+    `before` is the group when the rounds begin, `after` when they end, both with the partitions
+    that the members hold. `origins` maps members that were there when the plan began to the ids
+    that they had then. `waiting` are partitions whose member is down before any round, `leaderless`
+    are partitions that lose all their replicas (see `changes.edits.Edited`).
+    """
+
+    cause: str
+    before: GroupSpec
+    after: GroupSpec
+    rounds: tuple[Round, ...]
+    settled: bool
+    origins: dict[str, str]
+    waiting: tuple[TopicPartition, ...] = ()
+    leaderless: tuple[TopicPartition, ...] = ()
+
+
 class Played(NamedTuple):
     """The rounds, the group in which they end, and whether it has settled."""
 

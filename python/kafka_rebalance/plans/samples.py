@@ -15,12 +15,14 @@ apart, so that "some new member" is one outcome.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.group.model import TopicPartition
 
-from .rebalance_plan import Draw, RebalancePlan, replay
+if TYPE_CHECKING:
+    from .rebalance_plan import RebalancePlan
 
 NEW = "a new member"
 FEWEST_DRAWS, MOST_DRAWS = 8, 32
@@ -80,7 +82,7 @@ class Samples:
         }
 
 
-def enough_draws(plan: RebalancePlan) -> int:
+def enough_draws(plan: "RebalancePlan") -> int:
     """Returns the number of places of a guessed name, but from 8 to 32; if racks are drawn, 32."""
     if plan.places_guessed:
         return MOST_DRAWS
@@ -89,25 +91,20 @@ def enough_draws(plan: RebalancePlan) -> int:
     return max(FEWEST_DRAWS, min(MOST_DRAWS, len(plan.group.members) + 1))
 
 
-def sample(plan: RebalancePlan, draws: int) -> Samples:
-    """Plays a plan again `draws` times, each time with other ids for the members that are new.
-
-    Draw i of n of one group always has the same ids. Errors: those of `plan`.
-    """
+def count_ends(plan: "RebalancePlan", draws: Iterable["RebalancePlan"]) -> Samples:
+    """Counts where the partitions of a plan end in other draws of its ids."""
     began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
     planned = _ends(plan)
     moved: Counter[TopicPartition] = Counter()
     ends: dict[TopicPartition, Counter[str]] = {tp: Counter() for tp in planned}
     moves = []
-    for draw in range(1, draws + 1):
-        drawn = Draw(draw, draws, plan.newcomers)
-        played = replay(plan.group, plan.changes, plan.engine, drawn, plan.possible)
+    for played in draws:
         moves.append(played.moves)
         for tp, end in _ends(played).items():
             ends.setdefault(tp, Counter())[end] += 1
             moved[tp] += began.get(tp) != end
     return Samples(
-        draws,
+        len(moves),
         any(newcomer.basis.is_guess for newcomer in plan.newcomers),
         planned,
         {tp: moved[tp] for tp in ends},
@@ -118,7 +115,7 @@ def sample(plan: RebalancePlan, draws: int) -> Samples:
     )
 
 
-def _ends(plan: RebalancePlan) -> dict[TopicPartition, str]:
+def _ends(plan: "RebalancePlan") -> dict[TopicPartition, str]:
     origins = plan.steps[-1].origins
     return {
         tp: origins.get(member_id, NEW) for member_id, owned in plan.after.items() for tp in owned

@@ -54,26 +54,40 @@ class Newcomer(NamedTuple):
     is_static: bool
 
 
-class MadeUp:
-    """Makes up ids, each once. Draw 0 is for the plan itself, draws 1 to `draws` are for sampling.
+class Draw(NamedTuple):
+    """A choice of ids. Draw 0 is that of the plan itself, draws 1 to `of` are for sampling.
 
-    `made` are the newcomers so far, and `instead_of` those of draw 0 of the same plan; both are in
-    order. `aliases` maps member ids and instance ids of draw 0 to those of this draw,
-    `client_aliases` maps client ids.
+    `instead_of` are the newcomers of draw 0, in the order in which they joined.
     """
 
-    def __init__(
-        self, group_id: str, draw: int = 0, draws: int = 1, instead_of: Sequence[Newcomer] = ()
-    ) -> None:
+    number: int = 0
+    of: int = 1
+    instead_of: tuple[Newcomer, ...] = ()
+
+
+PLANNED = Draw()
+
+
+class MadeUp:
+    """Makes up the ids of one draw, each id once.
+
+    `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
+    to those of this draw, `client_aliases` maps client ids.
+    """
+
+    def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
         self._group_id = group_id
-        self._draw = draw
-        self._draws = draws
+        self._draw, self._draws, instead_of = draw
         self._count = 0
         self._instead_of = iter(instead_of)
         self.made: list[Newcomer] = []
         self.places_guessed = False
         self.aliases: dict[str, str] = {}
         self.client_aliases: dict[str, str] = {}
+
+    def alias(self, name: str) -> str:
+        """Returns the name in this draw of a member whose name in draw 0 is `name`."""
+        return self.aliases.get(name, name)
 
     def newcomer(
         self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of members: members join, leave or restart; a rack is lost."""
+"""Changes of members: members join, leave or restart, lose a rack, or switch the assignor."""
 
+import re
 from dataclasses import dataclass, replace
+from typing import Self
 
+from kafka_rebalance.assignors.registry import assignor_names, unknown
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
+from .change import Change, Verb, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, without
 from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
 
 MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once. It is far above any real group."""
 
+_OPTION = re.compile(r",(rack|client-id|instance-id)=")
+
 
 @dataclass(frozen=True, slots=True)
-class AddMembers:
+class AddMembers(Change):
     """New members join, in one rebalance.
 
     They copy the member `like` (member_id or group_instance_id; default: the one that joined last):
@@ -29,6 +35,32 @@ class AddMembers:
     rack: str | None = None
     client_id: str | None = None
     instance_id: str | None = None
+
+    VERBS = (
+        Verb(
+            "add-members",
+            "N[,rack=RACK][,client-id=ID][,instance-id=ID][,like=MEMBER]",
+            "N members join. They copy MEMBER, or the member that joined last; ID names the first",
+        ),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        # A name may contain commas, so `like` is the last option and takes the rest of the text.
+        rest, like_found, like = value.partition(",like=")
+        members, *said = _OPTION.split(rest)
+        options: dict[str, str] = {}
+        for name, value_of in zip(said[::2], said[1::2], strict=True):
+            if name in options:
+                raise error(f"{name}= is there twice")
+            options[name] = value_of
+        return cls(
+            count(members, "members"),
+            like if like_found else None,
+            options.get("rack"),
+            options.get("client-id"),
+            options.get("instance-id"),
+        )
 
     def __str__(self) -> str:
         said = {
@@ -50,6 +82,9 @@ class AddMembers:
         if self.instance_id is not None and self.instance_id in _instances(group):
             raise error(f"{quoted(self.instance_id)} is the instance id of a member already")
         return [GroupEvent(str(self), lambda group, ids: self._join(group, model, ids))]
+
+    def renamed(self, ids: MadeUp) -> Self:
+        return self if self.like is None else replace(self, like=ids.alias(self.like))
 
     def _join(self, group: GroupSpec, model: Member, ids: MadeUp) -> Edited:
         is_static = self.instance_id is not None or model.group_instance_id is not None
@@ -90,10 +125,10 @@ class AddMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveMembers:
+class RemoveMembers(Change):
     """Members leave, in one rebalance: exactly one of the fields selects them.
 
-    `count` selects those that joined last; `member` is a member_id or group_instance_id.
+    `count` selects the members that joined last; `member` is a member_id or group_instance_id.
 
     With a `rack`, its brokers are lost too: replicas there are gone, and partitions that are known
     to have had all replicas there have no leader. They stay in the metadata, so that they are
@@ -109,6 +144,25 @@ class RemoveMembers:
     member: str | None = None
     rack: str | None = None
     client_id: str | None = None
+
+    VERBS = (
+        Verb("remove-members", "N", "the N members that joined last leave"),
+        Verb("remove-member", "MEMBER", "this member leaves"),
+        Verb("remove-rack", "RACK", "a rack is lost, with its members, brokers and replicas"),
+        Verb("remove-client", "CLIENT_ID", "all members with this client id leave"),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        match verb:
+            case "remove-members":
+                return cls(count(value, "members"))
+            case "remove-member":
+                return cls(member=some(value))
+            case "remove-rack":
+                return cls(rack=some(value))
+            case _:
+                return cls(client_id=some(value))
 
     def __post_init__(self) -> None:
         given = [self.count, self.member, self.rack, self.client_id]
@@ -133,6 +187,14 @@ class RemoveMembers:
             return [GroupEvent(str(self), lambda group, _: _lost(group, rack, gone))]
         return [GroupEvent(str(self), lambda group, _: Edited(without(group, gone)))]
 
+    def renamed(self, ids: MadeUp) -> Self:
+        if self.member is not None:
+            return replace(self, member=ids.alias(self.member))
+        if self.client_id is not None:
+            client_id = ids.client_aliases.get(self.client_id, self.client_id)
+            return replace(self, client_id=client_id)
+        return self
+
     def _gone(self, group: GroupSpec) -> set[str]:
         members = group.members
         if self.count is not None:
@@ -155,7 +217,7 @@ class RemoveMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class BounceMembers:
+class BounceMembers(Change):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
     A dynamic member leaves, and comes back with a new id: two rebalances. A static member is back
@@ -166,6 +228,24 @@ class BounceMembers:
     member: str | None = None
     static: bool | None = None
 
+    VERBS = (
+        Verb(
+            "bounce-members",
+            "*|MEMBER[,static|,dynamic]",
+            "members restart one after another; * means all",
+            default="*",
+        ),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        static = None
+        for ending, meant in ((",static", True), (",dynamic", False)):
+            if value.endswith(ending):
+                value, static = value.removesuffix(ending), meant
+                break
+        return cls(None if value in ("", "*") else value, static)
+
     def __str__(self) -> str:
         how = {None: "", True: ",static", False: ",dynamic"}[self.static]
         return f"bounce-members={'*' if self.member is None else self.member}{how}"
@@ -173,6 +253,9 @@ class BounceMembers:
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         bounced = group.members if self.member is None else (find_member(group, self.member),)
         return [event for member in bounced for event in self._bounce(member, len(group.members))]
+
+    def renamed(self, ids: MadeUp) -> Self:
+        return self if self.member is None else replace(self, member=ids.alias(self.member))
 
     def _bounce(self, member: Member, members: int) -> list[GroupEvent]:
         name = member.group_instance_id or member.member_id
@@ -191,6 +274,38 @@ class BounceMembers:
         gone = {member.member_id}
         leaves = GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone)))
         return [leaves, back]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchAssignor(Change):
+    """The group's first rebalance by another assignor.
+
+    The members have been restarted with both assignors in their configuration. So they are eager,
+    revoke all partitions before they join, and claim none: the new assignor starts from nothing
+    (KIP-429; ConsumerCoordinator).
+    """
+
+    assignor: str
+
+    VERBS = (Verb("switch-assignor", "NAME", "the group rebalances with this assignor instead"),)
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        return cls(some(value))
+
+    def __str__(self) -> str:
+        return f"switch-assignor={self.assignor}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        if self.assignor not in assignor_names():
+            raise error(unknown(self.assignor))
+        if group.assignor == self.assignor:
+            raise error(f"{quoted(self.assignor)} is the group's assignor already")
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            return Edited(group.edited(assignor=self.assignor), starts_over=True)
+
+        return [GroupEvent(str(self), edit)]
 
 
 def _instances(group: GroupSpec) -> list[str]:

@@ -4,9 +4,8 @@
 import textwrap
 from collections.abc import Sequence
 
-from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step, explain
+from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis
 from kafka_rebalance.report.text.names import (
     counted,
@@ -293,10 +292,10 @@ def _assumed(plan: RebalancePlan) -> list[str]:
     return lines
 
 
-def print_explanation(plan: RebalancePlan, tp: TopicPartition) -> None:
+def print_explanation(plan: RebalancePlan, partition: str) -> None:
     """Prints why each member held the partition, round by round."""
     names = member_names(plan)
-    for line in explain(plan, tp):
+    for line in plan.explain(partition):
         indent = " " * (len(line) - len(line.lstrip()))
         text = shortened(line, names)
         print(textwrap.fill(text, 100, subsequent_indent=f"{indent}   "))

@@ -74,7 +74,7 @@ def _text(value: object) -> str:
 
 
 def _signature(value: object) -> str:
-    """Returns parameters with their defaults; nothing for exceptions, enums, interfaces and constants."""
+    """Returns parameters with defaults; nothing for exceptions, enums, interfaces, constants."""
     if isinstance(value, type):
         is_interface = inspect.isabstract(value) or getattr(value, "_is_protocol", False)
         if issubclass(value, (Enum, Exception)) or is_interface:

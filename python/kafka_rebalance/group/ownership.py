@@ -11,9 +11,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Literal
 
+from .html_tables import MOST_CHARACTERS, small_table
 from .model import TopicPartition
 from .spec import GroupSpec
 
@@ -38,6 +39,11 @@ class Balance:
         members, total = len(counts), sum(counts)
         squares = members * sum(count * count for count in counts) - total * total
         return cls(min(counts), max(counts), total / members, math.sqrt(squares / members**2))
+
+    @property
+    def least_to_most(self) -> str:
+        """Returns text such as 3-4, or 3 if all members hold equally many."""
+        return str(self.min) if self.min == self.max else f"{self.min}-{self.max}"
 
     def to_dict(self) -> dict[str, float]:
         return {"min": self.min, "max": self.max, "mean": self.mean, "stddev": self.stddev}
@@ -158,6 +164,13 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __repr__(self) -> str:
         return f"<Assignment of {len(self.partitions)} partitions to {len(self)} members>"
 
+    def _repr_html_(self) -> str:
+        def row(m: int) -> tuple[object, ...]:
+            first = tuple(islice(self._partitions_of(m), MOST_CHARACTERS))
+            return self.member_ids[m], self.offsets[m + 1] - self.offsets[m], _runs(first)
+
+        return small_table(repr(self)[1:-1], ("member", "", "partitions"), range(len(self)), row)
+
     def __str__(self) -> str:
         return "\n".join(f"{member_id}:{_runs(owned)}" for member_id, owned in self.items())
 
@@ -230,6 +243,19 @@ class Delta:
     def moves(self) -> int:
         """Returns how many partitions get an owner that they did not have."""
         return len(self.gained.partitions)
+
+    def __repr__(self) -> str:
+        counts = (f"{len(getattr(self, part).partitions)} {part}" for part in self.__slots__)
+        return f"<Delta: {', '.join(counts)}>"
+
+    def _repr_html_(self) -> str:
+        def row(member_id: str) -> tuple[object, ...]:
+            parts = (part[member_id][:MOST_CHARACTERS] for part in (self.revoked, self.gained))
+            return member_id, len(self.kept[member_id]), *map(_runs, parts)
+
+        changed = [one for one in self.kept if self.revoked[one] or self.gained[one]]
+        columns = ("member that changes", "kept", "revoked", "gained")
+        return small_table(repr(self)[1:-1], columns, changed, row)
 
 
 def _without(

@@ -17,6 +17,7 @@ from kafka_rebalance.errors import GroupError
 from . import contract
 from .field_paths import MAX_INT32
 from .field_types import check_types
+from .html_tables import MOST_CHARACTERS, cut, small_table
 from .model import (
     MAX_PARTITIONS,
     NEWEST_SUBSCRIPTION,
@@ -72,6 +73,24 @@ class GroupSpec:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
         return self._interned
+
+    def __repr__(self) -> str:
+        return f"<GroupSpec {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        def row(member: Member) -> tuple[object, ...]:
+            topics = ", ".join(member.topics[:MOST_CHARACTERS])
+            return member.member_id, topics, len(member.owned_partitions)
+
+        columns = ("member", "topics", "owned partitions")
+        return small_table(self._summary(), columns, self.members, row)
+
+    def _summary(self) -> str:
+        partitions = sum(topic.partitions for topic in self.topics)
+        return (
+            f"{cut(self.group_id)}: {partitions} partitions, {len(self.topics)} topics, "
+            f"{len(self.members)} members, {cut(self.assignor or 'no assignor')}"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)

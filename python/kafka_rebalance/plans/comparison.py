@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.html_tables import cut, small_table
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchAssignor
+from .changes.edits import AS_IT_IS
 from .clients import ClientLibrary, clients_of
 from .figures import Figures
 from .migrations import Migration, migration
@@ -54,6 +56,29 @@ class Comparison:
     recommended: str | None
     reason: str
     engine: Engine = "rust"
+
+    @property
+    def title(self) -> str:
+        """Returns the group, its assignor and the changes."""
+        changes = ", ".join(self.changes) or AS_IT_IS.cause
+        runs = self.group.assignor or "an unknown assignor"
+        return f"{self.group.group_id}, which runs {runs}: {changes}"
+
+    def __repr__(self) -> str:
+        return f"<Comparison {cut(self.title)}: recommended is {self.recommended}>"
+
+    def _repr_html_(self) -> str:
+        def row(one: Candidate) -> tuple[object, ...]:
+            name = f"{one.assignor}{' <' if one.assignor == self.recommended else ''}"
+            figures = one.figures
+            if figures is None:
+                return name, one.error or "", "", "", ""
+            rounds = figures.rounds if figures.settled else "never settles"
+            balance = figures.balance_after.least_to_most
+            return name, rounds, figures.moves, figures.unavailable, balance
+
+        columns = ("assignor", "rounds", "moves", "no reader", "partitions a member")
+        return small_table(self.title, columns, self.candidates, row)
 
     @property
     def migration(self) -> Migration | None:

@@ -18,11 +18,9 @@ from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change
-from .changes.edits import Edited
+from .changes.edits import AS_IT_IS, Edited
 from .changes.made_up import MadeUp
 from .rounds import Round, claiming, in_generation
-
-AS_IT_IS = "rebalance as it is"
 
 
 class CorePlan:
@@ -82,7 +80,7 @@ class CoreStep(NamedTuple):
         core = self.plan.steps[self.step]
         if core.cause is not None:
             return core.cause
-        return AS_IT_IS if core.change is None else str(self.plan.changes[core.change])
+        return AS_IT_IS.cause if core.change is None else str(self.plan.changes[core.change])
 
     @property
     def before(self) -> GroupSpec:

@@ -59,6 +59,43 @@ class Figures:
         }
 
 
+def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
+    """Returns rows for people: a name, then the figure before, after, and the best possible one.
+
+    `members` are the numbers of members before and after.
+    """
+    one = figures
+    balances = (one.balance_before, one.balance_after, one.balance_possible)
+    rows: list[tuple[str, ...]] = [
+        ("members", *map(str, members), ""),
+        ("partitions a member", *(balance.least_to_most for balance in balances)),
+        ("deviation", *(f"{balance.stddev:.2f}" for balance in balances)),
+        ("moves", "", str(one.moves), str(one.least_moves)),
+    ]
+    shares = (one.rack_share_before, one.rack_share_after)
+    if shares != (None, None):
+        rows.insert(3, ("read in a replica's rack", *map(share_text, shares), ""))
+    return rows
+
+
+def count_rows(figures: Figures) -> list[tuple[str, ...]]:
+    """Returns rows as those of `figure_rows`: rebalances, and partitions that nobody reads."""
+    rounds = str(figures.rounds) + ("" if figures.settled else ", unsettled")
+    counts = (
+        ("partitions that wait while their member is down", figures.waiting),
+        ("partitions without a leader", figures.leaderless),
+    )
+    return [
+        ("rebalances", "", rounds, ""),
+        ("partitions without a reader for a round or more", "", str(figures.unavailable), ""),
+        *((name, "", str(count), "") for name, count in counts if count),
+    ]
+
+
+def share_text(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
+
+
 def rack_share(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> float | None:

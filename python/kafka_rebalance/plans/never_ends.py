@@ -29,7 +29,7 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, Resubscribe, SwitchAssignor
-from .changes.edits import Edited, GroupEvent
+from .changes.edits import AS_IT_IS, Edited, GroupEvent
 from .changes.made_up import Basis, MadeUp, prefix_of
 from .rebalance_plan import at_change, parse_changes
 from .rounds import play
@@ -116,7 +116,7 @@ def endless(
     group = group.edited(assignor=name)
     player = _Player(engine, most_plays, most_work, MadeUp(group.group_id))
     # 1.
-    as_it_is = player.play(group, [_AS_IT_IS]) if may_never_end(group) else _Ended(group)
+    as_it_is = player.play(group, [AS_IT_IS]) if may_never_end(group) else _Ended(group)
     asked = player.play_asked(group, parsed)
     last = group if asked.hung else asked.group
     hung = as_it_is.hung or asked.hung
@@ -160,9 +160,6 @@ class _Ended(NamedTuple):
     hung: GroupSpec | None = None
     cause: str | None = None
     throws: bool = False
-
-
-_AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
 
 
 @dataclass(slots=True)

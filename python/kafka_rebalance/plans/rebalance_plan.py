@@ -35,16 +35,17 @@ from kafka_rebalance import _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, check_engine
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.html_tables import cut, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchAssignor, change_from_text
-from .changes.edits import Edited, GroupEvent
+from .changes.edits import AS_IT_IS, GroupEvent
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
-from .core_plan import AS_IT_IS, CorePlan, CoreStep
+from .core_plan import CorePlan, CoreStep
 from .explanation import explain
-from .figures import Figures, rack_share, topic_balances
+from .figures import Figures, count_rows, figure_rows, rack_share, topic_balances
 from .possible import Possible, best_possible
 from .possible.optimum import from_core
 from .rounds import Played, Round, Step, play, protocol_of
@@ -69,6 +70,23 @@ class RebalancePlan:
     engine: Engine
     places_guessed: bool = False
     _core: "_core.Plan | None" = field(default=None, repr=False, compare=False)
+
+    @property
+    def title(self) -> str:
+        """Returns the group, the assignor and the changes, such as `g, range: add-members=1`."""
+        changes = ", ".join(map(str, self.changes)) or AS_IT_IS.cause
+        return f"{self.group.group_id}, {self.assignor}: {changes}"
+
+    def __repr__(self) -> str:
+        rounds = len(self.rounds)
+        return f"<RebalancePlan {cut(self.title)}: {rounds} rebalances, {self.moves} moves>"
+
+    def _repr_html_(self) -> str:
+        figures = self.figures()
+        members = (len(self.group.members), len(self.final.members))
+        rows = [*figure_rows(figures, members), *count_rows(figures)]
+        columns = ("", "before", "after", "possible")
+        return small_table(self.title, columns, rows, lambda row: row)
 
     @property
     def has_guesses(self) -> bool:
@@ -262,8 +280,7 @@ def played(
     steps: list[Step] = []
     # 1.
     if not changes:
-        as_it_is = GroupEvent(AS_IT_IS, lambda group, _: Edited(group))
-        steps.append(_step_of(as_it_is, state, ids, origins, engine))
+        steps.append(_step_of(AS_IT_IS, state, ids, origins, engine))
     for i, change in enumerate(changes):
         try:
             events = change.renamed(ids).events(state)

@@ -21,7 +21,7 @@ Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-42
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
@@ -47,14 +47,14 @@ class Round(Late):
     `unavailable`  the partitions that nobody reads during the round, by topic and partition.
     """
 
-    group: GroupSpec
+    group: GroupSpec = field(repr=False)
     generation_id: int
     protocol: RebalanceProtocol
-    held: Assignment
-    assignment: Assignment
+    held: Assignment = field(repr=False)
+    assignment: Assignment = field(repr=False)
     delta: Delta
-    withheld: Assignment
-    unavailable: tuple[TopicPartition, ...]
+    withheld: Assignment = field(repr=False)
+    unavailable: tuple[TopicPartition, ...] = field(repr=False)
 
     @property
     def moves(self) -> int:
@@ -88,13 +88,13 @@ class Step(Late):
     """
 
     cause: str
-    before: GroupSpec
-    after: GroupSpec
+    before: GroupSpec = field(repr=False)
+    after: GroupSpec = field(repr=False)
     rounds: tuple[Round, ...]
     settled: bool
-    origins: dict[str, str]
-    waiting: tuple[TopicPartition, ...] = ()
-    leaderless: tuple[TopicPartition, ...] = ()
+    origins: dict[str, str] = field(repr=False)
+    waiting: tuple[TopicPartition, ...] = field(default=(), repr=False)
+    leaderless: tuple[TopicPartition, ...] = field(default=(), repr=False)
 
 
 class Played(NamedTuple):

@@ -16,7 +16,7 @@ apart, so that "some new member" is one outcome.
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.group.model import TopicPartition
@@ -40,9 +40,9 @@ class Samples:
 
     draws: int
     varied: bool
-    planned: dict[TopicPartition, str]
-    moved: dict[TopicPartition, int]
-    ends: dict[TopicPartition, Counter[str]]
+    planned: dict[TopicPartition, str] = field(repr=False)
+    moved: dict[TopicPartition, int] = field(repr=False)
+    ends: dict[TopicPartition, Counter[str]] = field(repr=False)
     moves: tuple[int, ...]
     has_newcomers: bool = True
     places_guessed: bool = False

@@ -37,6 +37,10 @@ class GroupEvent(NamedTuple):
     edit: Callable[[GroupSpec, MadeUp], Edited]
 
 
+AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
+"""The event of a plan without changes."""
+
+
 def find_member(group: GroupSpec, name: str) -> Member:
     """Returns the member with this member_id or group_instance_id. Errors: NotAffected."""
     for member in group.members:

@@ -28,7 +28,7 @@ C2: t[0, 1]
 2 partitions of t can go to 1 member only and to those above: each must hold 2
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_rebalance import _core
@@ -68,10 +68,10 @@ class Possible:
 
     balance: Balance
     least_moves: int
-    levels: tuple[Level, ...]
+    levels: tuple[Level, ...] = field(repr=False)
     assignment: Assignment
-    topic_prices: dict[str, int]
-    member_prices: dict[str, int]
+    topic_prices: dict[str, int] = field(repr=False)
+    member_prices: dict[str, int] = field(repr=False)
 
     def reasons(self) -> list[str]:
         """Returns a line for each level, highest load first: why the balance cannot be better."""

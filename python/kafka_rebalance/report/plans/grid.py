@@ -52,9 +52,8 @@ def grid_of(plan: RebalancePlan) -> Grid:
         for place in before | after
     }
     old, new = ({row_of[m]: len(held[m]) for m in held} for held in (plan.before, plan.after))
-    changes = ", ".join(str(change) for change in plan.changes) or "rebalance as it is"
     return Grid(
-        f"{plan.group.group_id}, {plan.assignor}: {changes}",
+        plan.title,
         [names[member_id] for member_id in rows],
         partitions,
         cells,

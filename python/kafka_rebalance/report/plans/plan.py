@@ -4,14 +4,13 @@
 import textwrap
 from collections.abc import Sequence
 
-from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis
+from kafka_rebalance.plans.figures import figure_rows
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
     partitions_text,
-    share_text,
     short_names,
     shortened,
 )
@@ -26,8 +25,7 @@ _MOST_NAMED = 60
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
     """Prints figures, then the kept, revoked and gained partitions of each round."""
     figures = plan.figures()
-    changes = ", ".join(str(change) for change in plan.changes) or "rebalance as it is"
-    print(f"{plan.group.group_id}, {plan.assignor}: {changes}")
+    print(plan.title)
     print_figures(plan, figures)
     names = member_names(plan)
     shown = quiet = 0
@@ -58,26 +56,8 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after, and the best possible ones."""
-    rows: list[tuple[str, ...]] = [
-        ("members", str(len(plan.group.members)), str(len(plan.final.members)), ""),
-        (
-            "partitions a member",
-            spread_text(figures.balance_before),
-            spread_text(figures.balance_after),
-            spread_text(figures.balance_possible),
-        ),
-        (
-            "deviation",
-            f"{figures.balance_before.stddev:.2f}",
-            f"{figures.balance_after.stddev:.2f}",
-            f"{figures.balance_possible.stddev:.2f}",
-        ),
-    ]
-    shares = figures.rack_share_before, figures.rack_share_after
-    if shares != (None, None):
-        rows.append(("read in a replica's rack", *map(share_text, shares), ""))
-    rows.append(("moves", "", str(figures.moves), str(figures.least_moves)))
-    print_table(("", "before", "after", "possible"), rows)
+    members = (len(plan.group.members), len(plan.final.members))
+    print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
     if figures.owns_nothing:
         print_wrapped(
@@ -102,11 +82,6 @@ def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
             text, 100, initial_indent=indent, subsequent_indent=then, break_on_hyphens=False
         )
     )
-
-
-def spread_text(balance: Balance) -> str:
-    """Returns least to most, such as 3-4."""
-    return str(balance.min) if balance.min == balance.max else f"{balance.min}-{balance.max}"
 
 
 def _silent(figures: Figures) -> str:
@@ -317,9 +292,9 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
             str(one.unavailable),
             str(one.waiting),
             str(one.leaderless),
-            spread_text(one.balance_before),
-            spread_text(one.balance_after),
-            spread_text(one.balance_possible),
+            one.balance_before.least_to_most,
+            one.balance_after.least_to_most,
+            one.balance_possible.least_to_most,
         )
         for group_id, assignor, one in rows
     ]

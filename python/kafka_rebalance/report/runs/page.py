@@ -6,6 +6,7 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from kafka_rebalance.group.html_tables import html_table
 from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
@@ -43,12 +44,8 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     return Template(page).substitute(title=escape(first.title), body="\n".join(parts))
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], style: str = "round") -> str:
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f'<div class="scroll"><table class="{style}"><tr>{head}</tr>{body}</table></div>'
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return f'<div class="scroll">{html_table(columns, rows, "round")}</div>'
 
 
 def _totals(runs: Mapping[str, Run], held: str) -> str:

@@ -73,7 +73,3 @@ def runs(numbers: Iterable[int]) -> str:
 def counted(number: int, noun: str) -> str:
     """Returns `1 member` or `2 members`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def share_text(share: float | None) -> str:
-    return "-" if share is None else f"{share:.0%}"

@@ -24,15 +24,15 @@ def small_table(
 
     Long texts are cut.
     """
-    rows = ([cut(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
+    rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS
     note = f"<p>… and {more:,} more</p>" if more > 0 else ""
-    return f"<p>{escape(cut(title))}</p>{html_table(columns, rows, 'kafka-rebalance')}{note}"
+    return f"<p>{escape(clipped(title))}</p>{html_table(columns, rows, 'kafka-rebalance')}{note}"
 
 
 def _row(cells: Sequence[str], tag: str) -> str:
     return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
 
-def cut(text: str) -> str:
+def clipped(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"

@@ -9,7 +9,7 @@ transferring = revoked from one ∩ assigned to another
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import groupby, islice
 from typing import Any, Literal
@@ -46,7 +46,7 @@ class Balance:
         return str(self.min) if self.min == self.max else f"{self.min}-{self.max}"
 
     def to_dict(self) -> dict[str, float]:
-        return {"min": self.min, "max": self.max, "mean": self.mean, "stddev": self.stddev}
+        return asdict(self)
 
 
 AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
@@ -54,12 +54,13 @@ AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """A fault in an assignment which Kafka itself would hand out nevertheless.
+    """A fault in an assignment that Kafka's own assignor would return, too.
 
     duplicate     assigned to this member and to an earlier one (or to this member twice)
     unsubscribed  assigned to a member that does not subscribe to the topic
     nonexistent   assigned, but the topic has no such partition
-    unassigned    assigned to no member, although one subscribes and none has to revoke it first
+    unassigned    assigned to no member, although a member subscribes, and no member has to revoke
+                  the partition first
     """
 
     kind: AnomalyKind
@@ -68,19 +69,14 @@ class Anomaly:
     member_id: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "topic": self.topic,
-            "partition": self.partition,
-            "member_id": self.member_id,
-        }
+        return asdict(self)
 
 
 class Assignment(Mapping[str, Sequence[TopicPartition]]):
-    """A mapping from member id to its partitions in order. It is immutable, in join order.
+    """An immutable mapping from member id to the member's partitions; members are in join order.
 
-    It is kept as columns: `offsets[m]:offsets[m + 1]` are the entries of member m, each a pair of
-    `topic_ids` (a place in `topics`) and `partitions`. Objects are made when a caller needs them.
+    The columns hold the data. The entries `offsets[m]:offsets[m + 1]` of `topic_ids` (places in
+    `topics`) and `partitions` belong to member m. Objects are made when a caller reads a member.
 
     >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
     C0: t0[0, 1]
@@ -199,7 +195,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 def named_partitions(
     topics: tuple[str, ...], topic_ids: Sequence[int], partitions: Sequence[int]
 ) -> Iterator[TopicPartition]:
-    """Makes the partitions of two columns; an entry of `topic_ids` is a place in `topics`."""
+    """Makes partitions out of two columns; an entry of `topic_ids` is a place in `topics`."""
     return map(_PAIR, zip(map(topics.__getitem__, topic_ids), partitions, strict=True))
 
 
@@ -268,7 +264,9 @@ def _without(
 def find_anomalies(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]], *, withholds: bool
 ) -> tuple[Anomaly, ...]:
-    """Checks an answer. `withholds` is True for an assignor that keeps back moving partitions.
+    """Returns the faults of an assignment.
+
+    `withholds` is True for an assignor that assigns a moving partition only in the next rebalance.
 
     Order    members in join order with their partitions in order, then unassigned partitions, by
              topic and partition.
@@ -292,6 +290,6 @@ def find_anomalies(
         given.update(tp for member in group.members for tp in member.owned_partitions)
     for topic, count in counts.items():
         if topic in subscribed:
-            nobodys = (TopicPartition(topic, p) for p in range(count))
-            found.extend(Anomaly("unassigned", *tp, None) for tp in nobodys if tp not in given)
+            every = (TopicPartition(topic, p) for p in range(count))
+            found.extend(Anomaly("unassigned", *tp, None) for tp in every if tp not in given)
     return tuple(found)

@@ -8,7 +8,7 @@ validates it again.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from kafka_rebalance import _core
@@ -17,7 +17,7 @@ from kafka_rebalance.errors import GroupError
 from . import contract
 from .field_paths import MAX_INT32
 from .field_types import check_types
-from .html_tables import MOST_CHARACTERS, cut, small_table
+from .html_tables import MOST_CHARACTERS, clipped, small_table
 from .model import (
     MAX_PARTITIONS,
     NEWEST_SUBSCRIPTION,
@@ -88,8 +88,8 @@ class GroupSpec:
     def _summary(self) -> str:
         partitions = sum(topic.partitions for topic in self.topics)
         return (
-            f"{cut(self.group_id)}: {partitions} partitions, {len(self.topics)} topics, "
-            f"{len(self.members)} members, {cut(self.assignor or 'no assignor')}"
+            f"{clipped(self.group_id)}: {partitions} partitions, {len(self.topics)} topics, "
+            f"{len(self.members)} members, {clipped(self.assignor or 'no assignor')}"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -141,13 +141,8 @@ class GroupSpec:
         since = self.generation_id if generation_id is None else generation_id
         since = 1 if since is None else since
         owning = tuple(
-            replace(
-                member,
-                owned_partitions=tuple(
-                    TopicPartition(*tp) for tp in assignment.get(member.member_id, ())
-                ),
-                generation_id=since,
-                user_data_generation_id=None,
+            member.owning(
+                tuple(TopicPartition(*tp) for tp in assignment.get(member.member_id, ())), since
             )
             for member in self.members
         )

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.html_tables import cut, small_table
+from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchAssignor
@@ -65,7 +65,7 @@ class Comparison:
         return f"{self.group.group_id}, which runs {runs}: {changes}"
 
     def __repr__(self) -> str:
-        return f"<Comparison {cut(self.title)}: recommended is {self.recommended}>"
+        return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"
 
     def _repr_html_(self) -> str:
         def row(one: Candidate) -> tuple[object, ...]:

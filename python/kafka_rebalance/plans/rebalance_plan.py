@@ -35,7 +35,7 @@ from kafka_rebalance import _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, check_engine
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.html_tables import cut, small_table
+from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
@@ -79,7 +79,7 @@ class RebalancePlan:
 
     def __repr__(self) -> str:
         rounds = len(self.rounds)
-        return f"<RebalancePlan {cut(self.title)}: {rounds} rebalances, {self.moves} moves>"
+        return f"<RebalancePlan {clipped(self.title)}: {rounds} rebalances, {self.moves} moves>"
 
     def _repr_html_(self) -> str:
         figures = self.figures()

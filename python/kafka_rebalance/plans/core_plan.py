@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that Rust has played, as `Step`s and `Round`s that read their fields when needed.
+"""A plan that Rust has played, as `Step`s and `Round`s that read a field when it is first needed.
 
-Assignments are columns of the core. Rust never sends groups back to Python. The first step whose
-group is needed therefore repeats the edits of all groups up to it, as the reference makes them,
-and takes the members' partitions from the core's columns. No assignor runs again.
+Assignments are columns of the core. Rust never sends a group back to Python. If the group of a step
+is needed, the edits of all events up to that step are made again in Python, and the members'
+partitions are read from the core's columns. No assignor runs again.
 """
 
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ from kafka_rebalance.group.spec import GroupSpec
 from .changes import Change
 from .changes.edits import AS_IT_IS, Edited
 from .changes.made_up import MadeUp
-from .rounds import Round, claiming, in_generation
+from .rounds import Round, claiming
 
 
 class CorePlan:
-    """The core's steps and the groups between them; `ids` makes up the same ids as the core did."""
+    """The core's steps, and the groups between them; `ids` makes up the ids that the core has."""
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp
@@ -58,7 +58,7 @@ class CorePlan:
         if not played:
             return group
         assignment = self.assignment(step, played[-1].assignment)
-        return in_generation(group, played[-1].generation_id, assignment)
+        return group.owning(assignment, generation_id=played[-1].generation_id)
 
     def assignment(self, step: int, columns: "_core.Columns") -> Assignment:
         return from_columns(self.member_ids[step], columns)

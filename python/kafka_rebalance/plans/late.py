@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values whose fields are computed when they are first read: the core's rounds and steps."""
+"""The base of values whose fields are read from the core only when they are first needed."""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 
 class Late:
-    """The base of frozen dataclasses with slots. `late` makes one whose fields come from a source.
+    """The base of frozen dataclasses with slots that may have a source instead of field values.
 
-    The source has an attribute for each field. A field is read from it only once.
+    `late` makes such a value. The source has an attribute for each field, which is read once.
     """
 
     __slots__ = ("_source",)

@@ -11,7 +11,7 @@ from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 from .change import Change, Verb, count, some
-from .edits import Edited, GroupEvent, error, find_member, held_by, without
+from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
 
 MOST_NEW_MEMBERS = 100_000
@@ -24,10 +24,10 @@ _OPTION = re.compile(r",(rack|client-id|instance-id)=")
 class AddMembers(Change):
     """New members join, in one rebalance.
 
-    They copy the member `like` (member_id or group_instance_id; default: the one that joined last):
-    its subscription, its rack (unless `rack` is set), and whether it is static. Their names are
-    guessed (`made_up.py`), unless `client_id` or `instance_id` names the first one; later members
-    get the next numbers, but share a client id without a number.
+    They copy the member `like` (a member_id or group_instance_id; default: the member that joined
+    last): its subscription, its rack (unless `rack` is set), and whether it is static. Their names
+    are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member;
+    later ones get the next numbers, but all of them share a client id without a number.
     """
 
     count: int
@@ -109,15 +109,12 @@ class AddMembers(Change):
             made = ids.newcomer(instance_id or client_id, basis, taken, is_static=is_static)
             joined.append(
                 replace(
-                    model,
+                    model.owning(),
                     member_id=made.member_id,
                     group_instance_id=instance_id,
                     # If no client ids are known, the names become part of member ids only.
                     client_id=client_id if model.client_id or self.client_id else model.client_id,
                     client_host=None,
-                    owned_partitions=(),
-                    generation_id=None,
-                    user_data_generation_id=None,
                     rack_id=model.rack_id if self.rack is None else self.rack,
                 )
             )
@@ -130,10 +127,10 @@ class RemoveMembers(Change):
 
     `count` selects the members that joined last; `member` is a member_id or group_instance_id.
 
-    With a `rack`, its brokers are lost too: replicas there are gone, and partitions that are known
-    to have had all replicas there have no leader. They stay in the metadata, so that they are
-    assigned, but nobody can read them. Members in the rack are killed: they do not leave, and the
-    rebalance begins when their sessions have timed out.
+    With a `rack`, the brokers of the rack are lost too, with their replicas. A partition that is
+    known to have had all replicas there has no leader: it stays in the metadata and is assigned,
+    but nobody can read it. The members in the rack are killed: they do not leave, and the rebalance
+    begins when their sessions have timed out.
 
     Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;
              ConsumerCoordinator.MetadataSnapshot: a leader that has a rack itself asks for a
@@ -221,8 +218,9 @@ class BounceMembers(Change):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
     A dynamic member leaves, and comes back with a new id: two rebalances. A static member is back
-    before its session times out, so there is no rebalance, and its partitions wait for it. `static`
-    True treats all as static, False treats all as dynamic (as if a static member's session ended).
+    before its session times out, so there is no rebalance, and its partitions wait for it. If
+    `static` is True, all members are treated as static; if it is False, all are treated as dynamic,
+    as if the sessions of static members ended.
     """
 
     member: str | None = None
@@ -318,7 +316,7 @@ def _has_replica(topic: Topic, rack: str) -> bool:
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
-    """Returns the group without a rack's members and replicas."""
+    """Returns the group without the members `gone` and without the replicas in this rack."""
     left = without(group, gone)
     read = {topic for member in left.members for topic in member.topics}
     leaderless = tuple(
@@ -344,24 +342,14 @@ def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
 
 
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """A restarted process joins as a new member, which owns nothing."""
+    """Returns the group with a restarted member in the last place; the member owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
-    name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
-    taken = {m.member_id for m in group.members}
-    is_static = member.group_instance_id is not None
-    made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static)
-    back = replace(
-        member,
-        member_id=made.member_id,
-        owned_partitions=(),
-        generation_id=None,
-        user_data_generation_id=None,
-    )
+    back = restarted(member, ids, {m.member_id for m in group.members})
     return Edited(group.edited(members=(*others, back)), renamed={back.member_id: member.member_id})
 
 
 def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """A static member returns in time: it has a new member id in its old place (KIP-345)."""
+    """Returns the group after a static member returned in time, with a new member id (KIP-345)."""
     waiting = held_by(group, {member.member_id})
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)

@@ -8,7 +8,7 @@ from kafka_rebalance.group.model import Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 from .change import Change, Verb, topic_count, topic_names
-from .edits import Edited, GroupEvent, error, find_member, find_topic, guard
+from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic
 from .made_up import MadeUp
 
 
@@ -16,8 +16,8 @@ from .made_up import MadeUp
 class AddPartitions(Change):
     """A topic grows to `partitions` in all.
 
-    If racks of replicas are known, new replicas get racks where Kafka could place them: each new
-    partition has as many racks as the old ones of its topic, taken in turn from all known racks.
+    If racks of replicas are known, new replicas get racks where Kafka could place them: a new
+    partition has as many racks as the topic's old ones, taken in turn from all known racks.
     """
 
     topic: str
@@ -39,7 +39,7 @@ class AddPartitions(Change):
                 f"{quoted(self.topic)} has {topic.partitions} partitions already; "
                 "give the number that it shall have in all, Kafka never takes any away"
             )
-        guard(group, self.partitions - topic.partitions)
+        check_limit(group, self.partitions - topic.partitions)
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
             racks = None
@@ -98,7 +98,7 @@ class AddTopics(Change):
             if name in known:
                 raise error(f"{quoted(name)} is there already")
             known.add(name)
-        guard(group, sum(count for _, count in self.topics))
+        check_limit(group, sum(count for _, count in self.topics))
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
             created = tuple(Topic(name, count) for name, count in self.topics)

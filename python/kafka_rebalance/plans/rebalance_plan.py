@@ -43,7 +43,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from .changes import Change, SwitchAssignor, change_from_text
 from .changes.edits import AS_IT_IS, GroupEvent
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
-from .core_plan import CorePlan, CoreStep
+from .core_plan import CorePlan, core_step
 from .explanation import explain
 from .figures import Figures, count_rows, figure_rows, rack_share, topic_balances
 from .possible import Possible, best_possible
@@ -325,7 +325,7 @@ def _of_core(
         group,
         group.assignor or "",
         changes,
-        tuple(Step.late(CoreStep(played, step)) for step in range(len(played.steps))),
+        tuple(core_step(played, step) for step in range(len(played.steps))),
         possible,
         tuple(
             Newcomer(one.member_id, one.name, Basis(one.basis), one.is_static)

@@ -34,5 +34,6 @@ def _row(cells: Sequence[str], tag: str) -> str:
     return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
 
-def clipped(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
+def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Returns at most this many characters; the end of a longer text is left out."""
+    return text if len(text) <= most else text[: most - 1] + "…"

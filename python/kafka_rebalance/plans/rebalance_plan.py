@@ -3,7 +3,7 @@
 
 1. Each change is one or more events (`changes`).
 2. After each event that starts a rebalance, rounds until the group has settled (`rounds.py`).
-3. The plan compares the end with what would have been possible from the beginning (`possible`).
+3. The plan compares its end with the best result that was possible from the beginning (`possible`).
 
 Engine "rust" plays whole plans in the core: `core_plan.py`. Mirror: `src/plans/rebalance_plan.rs`.
 
@@ -56,9 +56,9 @@ from .samples import Samples, count_ends, enough_draws
 class RebalancePlan:
     """Every rebalance on the way from a group to the state in which the changes end.
 
-    `possible` is what could have been reached from the beginning. `newcomers` are members that do
-    not exist yet: their real ids will differ, and ids break ties (`samples.py`). `places_guessed`
-    is True if the racks of new partitions' replicas are guessed too.
+    `possible` is the best result that could have been reached from the beginning. `newcomers` are
+    members that do not exist yet: their real ids will differ, and ids break ties (`samples.py`).
+    `places_guessed` is True if the plan also guesses the racks of new partitions' replicas.
     """
 
     group: GroupSpec
@@ -123,19 +123,19 @@ class RebalancePlan:
 
     @property
     def moves(self) -> int:
-        """Returns how many partitions members get that they did not hold, over all rounds."""
+        """Returns how many partitions members gain, over all rounds."""
         if self._core is None:
             return sum(one.moves for one in self.rounds)
         return self._core.moves
 
     @property
     def unavailable(self) -> dict[TopicPartition, int]:
-        """Returns partition -> number of rounds in which nobody reads it, if there are any."""
+        """Returns the partitions that are unavailable in a round -> the number of such rounds."""
         if self._core is None:
             return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
         found = self._core.unavailable
         counts: Counter[TopicPartition] = Counter()
-        # A topic that was deleted and created again is there twice.
+        # The core lists a topic twice if it was deleted and created again.
         rounds = memoryview(found.rounds).cast("I")
         for tp, count in zip(partitions_from(found.partitions), rounds, strict=True):
             counts[tp] += count
@@ -232,9 +232,9 @@ def plan(
 ) -> RebalancePlan:
     """Plays changes one after another, each until the group has settled.
 
-    If `assignor` is None, the group's own one is used. Any other assignor counts as one that the
-    group already uses (a `SwitchAssignor` plays the way there). Changes may be texts, as
-    `add-members=2`. Without changes, the plan is the next rebalance of the group as it is.
+    If `assignor` is None, the group's own one is used. Any other assignor is planned as if the
+    group already used it; `SwitchAssignor` plans the change of assignor itself. Changes may be
+    texts, as `add-members=2`. Without changes, the next rebalance of the group is planned.
 
     Errors   GroupError at `changes[i]` for a change that does not fit; those of `assign`.
     """
@@ -258,7 +258,7 @@ def replay(
     draw: Draw,
     possible: Possible | None = None,
 ) -> RebalancePlan:
-    """Plays changes with the ids of a draw; `possible` is given if it has been found before."""
+    """Plays changes with the ids of a draw; `possible` is the best result, if known."""
     if check_engine(engine) == "rust" and _is_built_in(group, changes):
         where = (group.generation_id, group.assignor or "", changes)
         core = _core.plan(group.interned(), *where, draw)
@@ -360,7 +360,7 @@ def _step_of(
 
 
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
-    """Returns the last group, where the members hold what they held when the plan began."""
+    """Returns the last group, but its members own what they owned when the plan began."""
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:

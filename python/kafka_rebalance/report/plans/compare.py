@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons as tables of at most 100 columns; settings to be pasted are never wrapped."""
+"""Prints comparisons as tables of at most 100 columns; settings to paste are never wrapped."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ Times = Mapping[str, Timed]
 def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
     """Prints all assignors, the recommendation with its reason, and how to change to it.
 
-    `times` has the assignors that could be timed, `assumed` the assumptions of the simulation.
-    If there are no times, `assumed` is the reason.
+    `times` has the figures in seconds of the assignors that could be simulated, `assumed` is a text
+    with the assumptions of the simulation. If there are no times, `assumed` is the reason.
     """
     group = comparison.group
     print(comparison.title)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as one HTML page that needs nothing else: no script, no font, no network."""
+"""Writes a plan as one HTML page that loads nothing else: no script, no font, no image."""
 
 from html import escape
 from importlib.resources import files
@@ -9,10 +9,17 @@ from string import Template
 from kafka_rebalance.group.html_tables import html_table
 from kafka_rebalance.plans import RebalancePlan, Round
 from kafka_rebalance.plans.figures import count_rows, figure_rows
-from kafka_rebalance.report.text.names import counted, partitions_text, shortened
+from kafka_rebalance.report.text.names import counted, shortened
 
 from .grid import Cell, Grid, grid_of
-from .plan import generation_text, keep_theirs, member_names, step_notes
+from .plan import (
+    ROUND_COLUMNS,
+    generation_text,
+    keep_theirs,
+    member_names,
+    round_rows,
+    step_notes,
+)
 
 _MOST_CELLS = 40_000
 _LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("revoked", "−"), Cell.GAINED: ("gained", "+")}
@@ -85,14 +92,8 @@ def _table(grid: Grid) -> str:
 
 
 def _round(title: str, one: Round, names: dict[str, str]) -> str:
-    rows = []
-    for member in one.group.members:
-        who = member.member_id
-        parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
-        if any(parts):
-            rows.append((names[who], str(len(one.kept[who])), *map(partitions_text, parts)))
-    heads = ("member", "kept", "revoked", "gained", "has to wait for")
-    table = html_table(heads, rows, "round") if rows else ""
+    rows = round_rows(one, names)
+    table = html_table(ROUND_COLUMNS, rows, "round") if rows else ""
     quiet = len(one.group.members) - len(rows)
     return (
         f"<h2>{title}</h2>\n"

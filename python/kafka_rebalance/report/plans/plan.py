@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as tables of at most 100 columns; a large group shows only members with changes."""
+"""Prints a plan as tables of at most 100 columns; of a large group, only members with changes."""
 
 import textwrap
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
 
 
 def _silent(figures: Figures) -> str:
-    """Returns which partitions have no reader, and when."""
+    """Returns a sentence about the partitions without a reader."""
     parts = []
     if figures.waiting and not figures.rounds:
         parts.append("nothing moves")
@@ -111,7 +111,7 @@ def its(number: int) -> str:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step that are not about its rounds; each follows the step's cause."""
+    """Returns notes on a step, without its rounds; each note continues a line with the cause."""
     notes = []
     if step.waiting and step.rounds:
         notes.append(
@@ -133,41 +133,48 @@ def step_notes(step: Step) -> list[str]:
 
 
 def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Returns the generation's number, or `+n` (n after the present one) if it is unknown."""
+    """Returns the generation of a round; `+n` is n after the group's own, if that is unknown."""
     return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
 
 
 def member_names(plan: RebalancePlan) -> dict[str, str]:
-    """Returns short names for all members that exist at some time during the plan."""
+    """Returns short names for all members that exist before, during or after the plan."""
     ids = dict.fromkeys(m.member_id for m in plan.group.members)
     for step in plan.steps:
         ids |= dict.fromkeys(m.member_id for m in step.before.members)
     return short_names(ids, plan.made_up)
 
 
-def _print_round(title: str, one: Round, names: dict[str, str], *, everything: bool) -> None:
-    rows: list[tuple[str, ...]] = []
-    quiet = 0
-    most = None if everything else _MOST_CHARACTERS
+ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
+
+
+def round_rows(
+    one: Round, names: dict[str, str], most: int | None = None, *, everything: bool = False
+) -> list[tuple[str, ...]]:
+    """Returns a row for each member with changes, or for every member; see ROUND_COLUMNS.
+
+    A list of partitions is cut after `most` characters.
+    """
+    rows = []
     for member in one.group.members:
         who = member.member_id
         parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
-        if not any(parts) and not everything:
-            quiet += 1
-            continue
-        rows.append(
-            (
-                cut(names[who], 36),
-                str(len(one.kept[who])),
-                *(partitions_text(part, most) for part in parts),
-            )
-        )
+        if everything or any(parts):
+            texts = (partitions_text(part, most) for part in parts)
+            rows.append((names[who], str(len(one.kept[who])), *texts))
+    return rows
+
+
+def _print_round(title: str, one: Round, names: dict[str, str], *, everything: bool) -> None:
+    most = None if everything else _MOST_CHARACTERS
+    rows = round_rows(one, names, most, everything=everything)
+    quiet = len(one.group.members) - len(rows)
     shown = rows if everything else rows[:_MOST_ROWS]
-    withheld = any(row[4] for row in rows)
-    columns = ["member", "kept", "revoked", "gained", "has to wait for"][: 5 if withheld else 4]
+    columns = ROUND_COLUMNS[: 5 if any(row[4] for row in rows) else 4]
     print(title)
     if shown:
-        print_table(columns, [row[: len(columns)] for row in shown], left=(2, 3, 4))
+        cells = [(cut(row[0], 36), *row[1 : len(columns)]) for row in shown]
+        print_table(columns, cells, left=(2, 3, 4))
     notes = []
     if len(rows) > len(shown):
         more = len(rows) - len(shown)
@@ -248,7 +255,7 @@ _ASSUMED = {
 
 
 def _assumed(plan: RebalancePlan) -> list[str]:
-    """Returns where the names of new members come from, one sentence for each way."""
+    """Returns a sentence for each origin of the new members' names that is a guess."""
     lines = []
     for basis, text in _ASSUMED.items():
         for is_static in (False, True):
@@ -277,7 +284,7 @@ def print_explanation(plan: RebalancePlan, partition: str) -> None:
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
-    """Prints several groups, one on each line; shows "waits" and "no leader" only if needed."""
+    """Prints a line for each group; "waits" and "no leader" have a column only if needed."""
     columns = (
         *("group", "assignor", "rounds", "moves", "least", "no reader"),
         *("waits", "no leader", "before", "after", "best"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated runs as one HTML page that needs nothing else: no script, no font, no network."""
+"""Writes simulated runs as one HTML page that loads nothing else: no script, no font, no image."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -178,7 +178,7 @@ def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
 
 
 def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
-    """Returns a line for each mark, with its name if there is room."""
+    """Returns a line for each event, with the event's name if there is room."""
     parts, last = [], -float(_WIDTH)
     for mark in marks:
         x = _x(axis.place(mark.at_ms))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and partitions in a short form for people, with different names still different."""
+"""Shortens names and lists of partitions for people; different names stay different."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,10 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
-    """Returns member ids with short UUIDs that are still different; `*` marks made-up ids.
+    """Returns member id -> short name, with as little of the UUID as keeps all names different.
 
-    consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is kept.
+    consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is its own
+    short name. `*` marks made-up ids.
     """
     member_ids = list(member_ids)
     invented = set(made_up)
@@ -48,7 +49,7 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns `orders[0-3, 7] refunds[1]`; past `most` characters, a part and the total number."""
+    """Returns text such as `orders[0-3, 7] refunds[1]`; after `most` characters, only a total."""
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))

@@ -40,8 +40,8 @@ class Verb(NamedTuple):
 class Change(ABC):
     """A change of a group: what happens to it, and the text from which it is read.
 
-    A subclass in `text.CHANGES` is known to `plan`, to the command line and to columns of texts.
-    Its `str` is a text from which it can be read.
+    `text.CHANGES` makes a subclass known to `plan` and to the command line. The `str` of a change
+    is a text from which the change can be read.
     """
 
     __slots__ = ()

@@ -49,7 +49,10 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns text such as `orders[0-3, 7] refunds[1]`; after `most` characters, only a total."""
+    """Returns text such as `orders[0-3, 7] refunds[1]`.
+
+    If it has more than `most` characters, its end is replaced by the number of all partitions.
+    """
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
-from kafka_rebalance.plans.changes.made_up import Basis, MadeUp, Newcomer
+from kafka_rebalance.plans.changes.made_up import Basis, Draw, MadeUp, Newcomer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, played
 from kafka_rebalance.plans.samples import NEW, Samples
 
@@ -212,7 +212,7 @@ class _RealIds(MadeUp):
     """New members are called as they were, in the order in which they came."""
 
     def __init__(self, group_id: str, real: Sequence[str], made_up: Sequence[Newcomer]) -> None:
-        super().__init__(group_id, instead_of=made_up)
+        super().__init__(group_id, Draw(instead_of=tuple(made_up)))
         self._real = iter(real)
 
     def newcomer(

@@ -14,7 +14,7 @@ T0 = TopicPartition("t", 0)
 def said(members: tuple[Member, ...], assignor: str, topic: Topic) -> list[str]:
     """The explanation of t-0 in a plan of one round, without the last line (old and new owner)."""
     plan = kr.plan(GroupSpec("g", (topic,), members), assignor, engine="reference")
-    (heading, *steps), rounds = kr.explain(plan, "t-0"), len(plan.rounds)
+    (heading, *steps), rounds = plan.explain("t-0"), len(plan.rounds)
     assert heading == "rebalance as it is, round 1 (eager):"
     assert rounds == 1
     return steps[:-1]
@@ -64,7 +64,7 @@ def test_a_topic_to_which_racks_make_no_difference_takes_no_part_in_the_rack_pas
     everywhere, split = Topic("t", 1, (("r1", "r2"),)), Topic("u", 2, (("r1",), ("r2",)))
     members = (Member("a", ("t",), rack_id="r1"), Member("b", ("u",), rack_id="r2"))
     plan = kr.plan(GroupSpec("g", (everywhere, split), members), "range", engine="reference")
-    assert kr.explain(plan, "t-0")[1:] == [
+    assert plan.explain("t-0")[1:] == [
         "  1. shares: t is shared out by itself: 1 partition to 1 member, 1 each",
         "  2. rack pass: t takes no part, because racks make no difference to it",
         "  3. ranges: a is number 1 in the order of ids, static members first, and has t[0]",
@@ -74,8 +74,8 @@ def test_a_topic_to_which_racks_make_no_difference_takes_no_part_in_the_rack_pas
 
 def test_a_partition_may_be_given_as_text() -> None:
     plan = kr.plan(GroupSpec("g", (Topic("t", 1),), (Member("a", ("t",)),)), "range")
-    assert kr.explain(plan, "t-0") == kr.explain(plan, "t[0]") == kr.explain(plan, T0)
+    assert plan.explain("t-0") == plan.explain("t[0]") == plan.explain(T0)
     with pytest.raises(kr.GroupError, match="partition: there is no t-5, and no change makes it"):
-        kr.explain(plan, "t-5")
+        plan.explain("t-5")
     with pytest.raises(kr.GroupError, match='partition: "t" is not TOPIC-PARTITION, as payments-3'):
-        kr.explain(plan, "t")
+        plan.explain("t")

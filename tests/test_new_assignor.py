@@ -51,7 +51,7 @@ def test_a_row_is_enough_for_the_readable_engine() -> None:
     planned = kr.plan(GROUP, None, ["add-members=1"], engine="reference")
     assert planned.settled
     assert {len(owned) for owned in planned.after.values()} == {1, 2}
-    assert "reversed" in str(kr.explain(planned, "t-3"))
+    assert "reversed" in str(planned.explain("t-3"))
     compared = kr.compare(GROUP, ["add-members=1"], engine="reference")
     assert "reversed" in [one.assignor for one in compared.candidates]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import kafka_rebalance as kr
-from kafka_rebalance.plans.changes.made_up import MadeUp
+from kafka_rebalance.plans.changes.made_up import Draw, MadeUp
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -50,7 +50,7 @@ def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
     group = _group((("a",), ("b",)), "abc")
     assert _grown(group, 3) == (("a",), ("b",), ("a",))
     (event,) = kr.AddPartitions("t", 3).events(group)
-    drawn = (event.edit(group, MadeUp("g", draw, 32)).group for draw in range(1, 33))
+    drawn = (event.edit(group, MadeUp("g", Draw(draw, 32))).group for draw in range(1, 33))
     assert {(grown.topics[0].racks or ())[2] for grown in drawn} == {("a",), ("b",), ("c",)}
 
 
@@ -60,7 +60,7 @@ def test_one_broker_has_one_rack_whatever_members_say() -> None:
     plan = kr.plan(group, None, ["partitions t=4"])
     assert plan.places_guessed
     only = kr.plan(_group((("a",),) * 4, "abc"), None).after
-    samples = kr.sample(plan, 32)
+    samples = plan.sample(32)
     for member_id, owned in only.items():
         assert all(member_id in samples.ends[tp] for tp in owned)
 
@@ -75,7 +75,7 @@ def test_draws_place_new_replicas_elsewhere(engine: Engine) -> None:
     group = _group((("a",), ("b",), ("c",)), "abc")
     plan = kr.plan(group, None, ["partitions t=5"], engine=engine)
     assert plan.places_guessed
-    samples = kr.sample(plan, 32)
+    samples = plan.sample(32)
     new = {kr.TopicPartition("t", 3), kr.TopicPartition("t", 4)}
     assert samples.depends == new
     assert samples.to_dict()["varied"] == ["racks"]

@@ -12,7 +12,6 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
-from kafka_rebalance.plans import samples
 from tests.support.generate_changes import groups_and_changes
 
 ATTRIBUTES = (
@@ -83,7 +82,7 @@ def test_every_attribute_is_equal() -> None:
         planned += 1
         if reference.has_guesses and planned % 8 == 0:
             drawn += 1
-            assert samples.sample(core, 4) == samples.sample(reference, 4)
+            assert core.sample(4) == reference.sample(4)
     assert planned > 250
     assert failed > 30
     assert drawn > 10
@@ -147,5 +146,5 @@ def test_a_draw_asks_for_no_optimum_again(monkeypatch: pytest.MonkeyPatch) -> No
         plan = kr.plan(PAIR, None, ["add-members=1"], engine=engine)
         name = "kafka_rebalance.plans.rebalance_plan.best_possible"
         monkeypatch.setattr(name, lambda *_, **__: pytest.fail("the optimum is known"))
-        assert samples.sample(plan, 8).draws == 8
+        assert plan.sample(8).draws == 8
         monkeypatch.undo()

@@ -13,7 +13,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, RebalancePlan, Topic, TopicPartition
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.plans import enough_draws, partition_from_text
+from kafka_rebalance.plans import partition_from_text
 from tests.support.generate_changes import groups_and_changes
 from tests.support.plan_checks import check_rounds, check_witnesses
 
@@ -298,15 +298,15 @@ def test_what_depends_on_ids_is_found() -> None:
     )
     like = group.members[0].member_id
     plan = kr.plan(group, None, [kr.AddMembers(1, like=like)])
-    samples = kr.sample(plan, 40)
+    samples = plan.sample(40)
     assert samples.depends
     assert all(sum(ends.values()) == 40 for ends in samples.ends.values())
-    assert kr.sample(plan, 40) == samples
+    assert plan.sample(40) == samples
 
 
 def test_members_that_join_alike_are_not_told_apart() -> None:
     plan = kr.plan(pair("cooperative-sticky"), None, [kr.AddMembers(4)])
-    samples = kr.sample(plan, 10)
+    samples = plan.sample(10)
     assert not samples.depends
     assert set(samples.moved.values()) == {0, 10}
     assert samples.to_dict()["draws"] == 10
@@ -320,7 +320,7 @@ def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
     assert plan.moves == 23
     copied = orders.members[-1].client_id
     assert kr.plan(orders, None, [kr.AddMembers(1, client_id=copied)]).moves == 8
-    samples = kr.sample(plan, enough_draws(plan))
+    samples = plan.sample()
     assert samples.varied
     assert len(samples.moves) == len(orders.members) + 1
     # Samples tried every place in the order: the moves for any name are among theirs.
@@ -335,7 +335,7 @@ def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
 def test_names_that_are_given_or_shared_are_not_varied() -> None:
     orders = captured()["orders"]
     given = kr.plan(orders, None, ["add-members=2,client-id=orders-10"])
-    samples = kr.sample(given, 8)
+    samples = given.sample(8)
     assert not samples.varied
     assert not samples.depends
     assert set(samples.moves) == {given.moves}
@@ -346,7 +346,7 @@ def test_names_that_are_given_or_shared_are_not_varied() -> None:
     shared = GroupSpec("g", (Topic("t", 6),), members, "range")
     plan = kr.plan(shared, None, ["add-members=1"])
     assert [(one.name, one.basis.value) for one in plan.newcomers] == [("app", "shared")]
-    samples = kr.sample(plan, 16)
+    samples = plan.sample(16)
     assert not samples.varied
     assert samples.depends  # the UUID alone decides
 
@@ -356,16 +356,16 @@ def test_changes_follow_a_name_through_the_draws() -> None:
     orders = captured()["orders"]
     for change in ("remove-client=orders-10", "bounce-members=*"):
         plan = kr.plan(orders, None, ["add-members=1", change])
-        assert len(kr.sample(plan, 12).moves) == 12
+        assert len(plan.sample(12).moves) == 12
     static = kr.plan(pair("range", group_instance_id="s-1"), None, ["add-members=1,like=s-1"])
     assert static.newcomers[0].name == "s-2"
     gone = kr.plan(static.group, None, ["add-members=1,like=s-1", "remove-member=s-2"])
-    assert not kr.sample(gone, 6).depends
+    assert not gone.sample(6).depends
 
 
 def test_draws_count_only_themselves() -> None:
     """`ends` counts the samples only, not the plan itself."""
-    samples = kr.sample(kr.plan(captured()["orders"], None, ["add-members=1"]), 10)
+    samples = kr.plan(captured()["orders"], None, ["add-members=1"]).sample(10)
     assert all(sum(ends.values()) == 10 for ends in samples.ends.values())
     assert all(count <= 10 for count in samples.moved.values())
 
@@ -374,7 +374,7 @@ def test_changes_may_name_made_up_members() -> None:
     new = kr.plan(pair("range"), None, ["add-members=1"]).made_up[0]
     plan = kr.plan(pair("range"), None, ["add-members=1", f"remove-member={new}"])
     assert len(plan.final.members) == 2
-    assert kr.sample(plan, 5).depends == frozenset()
+    assert plan.sample(5).depends == frozenset()
 
 
 # Comparisons --------------------------------------------------------------------------------------
@@ -463,7 +463,7 @@ def test_every_explanation_ends_with_who_got_it() -> None:
         tp = rng.choice(given)
         if tp.partition >= plan.final.partition_counts().get(tp.topic, 0):
             continue
-        lines = kr.explain(plan, tp)
+        lines = plan.explain(tp)
         end, steps = lines[-1].split(" -> ")[1], lines[:-1]
         holders = [m for m, owned in plan.rounds[-1].assignment.items() if tp in owned]
         assert end == " and ".join(holders)
@@ -475,9 +475,9 @@ def test_every_explanation_ends_with_who_got_it() -> None:
 
 def test_a_partition_that_never_is_cannot_be_explained() -> None:
     plan = kr.plan(pair("sticky"), None, ["partitions t=8"])
-    assert kr.explain(plan, TopicPartition("t", 7))
+    assert plan.explain(TopicPartition("t", 7))
     with pytest.raises(GroupError, match="partition: there is no t-8, and no change makes it"):
-        kr.explain(plan, TopicPartition("t", 8))
+        plan.explain(TopicPartition("t", 8))
     assert partition_from_text("a-b-3") == partition_from_text("a-b[3]") == ("a-b", 3)
     with pytest.raises(GroupError, match="is not TOPIC-PARTITION"):
         partition_from_text("orders")

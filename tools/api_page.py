@@ -31,6 +31,7 @@ _TITLES = {
     "live": "Simulation and live clusters",
 }
 _EXCEPTIONS = "Exceptions"
+_WITH_METHODS = ("Assignment", "GroupSpec", "RebalancePlan")
 
 
 def page() -> str:
@@ -55,7 +56,12 @@ def _row(name: str) -> str:
     value = getattr(kr, name)
     described = inspect.isclass(value) or inspect.isfunction(value)
     line = _first_line(value) if described else f"`{_text(value)}`"
-    return f"| `{name}{_signature(value)}` | {line} |\n"
+    rows = [f"| `{name}{_signature(value)}` | {line} |\n"]
+    for method in vars(value) if name in _WITH_METHODS else ():
+        found = getattr(value, method)
+        if inspect.isroutine(found) and not method.startswith("_") and inspect.getdoc(found):
+            rows.append(f"| `.{method}{_signature(found)}` | {_first_line(found)} |\n")
+    return "".join(rows)
 
 
 def _first_line(value: object) -> str:
@@ -68,14 +74,17 @@ def _text(value: object) -> str:
 
 
 def _signature(value: object) -> str:
-    """Returns parameters with their defaults; nothing for exceptions, enums and constants."""
+    """Returns parameters with defaults; nothing for exceptions, enums, interfaces, constants."""
     if isinstance(value, type):
-        if issubclass(value, (Enum, Exception)) or getattr(value, "_is_protocol", False):
+        is_interface = inspect.isabstract(value) or getattr(value, "_is_protocol", False)
+        if issubclass(value, (Enum, Exception)) or is_interface:
             return ""
     elif not inspect.isroutine(value):
         return ""
     parts, keyword_only = [], False
     for one in inspect.signature(value).parameters.values():
+        if one.name == "self":
+            continue
         if one.kind is one.KEYWORD_ONLY and not keyword_only:
             parts.append("*")
             keyword_only = True

@@ -30,7 +30,7 @@ _NAMES = {
     "live": "ClusterError snapshot",
     "plans": """
         Candidate Comparison Endless Figures RebalancePlan Round Samples Step WayOut compare
-        endless explain partition_from_text plan sample
+        endless partition_from_text plan
     """,
     "plans.changes": """
         AddMembers AddPartitions AddTopics BounceMembers Change RemoveMembers RemoveTopics
@@ -94,10 +94,8 @@ if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
     from kafka_rebalance.plans import WayOut as WayOut
     from kafka_rebalance.plans import compare as compare
     from kafka_rebalance.plans import endless as endless
-    from kafka_rebalance.plans import explain as explain
     from kafka_rebalance.plans import partition_from_text as partition_from_text
     from kafka_rebalance.plans import plan as plan
-    from kafka_rebalance.plans import sample as sample
     from kafka_rebalance.plans.changes import AddMembers as AddMembers
     from kafka_rebalance.plans.changes import AddPartitions as AddPartitions
     from kafka_rebalance.plans.changes import AddTopics as AddTopics

@@ -10,7 +10,7 @@ from kafka_rebalance.assignors.connect.work import Work
 from kafka_rebalance.group.ownership import AnomalyKind
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
-from kafka_rebalance.plans.rebalance_plan import Draw
+from kafka_rebalance.plans.changes.made_up import Draw
 
 __all__ = [
     "VERSION",

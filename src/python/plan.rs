@@ -70,7 +70,7 @@ impl<'py> FromPyObject<'_, 'py> for AnyChange {
     }
 }
 
-/// The fields of `rebalance_plan.Draw`.
+/// The fields of `made_up.Draw`.
 #[derive(FromPyObject)]
 pub struct DrawFields {
     number: u32,

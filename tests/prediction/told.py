@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
-from kafka_rebalance.plans.changes.made_up import Basis, MadeUp, Newcomer
+from kafka_rebalance.plans.changes.made_up import Basis, Draw, MadeUp, Newcomer
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, played
 from kafka_rebalance.plans.samples import NEW, Samples
 
@@ -80,7 +80,7 @@ def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
     """Plans a change from a snapshot line."""
     try:
         plan = kr.plan(GroupSpec.from_dict(before), None, [text])
-        return Foreseen(plan, kr.sample(plan, DRAWS) if plan.has_guesses else None)
+        return Foreseen(plan, plan.sample(DRAWS) if plan.has_guesses else None)
     except kr.KafkaRebalanceError as error:
         return Foreseen(None, refusal=str(error))
 
@@ -213,7 +213,7 @@ class _RealIds(MadeUp):
     """Gives planned newcomers the real ids, in the order in which the members joined."""
 
     def __init__(self, group_id: str, real: Sequence[str], made_up: Sequence[Newcomer]) -> None:
-        super().__init__(group_id, instead_of=made_up)
+        super().__init__(group_id, Draw(instead_of=tuple(made_up)))
         self._real = iter(real)
 
     def newcomer(

@@ -3,7 +3,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -14,7 +14,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
 from kafka_rebalance.plans.changes import Change
-from kafka_rebalance.plans.changes.text import VERBS, change_from_text
+from kafka_rebalance.plans.changes.text import CHANGES, change_from_text
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import SOME_ERRORS, of_errors
@@ -39,7 +39,7 @@ class BadGroup(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options for the input, for changes and for the output."""
     add_input(parser)
-    add_changes(parser, VERBS)
+    add_changes(parser)
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
@@ -55,20 +55,24 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     add_engine(parser)
 
 
-def add_changes(parser: argparse.ArgumentParser, verbs: Iterable[str]) -> None:
-    """Adds an option for each verb; `args.changes` holds the given changes in order."""
+def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
+    """Adds an option for each verb, or for those in `only`; `changes` has the changes in order."""
     changes = parser.add_argument_group(
         "changes",
         "Played in the order given; each one settles before the next. MEMBER is a member_id or a "
         'group_instance_id. --change takes any of them as text: --change "partitions orders=24".',
     )
-    for name in verbs:
-        verb = VERBS[name]
-        option = changes.add_argument(
-            f"--{name}", action=_Append, dest="changes", metavar=verb.metavar, help=verb.help
-        )
-        if name == "bounce-members":
-            option.nargs, option.const = "?", "*"
+    for verb in (verb for change in CHANGES for verb in change.VERBS):
+        if only is None or verb.name in only:
+            changes.add_argument(
+                f"--{verb.name}",
+                action=_Append,
+                nargs=None if verb.default is None else "?",
+                const=verb.default,
+                dest="changes",
+                metavar=verb.metavar,
+                help=verb.help,
+            )
     changes.add_argument(
         "--change", action=_Append, dest="changes", metavar="TEXT", help="any change, as text"
     )

@@ -15,11 +15,7 @@ from kafka_rebalance.plans import (
     Figures,
     RebalancePlan,
     endless,
-    enough_draws,
-    explain,
-    partition_from_text,
     plan,
-    sample,
 )
 from kafka_rebalance.plans.changes import Change
 
@@ -105,9 +101,9 @@ def _json(
     if not_affected:
         answer["not_affected"] = not_affected
     if args.samples and planned.has_guesses:
-        answer["samples"] = sample(planned, args.samples).to_dict()
+        answer["samples"] = planned.sample(args.samples).to_dict()
     if args.explain is not None:
-        answer["explanation"] = explain(planned, partition_from_text(args.explain))
+        answer["explanation"] = planned.explain(args.explain)
     _draw(planned, args)
     return answer
 
@@ -116,14 +112,13 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.explain is not None:
         from kafka_rebalance.report.plans.plan import print_explanation
 
-        print_explanation(planned, partition_from_text(args.explain))
+        print_explanation(planned, args.explain)
     else:
         from kafka_rebalance.report.plans.leader import leader_note
         from kafka_rebalance.report.plans.never_ends import print_endless
         from kafka_rebalance.report.plans.plan import print_plan, print_wrapped
 
-        draws = enough_draws(planned) if args.samples is None else args.samples
-        samples = sample(planned, draws) if draws and planned.has_guesses else None
+        samples = planned.sample(args.samples) if planned.has_guesses else None
         print_plan(planned, samples, everything=args.all)
         print_endless(_endless(planned))
         if note := leader_note(planned.group):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract: one group as one JSON line, and its result as another.
+"""Reads and writes the contract: one group as one JSON line, and its result as another.
 
-Types are checked here, and values in `group/spec.py`. Errors have the path of the field. Unknown
-fields are ignored. The twin for lines in bulk, `src/group/contract.rs`, makes the same checks in
-the same order and with the same words.
+This module checks types, `group/spec.py` checks values. Errors have the path of the field. Unknown
+fields are ignored. `src/group/contract.rs` reads lines in bulk, with these checks in this order and
+with these words.
 """
 
 import json
@@ -19,6 +19,7 @@ from .field_paths import (
     each,
     integer,
     object_,
+    optional_integer,
     optional_string,
     path,
     required,
@@ -67,7 +68,7 @@ def parse(line: str | bytes) -> Any:
 
 
 def _whole(text: str) -> int | float:
-    """Returns an integer; a float for -0, and for a number too large for 64 bits."""
+    """Returns an integer, or a float for -0 and for a number that does not fit in 64 bits."""
     if len(text) < 19:
         return int(text) if text != "-0" else -0.0
     if len(text) > 20 or not MIN_INT64 <= int(text) <= MAX_UINT64:
@@ -108,7 +109,7 @@ def read(value: Any) -> dict[str, Any]:
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
-    """Raises the error of a line in which an earlier step wrote an error in place of a group."""
+    """Raises the error that an earlier step of the pipeline wrote in place of the group."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
         place, separator, problem = error.partition(": ")
@@ -146,7 +147,9 @@ def _member(value: Any, at: str) -> Member:
             owned.extend(partitions)
     generation_id = _generation(fields, at)
     rack_id = optional_string(fields, "rack_id", at)
-    subscription_version = _subscription_version(fields, at)
+    subscription_version = optional_integer(
+        fields, "subscription_version", at, "subscription version", 0, NEWEST_SUBSCRIPTION
+    )
     user_data = _user_data(fields, at)
     user_data_generation_id = _generation(fields, at, "user_data_generation_id")
     return Member(
@@ -175,42 +178,26 @@ def _partition(value: Any, at: str) -> int:
 
 
 def _generation(fields: dict[str, Any], at: str, name: str = "generation_id") -> int | None:
-    value = fields.get(name)
-    if value is None:
-        return None
-    return integer(value, path(at, name), "generation", MIN_INT32)
-
-
-def _subscription_version(fields: dict[str, Any], at: str) -> int | None:
-    value = fields.get("subscription_version")
-    if value is None:
-        return None
-    place = path(at, "subscription_version")
-    return integer(value, place, "subscription version", 0, NEWEST_SUBSCRIPTION)
+    return optional_integer(fields, name, at, "generation", MIN_INT32)
 
 
 def _user_data(fields: dict[str, Any], at: str) -> UserData | None:
     text = optional_string(fields, "user_data", at)
     if text is None:
         return None
-    known = next((one for one in USER_DATA if one == text), None)
-    if known is None:
-        raise GroupError(path(at, "user_data"), unknown_user_data(text))
-    return known
+    for known in USER_DATA:
+        if text == known:
+            return known
+    raise GroupError(path(at, "user_data"), unknown_user_data(text))
 
 
-# Out
+# Writing
 
 
 def to_dict(group: "GroupSpec") -> dict[str, Any]:
     """Returns the contract line of a group; absent fields are left out."""
     line: dict[str, Any] = {"group_id": group.group_id}
-    if group.generation_id is not None:
-        line["generation_id"] = group.generation_id
-    if group.assignor is not None:
-        line["assignor"] = group.assignor
-    if group.leader_library is not None:
-        line["leader_library"] = group.leader_library
+    _add_known(line, group, "generation_id", "assignor", "leader_library")
     line["topics"] = [_topic_to_dict(topic) for topic in group.topics]
     line["members"] = [_member_to_dict(member) for member in group.members]
     return line
@@ -225,20 +212,22 @@ def _topic_to_dict(topic: Topic) -> dict[str, Any]:
 
 def _member_to_dict(member: Member) -> dict[str, Any]:
     line: dict[str, Any] = {"member_id": member.member_id}
-    for name in ("group_instance_id", "client_id", "client_host"):
-        if (value := getattr(member, name)) is not None:
-            line[name] = value
+    _add_known(line, member, "group_instance_id", "client_id", "client_host")
     line["topics"] = list(member.topics)
     if member.owned_partitions:
         line["owned_partitions"] = group_by_topic(member.owned_partitions)
-    for name in ("generation_id", "rack_id", *_AS_SENT):
-        if (value := getattr(member, name)) is not None:
-            line[name] = value
+    _add_known(line, member, "generation_id", "rack_id", *_AS_SENT)
     return line
 
 
+def _add_known(line: dict[str, Any], source: object, *names: str) -> None:
+    for name in names:
+        if (value := getattr(source, name)) is not None:
+            line[name] = value
+
+
 def group_by_topic(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any]]:
-    """Groups neighbours of one topic, in the order given: `[{"topic", "partitions"}, …]`."""
+    """Joins neighbours of one topic, in their order: `[{"topic", "partitions"}, …]`."""
     runs: list[dict[str, Any]] = []
     for topic, partition in partitions:
         if not runs or runs[-1]["topic"] != topic:

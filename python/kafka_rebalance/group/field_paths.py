@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads parsed JSON. Each function checks one type, and its error has the path of the field."""
+"""Reads the fields of parsed JSON. A function checks one type; its error has the field's path."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -80,6 +80,18 @@ def integer(value: Any, at: str, noun: str, least: int = 0, most: int = MAX_INT3
     if not least <= value <= most:
         raise GroupError(at, f"{value} is not a {noun} from {least} to {most}")
     return value
+
+
+def optional_integer(
+    fields: Mapping[str, Any],
+    name: str,
+    at: str,
+    noun: str,
+    least: int = 0,
+    most: int = MAX_INT32,
+) -> int | None:
+    value = fields.get(name)
+    return None if value is None else integer(value, path(at, name), noun, least, most)
 
 
 def kind(value: Any) -> str:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the types of a group's fields, on which both engines rely.
+"""Checks the types of the fields of a group that was made in Python; both engines rely on them.
 
-`group/contract.py` checks lines; this module checks groups that were made in Python. The core
-accepts a group of exactly these types. Any other group is walked here for the path of its first
-wrong field. If the walk finds none, the group has subclasses of the types, which are allowed.
+The core accepts a group that has exactly these types. For any other group, this module looks for
+the first field of a wrong type, and raises an error with its path. If there is none, the group has
+subclasses of the types, which are allowed. (`group/contract.py` checks the types of JSON lines.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka_rebalance import _core
@@ -24,21 +24,18 @@ def check_types(group: Any, topic: type, member: type, pair: type) -> None:
         _walk(group, topic, member, pair)
 
 
-# The walk
-
-
 def _walk(group: Any, topic: type, member: type, pair: type) -> None:
     _text(group.group_id, "group_id")
-    _optional_text(group.assignor, "assignor")
-    _optional_text(group.leader_library, "leader_library")
-    _optional_integer(group.generation_id, "generation_id", "generation")
+    for name in ("assignor", "leader_library"):
+        _unless_none(_text, getattr(group, name), name)
+    _unless_none(_integer, group.generation_id, "generation_id", "generation")
     for i, one in enumerate(_objects(group.topics, "topics", topic, "Topic(name, partitions)")):
         _text(one.name, f"topics[{i}].name")
         _integer(one.partitions, f"topics[{i}].partitions", "count")
         if one.racks is not None:
             for p, racks in enumerate(_list(one.racks, f"topics[{i}].racks")):
                 for r, rack in enumerate(_list(racks, f"topics[{i}].racks[{p}]")):
-                    _optional_text(rack, f"topics[{i}].racks[{p}][{r}]")
+                    _unless_none(_text, rack, f"topics[{i}].racks[{p}][{r}]")
     example = "Member(member_id, topics)"
     for i, one in enumerate(_objects(group.members, "members", member, example)):
         _walk_member(one, f"members[{i}]", pair)
@@ -47,7 +44,7 @@ def _walk(group: Any, topic: type, member: type, pair: type) -> None:
 def _walk_member(member: Any, at: str, pair: type) -> None:
     _text(member.member_id, f"{at}.member_id")
     for name in _TEXTS_OF_MEMBER:
-        _optional_text(getattr(member, name), f"{at}.{name}")
+        _unless_none(_text, getattr(member, name), f"{at}.{name}")
     for i, topic in enumerate(_list(member.topics, f"{at}.topics")):
         _text(topic, f"{at}.topics[{i}]")
     at_owned, example = f"{at}.owned_partitions", "TopicPartition(topic, partition)"
@@ -58,9 +55,9 @@ def _walk_member(member: Any, at: str, pair: type) -> None:
             problem = f"{one.partition} is not a partition from 0 to {MAX_INT32}"
             raise GroupError(f"{at_owned}[{i}]", problem)
     for name in _GENERATIONS_OF_MEMBER:
-        _optional_integer(getattr(member, name), f"{at}.{name}", "generation")
+        _unless_none(_integer, getattr(member, name), f"{at}.{name}", "generation")
     version, noun = member.subscription_version, "subscription version"
-    _optional_integer(version, f"{at}.subscription_version", noun)
+    _unless_none(_integer, version, f"{at}.subscription_version", noun)
 
 
 def _objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
@@ -83,19 +80,14 @@ def _text(value: Any, at: str) -> None:
     text(value, at)
 
 
-def _optional_text(value: Any, at: str) -> None:
+def _unless_none(check: Callable[..., None], value: Any, *place: str) -> None:
     if value is not None:
-        _text(value, at)
+        check(value, *place)
 
 
 def _integer(value: Any, at: str, noun: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise _wrong(value, at, noun, "an int")
-
-
-def _optional_integer(value: Any, at: str, noun: str) -> None:
-    if value is not None:
-        _integer(value, at, noun)
 
 
 def _wrong(value: Any, at: str, noun: str, example: str) -> GroupError:

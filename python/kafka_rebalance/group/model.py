@@ -3,14 +3,13 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from kafka_rebalance.java.order import name_key
 
 MAX_PARTITIONS = 10_000_000
-"""How many partitions the topics of one group may have in all, unless set otherwise."""
-
+"""The most partitions of one group, over all topics, unless the caller sets another limit."""
 
 NEWEST_SUBSCRIPTION = 3
 """The subscription version of Kafka's newest clients, and the first with a rack (KIP-881)."""
@@ -31,7 +30,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic that exists.
+    """A topic with its partitions.
 
     `racks[p]` are the racks of partition p's replicas; an entry is None if the replica's broker has
     no rack. `racks` is None if the racks are unknown.
@@ -46,7 +45,8 @@ class Topic:
 class Member:
     """A member as its leader sees it, with its subscription and the partitions that it owned.
 
-    `generation_id` is the generation in which it owned `owned_partitions`; None if it sent none.
+    `generation_id` is the generation in which the member owned `owned_partitions`; None if the
+    member sent no generation.
 
     The last three fields describe a client that sends other bytes than Kafka's newest Java client.
     For the newest Java client all three are None. `assignors/classic/claims.py` reads them.
@@ -70,6 +70,17 @@ class Member:
     subscription_version: int | None = None
     user_data: UserData | None = None
     user_data_generation_id: int | None = None
+
+    def owning(
+        self, partitions: tuple[TopicPartition, ...] = (), generation_id: int | None = None
+    ) -> "Member":
+        """Returns a copy that owns exactly these partitions, in this generation."""
+        return replace(
+            self,
+            owned_partitions=partitions,
+            generation_id=generation_id,
+            user_data_generation_id=None,
+        )
 
     @property
     def version(self) -> int:
@@ -97,8 +108,8 @@ def unknown_user_data(text: str) -> str:
 def static_first(members: Iterable[Member]) -> list[Member]:
     """Returns static members by `group_instance_id`, then dynamic ones by `member_id`.
 
-    Members that share an instance id keep the order given, which is that of the leader's map.
-    (No broker lets two members share an instance id.)
+    Members that share an instance id keep their order, which is that of the leader's map. (No
+    broker lets two members share an instance id.)
 
     Source   AbstractPartitionAssignor.MemberInfo.compareTo.
     """

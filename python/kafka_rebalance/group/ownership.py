@@ -9,11 +9,12 @@ transferring = revoked from one ∩ assigned to another
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Literal
 
+from .html_tables import MOST_CHARACTERS, small_table
 from .model import TopicPartition
 from .spec import GroupSpec
 
@@ -39,8 +40,13 @@ class Balance:
         squares = members * sum(count * count for count in counts) - total * total
         return cls(min(counts), max(counts), total / members, math.sqrt(squares / members**2))
 
+    @property
+    def least_to_most(self) -> str:
+        """Returns text such as 3-4, or 3 if all members hold equally many."""
+        return str(self.min) if self.min == self.max else f"{self.min}-{self.max}"
+
     def to_dict(self) -> dict[str, float]:
-        return {"min": self.min, "max": self.max, "mean": self.mean, "stddev": self.stddev}
+        return asdict(self)
 
 
 AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
@@ -48,12 +54,13 @@ AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """A fault in an assignment which Kafka itself would hand out nevertheless.
+    """A fault in an assignment that Kafka's own assignor would return, too.
 
     duplicate     assigned to this member and to an earlier one (or to this member twice)
     unsubscribed  assigned to a member that does not subscribe to the topic
     nonexistent   assigned, but the topic has no such partition
-    unassigned    assigned to no member, although one subscribes and none has to revoke it first
+    unassigned    assigned to no member, although a member subscribes, and no member has to revoke
+                  the partition first
     """
 
     kind: AnomalyKind
@@ -62,19 +69,14 @@ class Anomaly:
     member_id: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "topic": self.topic,
-            "partition": self.partition,
-            "member_id": self.member_id,
-        }
+        return asdict(self)
 
 
 class Assignment(Mapping[str, Sequence[TopicPartition]]):
-    """A mapping from member id to its partitions in order. It is immutable, in join order.
+    """An immutable mapping from member id to the member's partitions; members are in join order.
 
-    It is kept as columns: `offsets[m]:offsets[m + 1]` are the entries of member m, each a pair of
-    `topic_ids` (a place in `topics`) and `partitions`. Objects are made when a caller needs them.
+    The columns hold the data. The entries `offsets[m]:offsets[m + 1]` of `topic_ids` (places in
+    `topics`) and `partitions` belong to member m. Objects are made when a caller reads a member.
 
     >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
     C0: t0[0, 1]
@@ -158,6 +160,13 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __repr__(self) -> str:
         return f"<Assignment of {len(self.partitions)} partitions to {len(self)} members>"
 
+    def _repr_html_(self) -> str:
+        def row(m: int) -> tuple[object, ...]:
+            first = tuple(islice(self._partitions_of(m), MOST_CHARACTERS))
+            return self.member_ids[m], self.offsets[m + 1] - self.offsets[m], _runs(first)
+
+        return small_table(repr(self)[1:-1], ("member", "", "partitions"), range(len(self)), row)
+
     def __str__(self) -> str:
         return "\n".join(f"{member_id}:{_runs(owned)}" for member_id, owned in self.items())
 
@@ -186,7 +195,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 def named_partitions(
     topics: tuple[str, ...], topic_ids: Sequence[int], partitions: Sequence[int]
 ) -> Iterator[TopicPartition]:
-    """Makes the partitions of two columns; an entry of `topic_ids` is a place in `topics`."""
+    """Makes partitions out of two columns; an entry of `topic_ids` is a place in `topics`."""
     return map(_PAIR, zip(map(topics.__getitem__, topic_ids), partitions, strict=True))
 
 
@@ -231,6 +240,19 @@ class Delta:
         """Returns how many partitions get an owner that they did not have."""
         return len(self.gained.partitions)
 
+    def __repr__(self) -> str:
+        counts = (f"{len(getattr(self, part).partitions)} {part}" for part in self.__slots__)
+        return f"<Delta: {', '.join(counts)}>"
+
+    def _repr_html_(self) -> str:
+        def row(member_id: str) -> tuple[object, ...]:
+            parts = (part[member_id][:MOST_CHARACTERS] for part in (self.revoked, self.gained))
+            return member_id, len(self.kept[member_id]), *map(_runs, parts)
+
+        changed = [one for one in self.kept if self.revoked[one] or self.gained[one]]
+        columns = ("member that changes", "kept", "revoked", "gained")
+        return small_table(repr(self)[1:-1], columns, changed, row)
+
 
 def _without(
     partitions: Sequence[TopicPartition], others: Iterable[TopicPartition]
@@ -242,7 +264,9 @@ def _without(
 def find_anomalies(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]], *, withholds: bool
 ) -> tuple[Anomaly, ...]:
-    """Checks an answer. `withholds` is True for an assignor that keeps back moving partitions.
+    """Returns the faults of an assignment.
+
+    `withholds` is True for an assignor that assigns a moving partition only in the next rebalance.
 
     Order    members in join order with their partitions in order, then unassigned partitions, by
              topic and partition.
@@ -266,6 +290,6 @@ def find_anomalies(
         given.update(tp for member in group.members for tp in member.owned_partitions)
     for topic, count in counts.items():
         if topic in subscribed:
-            nobodys = (TopicPartition(topic, p) for p in range(count))
-            found.extend(Anomaly("unassigned", *tp, None) for tp in nobodys if tp not in given)
+            every = (TopicPartition(topic, p) for p in range(count))
+            found.extend(Anomaly("unassigned", *tp, None) for tp in every if tp not in given)
     return tuple(found)

@@ -8,7 +8,7 @@ validates it again.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from kafka_rebalance import _core
@@ -17,6 +17,7 @@ from kafka_rebalance.errors import GroupError
 from . import contract
 from .field_paths import MAX_INT32
 from .field_types import check_types
+from .html_tables import MOST_CHARACTERS, clipped, small_table
 from .model import (
     MAX_PARTITIONS,
     NEWEST_SUBSCRIPTION,
@@ -73,6 +74,24 @@ class GroupSpec:
         assert self._interned is not None
         return self._interned
 
+    def __repr__(self) -> str:
+        return f"<GroupSpec {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        def row(member: Member) -> tuple[object, ...]:
+            topics = ", ".join(member.topics[:MOST_CHARACTERS])
+            return member.member_id, topics, len(member.owned_partitions)
+
+        columns = ("member", "topics", "owned partitions")
+        return small_table(self._summary(), columns, self.members, row)
+
+    def _summary(self) -> str:
+        partitions = sum(topic.partitions for topic in self.topics)
+        return (
+            f"{clipped(self.group_id)}: {partitions} partitions, {len(self.topics)} topics, "
+            f"{len(self.members)} members, {clipped(self.assignor or 'no assignor')}"
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)
         return GroupSpec, (*fields, self.limit, self.leader_library)
@@ -122,13 +141,8 @@ class GroupSpec:
         since = self.generation_id if generation_id is None else generation_id
         since = 1 if since is None else since
         owning = tuple(
-            replace(
-                member,
-                owned_partitions=tuple(
-                    TopicPartition(*tp) for tp in assignment.get(member.member_id, ())
-                ),
-                generation_id=since,
-                user_data_generation_id=None,
+            member.owning(
+                tuple(TopicPartition(*tp) for tp in assignment.get(member.member_id, ())), since
             )
             for member in self.members
         )

@@ -100,14 +100,14 @@ class HashTable(Generic[K]):
         return list(self)
 
     def slots(self) -> int:
-        """The number of slots."""
+        """Returns the number of slots."""
         return len(self._slots)
 
     def state(self) -> object:
         """Returns all that later orders depend on: the number of slots, chains and trees.
 
-        Trees of equal key order may differ in shape; the next key then has another place in each.
-        The result is for comparisons only.
+        Two trees with one order of keys may differ in shape; a new key then has another place in
+        each. The result is for comparisons only.
         """
         return len(self._slots), [
             [(node.key, node.red, _key(node.left), _key(node.right)) for node in slot.nodes]
@@ -135,7 +135,7 @@ class HashTable(Generic[K]):
 
 
 class _Slot(Generic[K]):
-    """One slot: its nodes in iteration order, and the root of its tree if it is one."""
+    """One slot: its nodes in iteration order, and the root of its tree if the slot is a tree."""
 
     def __init__(self, nodes: list[_Node[K]]) -> None:
         self.nodes = nodes
@@ -146,7 +146,7 @@ class _Slot(Generic[K]):
             self.nodes.append(node)
             return
         parent = _hang(self.root, node)
-        # The node follows the parent that it had before the rebalancing.
+        # In the list, the new node follows its tree parent before the tree is rebalanced.
         self.nodes.insert(self.nodes.index(parent) + 1, node)
         self._set_root(_balance_insertion(self.root, node))
 
@@ -156,7 +156,7 @@ class _Slot(Generic[K]):
         if root is None:
             return
         if root.right is None or root.left is None or root.left.left is None:
-            self.root = None  # a small tree is a chain again, in the order of the list
+            self.root = None  # a small tree becomes a chain again, in the order of the list
             return
         self._set_root(_delete(root, node))
 
@@ -195,7 +195,7 @@ def _key(node: _Node[K] | None) -> K | None:
     return None if node is None else node.key
 
 
-# The red-black tree: a step that may change the root returns the new root.
+# The red-black tree. A function that may change the root returns the new root.
 
 
 def _hang(root: _Node[K], node: _Node[K]) -> _Node[K]:
@@ -258,7 +258,7 @@ def _delete(root: _Node[K], node: _Node[K]) -> _Node[K]:
 
 
 def _swap_with_successor(root: _Node[K], node: _Node[K]) -> _Node[K]:
-    """Swaps place and colour of `node` and of the next node in key order."""
+    """Swaps the places and colours of `node` and of the next node in key order."""
     left, right = node.left, node.right
     assert left is not None
     assert right is not None

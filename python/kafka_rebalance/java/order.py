@@ -51,7 +51,7 @@ def java_hash_order(names: Sequence[str]) -> list[str]:
 
     A repeated name keeps its place.
 
-    >>> java_hash_order(["b", "a", "q"])  # "q" and "a" share slot 1 of 16: the first one in leads
+    >>> java_hash_order(["b", "a", "q"])  # "q" and "a" share slot 1 of 16, in order of insertion
     ['a', 'q', 'b']
     """
     table = HashTable[str]()
@@ -61,7 +61,7 @@ def java_hash_order(names: Sequence[str]) -> list[str]:
 
 
 def copied_slots(size: int) -> int:
-    """Returns the slots of `new HashSet(collection)`: at least 16, and so many that it never grows.
+    """Returns the slots of `new HashSet(collection)`: at least 16, and enough for all entries.
 
     >>> [copied_slots(size) for size in (0, 11, 12, 24)]
     [16, 16, 32, 64]
@@ -75,7 +75,7 @@ def java_grouping_order(names: Sequence[str]) -> list[str]:
 
     Repeated names count: the next entry doubles a full table, even if its name is present.
 
-    >>> java_grouping_order(["b", "a", "q", "a"])  # of one slot, the last one in leads
+    >>> java_grouping_order(["b", "a", "q", "a"])  # in slot 1, a new name goes to the front
     ['q', 'a', 'b']
     """
     table = HashTable[str]()

@@ -5,13 +5,13 @@ from .affected import as_far_as_affected
 from .clients import Recipe
 from .comparison import Candidate, Comparison, compare
 from .description import Description, Finding, describe
-from .explanation import explain, partition_from_text
+from .explanation import partition_from_text
 from .figures import Figures
 from .migrations import Migration, migration
 from .never_ends import Endless, WayOut, endless
-from .rebalance_plan import RebalancePlan, Step, plan
-from .rounds import Round
-from .samples import Samples, enough_draws, sample
+from .rebalance_plan import RebalancePlan, plan
+from .rounds import Round, Step
+from .samples import Samples
 from .switch import Bounce
 
 __all__ = [
@@ -33,10 +33,7 @@ __all__ = [
     "compare",
     "describe",
     "endless",
-    "enough_draws",
-    "explain",
     "migration",
     "partition_from_text",
     "plan",
-    "sample",
 ]

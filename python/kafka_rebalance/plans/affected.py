@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies one list of changes to many groups; each group skips changes that refer to what it lacks.
+"""Applies one list of changes to many groups, and leaves out the changes that do not fit a group.
 
-A change that refers to a topic, member, client or rack which a group does not have is left out for
-this group (NotAffected); the other changes are applied. Mirror: `plan_as_far_as_affected` in
-`src/bulk/batch.rs`.
+If a group lacks the topic, member, client or rack to which a change refers (NotAffected), this
+change is left out for this group; the other changes are applied. Mirror: `plan_as_far_as_affected`
+in `src/bulk/batch.rs`.
 """
 
 import re
@@ -22,9 +22,9 @@ _PLACE = re.compile(r"changes\[(\d+)\]\Z")
 def as_far_as_affected(
     work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change]
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Runs `work` on the changes that concern a group; also returns a line for each other change.
+    """Returns the result of `work` on the changes that concern a group, and a line for each other.
 
-    The answer is None if there are changes, but none concerns the group. Errors: those of `work`;
+    The result is None if there are changes, but none concerns the group. Errors: those of `work`;
     their path has the place of the change in `changes`.
     """
     left = list(range(len(changes)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client library of a group's members, and how each library changes to another assignor.
+"""Finds the client library of a group's members, and how it changes to another assignor.
 
     client          assignors                                    eager and cooperative in one list
     Java            all four                                     yes: eager while any is eager
@@ -7,11 +7,12 @@
     aiokafka        the eager ones, as plug-ins of this package  -
     librdkafka      range, roundrobin, cooperative-sticky        no: refuses to start
 
-If a list cannot hold both, the group has to stop: all members stop, and start with the new setting.
+If a list cannot have both kinds, all members have to stop, and start again with the new setting.
 A client is recognised by its default client id. With another id, a member may run any client.
 
-kafka-python refuses a list of its own cooperative assignor and an eager one. The plug-in reports
-both protocols, as Java's class does, and kafka-python then uses the one that all in the list have.
+kafka-python refuses a list of its own cooperative assignor and an eager one. Our plug-in reports
+both protocols, as Java's class does; kafka-python then uses the protocol that all assignors of the
+list have in common.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -19,10 +20,9 @@ Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol),
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.registry import BUILT_IN
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
@@ -32,9 +32,9 @@ from .rounds import protocol_of
 
 @dataclass(frozen=True, slots=True)
 class ClientLibrary:
-    """A client library. The registry has its assignors.
+    """A client library; the registry of assignors names the libraries that have an assignor.
 
-    `mixes`: its lists may mix eager and cooperative assignors. `joins_once` False: a member joins
+    If `mixes`, a list may have eager and cooperative assignors. Unless `joins_once`, a member joins
     once for each assignor of its list, so a list of two cannot lead from one to the other.
     """
 
@@ -75,7 +75,7 @@ CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
 
 
 def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """Returns the libraries that the members' client ids show; none if no client id shows one."""
+    """Returns the libraries that the members' client ids show."""
     found = {client_of(member, group.group_id) for member in group.members}
     return tuple(client for client in CLIENTS if client in found)
 
@@ -111,24 +111,15 @@ class Recipe:
     needs: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "client": self.client,
-            "way": self.way,
-            "settings": list(self.settings),
-            "needs": self.needs,
-        }
+        return {**asdict(self), "settings": list(self.settings)}
 
 
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """Returns the recipe for a change of assignor with this client."""
     if new not in client.assignors:
         return Recipe(client.name, "none")
-    mixed = _protocol(old) is not _protocol(new)
+    mixed = protocol_of(old) is not protocol_of(new)
     if old not in client.assignors or not client.joins_once or (mixed and not client.mixes):
         return Recipe(client.name, "stop all", (client.setting([new]),), client.needs([new]))
     settings = (client.setting([new, old]), client.setting([new]))
     return Recipe(client.name, "rolling", settings, client.needs([new, old]))
-
-
-def _protocol(assignor: str) -> RebalanceProtocol:
-    return protocol_of(assignor)

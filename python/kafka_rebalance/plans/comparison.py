@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which assignor for this group: all of them side by side, and a recommendation with its reason.
+"""Compares all assignors for one group, and recommends one with its reason.
 
-The rule, in this order; each step chooses among the candidates that are equal so far:
+Each step of the rule chooses among the candidates that are equal so far:
 
-1. An assignor that fails, or never settles, is out.
-2. The most even: the smallest difference between the fullest and the emptiest member at the end.
+1. An assignor that fails, or never settles, is not recommended.
+2. The smallest difference between the most and the fewest partitions of a member at the end.
 3. The fewest partition-rounds without a reader.
 4. The fewest moves.
-5. The largest share read within a rack of a replica.
-6. The group's own assignor, which costs no migration; then Kafka's own order of names.
+5. The largest share of partitions read in the rack of a replica.
+6. The group's own assignor, which needs no migration; then Kafka's own order of names.
 
-Every assignor is asked as if the group already used it, from what the members own now. `migration`
-has the steps and costs of getting there. If client ids show which client the members run
-(`clients.py`), only assignors that this client has are recommended.
+Every assignor is planned as if the group already used it, from the partitions that the members own
+now. `migration` has the steps and costs of the change to the recommended one. If client ids show
+which client the members run (`clients.py`), only assignors of this client are recommended.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchAssignor
+from .changes.edits import AS_IT_IS
 from .clients import ClientLibrary, clients_of
 from .figures import Figures
 from .migrations import Migration, migration
@@ -56,6 +58,29 @@ class Comparison:
     engine: Engine = "rust"
 
     @property
+    def title(self) -> str:
+        """Returns the group, its assignor and the changes."""
+        changes = ", ".join(self.changes) or AS_IT_IS.cause
+        runs = self.group.assignor or "an unknown assignor"
+        return f"{self.group.group_id}, which runs {runs}: {changes}"
+
+    def __repr__(self) -> str:
+        return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"
+
+    def _repr_html_(self) -> str:
+        def row(one: Candidate) -> tuple[object, ...]:
+            name = f"{one.assignor}{' <' if one.assignor == self.recommended else ''}"
+            figures = one.figures
+            if figures is None:
+                return name, one.error or "", "", "", ""
+            rounds = figures.rounds if figures.settled else "never settles"
+            balance = figures.balance_after.least_to_most
+            return name, rounds, figures.moves, figures.unavailable, balance
+
+        columns = ("assignor", "rounds", "moves", "no reader", "partitions a member")
+        return small_table(self.title, columns, self.candidates, row)
+
+    @property
     def migration(self) -> Migration | None:
         """Plays the migration to the recommended assignor; None if the group uses it already."""
         old, new = self.group.assignor, self.recommended
@@ -84,7 +109,7 @@ def compare(
     assignors: Sequence[str] | None = None,
     engine: Engine = "rust",
 ) -> Comparison:
-    """Plans the same changes by each assignor (None: all that are known) and recommends one.
+    """Plans the changes with each assignor (None: with all that are known) and recommends one.
 
     Without changes, it plans the next rebalance of the group as it is.
 
@@ -126,7 +151,7 @@ def compare(
 
 
 def _lacking(clients: Sequence[ClientLibrary], assignor: str, group: GroupSpec) -> list[str]:
-    """Returns the clients that lack this assignor; none for a custom one, which nobody can know."""
+    """Returns the clients that lack this assignor; none for a custom one, which any may have."""
     if assignor == group.assignor or assignor not in BUILT_IN:
         return []
     return [client.name for client in clients if assignor not in client.assignors]
@@ -144,7 +169,10 @@ def _candidate(
 
 
 class _Measure(NamedTuple):
-    """One criterion, where less is better. `equal` is the text for candidates equal so far."""
+    """A criterion; the smallest value is the best.
+
+    `words` names both values, each in the format `show`. `equal` follows if this criterion decides.
+    """
 
     words: str
     of: Callable[[Figures], float]
@@ -182,7 +210,7 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
 
 
 def _reason(group: GroupSpec, best: Candidate, others: Sequence[Candidate]) -> str:
-    """Returns a sentence: why the best is better than the group's own assignor, or the next."""
+    """Returns why the best one is better than the group's own assignor, or than the next best."""
     if not others:
         return f"{best.assignor} is the only one that settles"
     own = [one for one in others if one.assignor == group.assignor]

@@ -1,33 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that Rust has played, as `Step`s and `Round`s that read their fields when needed.
+"""A plan that Rust has played, as `Step`s and `Round`s that read a field when it is first needed.
 
-Assignments are columns of the core. Rust never sends groups back to Python. The first step whose
-group is needed therefore repeats the edits of all groups up to it, as the reference makes them,
-and takes the members' partitions from the core's columns. No assignor runs again.
+Assignments are columns of the core. Rust never sends a group back to Python. If the group of a step
+is needed, the edits of all events up to that step are made again in Python, and the members'
+partitions are read from the core's columns. No assignor runs again.
 """
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
 
 from kafka_rebalance import _core
 from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.assigning import from_columns, partitions_from
-from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change
-from .changes.change import renamed
-from .changes.edits import Edited
+from .changes.edits import AS_IT_IS, Edited
 from .changes.made_up import MadeUp
-from .rounds import Round, claiming, in_generation
-
-AS_IT_IS = "rebalance as it is"
+from .rounds import Round, Step, claiming
 
 
 class CorePlan:
-    """The core's steps and the groups between them; `ids` makes up the same ids as the core did."""
+    """The core's steps, and the groups between them; `ids` makes up the ids that the core has."""
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp
@@ -45,7 +40,7 @@ class CorePlan:
         if not self.changes:
             yield Edited(group)
         for change in self.changes:
-            for event in renamed(change, self._ids).events(group):
+            for event in change.renamed(self._ids).events(group):
                 yield event.edit(group, self._ids)
                 group, step = self.after(step), step + 1
 
@@ -61,7 +56,7 @@ class CorePlan:
         if not played:
             return group
         assignment = self.assignment(step, played[-1].assignment)
-        return in_generation(group, played[-1].generation_id, assignment)
+        return group.owning(assignment, generation_id=played[-1].generation_id)
 
     def assignment(self, step: int, columns: "_core.Columns") -> Assignment:
         return from_columns(self.member_ids[step], columns)
@@ -72,93 +67,48 @@ class CorePlan:
         return origins | {new: old for new, old in came_back if new is not None and old is not None}
 
 
-class CoreStep(NamedTuple):
-    """The fields of a `Step`, read from the core."""
-
-    plan: CorePlan
-    step: int
-
-    @property
-    def cause(self) -> str:
-        core = self.plan.steps[self.step]
-        if core.cause is not None:
-            return core.cause
-        return AS_IT_IS if core.change is None else str(self.plan.changes[core.change])
-
-    @property
-    def before(self) -> GroupSpec:
-        return self.plan.before(self.step).group
-
-    @property
-    def after(self) -> GroupSpec:
-        return self.plan.after(self.step)
-
-    @property
-    def rounds(self) -> tuple[Round, ...]:
-        rounds = range(len(self.plan.rounds[self.step]))
-        return tuple(Round.late(CoreRound(self.plan, self.step, number)) for number in rounds)
-
-    @property
-    def settled(self) -> bool:
-        return self.plan.steps[self.step].settled
-
-    @property
-    def origins(self) -> dict[str, str]:
-        return self.plan.origins(self.step)
-
-    @property
-    def waiting(self) -> tuple[TopicPartition, ...]:
-        return partitions_from(self.plan.steps[self.step].waiting)
-
-    @property
-    def leaderless(self) -> tuple[TopicPartition, ...]:
-        return partitions_from(self.plan.steps[self.step].leaderless)
+def core_step(plan: CorePlan, step: int) -> Step:
+    """Returns a step of the core's plan."""
+    core = plan.steps[step]
+    rounds = range(len(plan.rounds[step]))
+    change = AS_IT_IS.cause if core.change is None else str(plan.changes[core.change])
+    return Step.late(
+        cause=lambda: change if core.cause is None else core.cause,
+        before=lambda: plan.before(step).group,
+        after=lambda: plan.after(step),
+        rounds=lambda: tuple(_core_round(plan, step, number) for number in rounds),
+        settled=lambda: core.settled,
+        origins=lambda: plan.origins(step),
+        waiting=lambda: partitions_from(core.waiting),
+        leaderless=lambda: partitions_from(core.leaderless),
+    )
 
 
-class CoreRound(NamedTuple):
-    """The fields of a `Round`, read from the core."""
+def _core_round(plan: CorePlan, step: int, number: int) -> Round:
+    core = plan.rounds[step][number]
+    protocol = RebalanceProtocol.EAGER if core.is_eager else RebalanceProtocol.COOPERATIVE
+    assignment = partial(plan.assignment, step)
 
-    plan: CorePlan
-    step: int
-    number: int
+    def group() -> GroupSpec:
+        starts_over = plan.before(step).starts_over
+        return claiming(plan.after(step, number), protocol, starts_over=starts_over)
 
-    @property
-    def _core(self) -> "_core.PlanRound":
-        return self.plan.rounds[self.step][self.number]
+    def delta() -> Delta:
+        found = core.delta
+        parts = (found.kept, found.revoked, found.gained, found.transferring)
+        return Delta(*map(assignment, parts))
 
-    @property
-    def group(self) -> GroupSpec:
-        starts_over = self.plan.before(self.step).starts_over
-        group = self.plan.after(self.step, self.number)
-        return claiming(group, self.protocol, starts_over=starts_over)
+    def withheld() -> Assignment:
+        found = core.withheld
+        return Assignment.of({}) if found is None else assignment(found)
 
-    @property
-    def generation_id(self) -> int:
-        return self._core.generation_id
-
-    @property
-    def protocol(self) -> RebalanceProtocol:
-        return RebalanceProtocol.EAGER if self._core.is_eager else RebalanceProtocol.COOPERATIVE
-
-    @property
-    def held(self) -> Assignment:
-        return self.plan.assignment(self.step, self._core.held)
-
-    @property
-    def assignment(self) -> Assignment:
-        return self.plan.assignment(self.step, self._core.assignment)
-
-    @property
-    def delta(self) -> Delta:
-        delta = self._core.delta
-        parts = (delta.kept, delta.revoked, delta.gained, delta.transferring)
-        return Delta(*map(partial(self.plan.assignment, self.step), parts))
-
-    @property
-    def withheld(self) -> Assignment:
-        withheld = self._core.withheld
-        return Assignment.of({}) if withheld is None else self.plan.assignment(self.step, withheld)
-
-    @property
-    def unavailable(self) -> tuple[TopicPartition, ...]:
-        return partitions_from(self._core.unavailable)
+    return Round.late(
+        group=group,
+        generation_id=lambda: core.generation_id,
+        protocol=lambda: protocol,
+        held=lambda: assignment(core.held),
+        assignment=lambda: assignment(core.assignment),
+        delta=delta,
+        withheld=withheld,
+        unavailable=lambda: partitions_from(core.unavailable),
+    )

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explains, round by round, why a partition got its owner."""
 
+from collections.abc import Sequence
+
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
 
 from .facts import lines
 from .reasons import reasons
-from .rebalance_plan import RebalancePlan, Step
-from .rounds import Round
+from .rounds import Round, Step
 
 
 def partition_from_text(text: str) -> TopicPartition:
@@ -22,28 +24,20 @@ def partition_from_text(text: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def explain(plan: RebalancePlan, partition: TopicPartition | str) -> list[str]:
-    """Returns lines: for each round a heading, the assignor's steps, the owners before and after.
-
-    `partition` may be a text, for example `payments-3`.
-
-    Errors   GroupError at `partition` for one that exists neither before nor after the changes.
-    """
+def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> list[str]:
+    """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
     tp = partition_from_text(partition) if isinstance(partition, str) else partition
-    if not any(tp.partition < counts.get(tp.topic, 0) for counts in _counts(plan)):
+    groups = (group, *(step.before for step in steps))
+    if not any(tp.partition < one.partition_counts().get(tp.topic, 0) for one in groups):
         raise GroupError("partition", f"there is no {tp}, and no change makes it")
     text: list[str] = []
-    for step in plan.steps:
+    for step in steps:
         if not step.rounds:
             text.append(f"{step.cause}: {_place(Assignment.owned(step.after), tp)}")
         for number, one in enumerate(step.rounds, 1):
             text.append(f"{step.cause}, round {number} ({one.protocol.name.lower()}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
     return text
-
-
-def _counts(plan: RebalancePlan) -> list[dict[str, int]]:
-    return [plan.group.partition_counts(), *(step.before.partition_counts() for step in plan.steps)]
 
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:

@@ -1,37 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation; each becomes one line about one step of the reference.
+"""The facts of an explanation: each is a line about one step of an assignor.
 
-`step` is the number of a step in the docstring of the algorithm. Not every step has a fact, so that
-lines are numbered separately. `reasons.py` finds the facts in a run of the reference;
-`tests/test_explanations_are_true.py` compares each with another run.
+This file has the facts of range and round-robin, `sticky_facts.py` those of the sticky assignors.
+`step` is a short name of the step. `reasons.py` finds the facts in a run of the reference;
+`tests/test_explanations_are_true.py` compares each fact with another run.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from kafka_rebalance.group.model import TopicPartition
 
-from .sticky_facts import (
-    Again,
-    Algorithm,
-    Balanced,
-    ClaimFacts,
-    Fixed,
-    Given,
-    Held,
-    Kept,
-    Moved,
-    NotKept,
-    Smallest,
-    Unassigned,
-    Withheld,
-    count,
-)
+from .sticky_facts import count
+
+
+class Fact(Protocol):
+    """A fact prints as a sentence about one step of an algorithm."""
+
+    @property
+    def step(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The assignor is a custom one, whose steps are not known."""
+    """No steps are known, because the assignor is a custom one."""
 
     assignor: str
     step = "assignor"
@@ -40,12 +33,12 @@ class Unknown:
         return f"{self.assignor} is a custom assignor, whose steps are not known"
 
 
-# Range
+# Range ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class FairShares:
-    """The shares of a topic's members."""
+    """How many partitions of a topic each subscriber gets."""
 
     topic: str
     partitions: int
@@ -64,7 +57,10 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """The taker of a partition in the rack pass; `alone` means that no topic is co-partitioned."""
+    """The member that gets the partition in the rack pass, if any.
+
+    `alone` is True if no other topic is co-partitioned with the partition's topic.
+    """
 
     member_id: str | None
     alone: bool
@@ -80,7 +76,7 @@ class RackPass:
 
 @dataclass(frozen=True, slots=True)
 class NoRackPass:
-    """The topic takes no part in the rack pass."""
+    """Racks make no difference to the topic, so the rack pass skips it."""
 
     topic: str
     step = "rack pass"
@@ -91,7 +87,7 @@ class NoRackPass:
 
 @dataclass(frozen=True, slots=True)
 class RangeOf:
-    """The member whose range has the partition; `place` counts from 1, `holds` is the range."""
+    """The member whose range `holds` has the partition; `place` counts the members from 1."""
 
     member_id: str
     place: int
@@ -106,12 +102,12 @@ class RangeOf:
         )
 
 
-# Round-robin
+# Round-robin ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """The place of a partition in the row of all partitions; `at` counts from 1."""
+    """The place of the partition in the row of all `of` partitions; `at` counts from 1."""
 
     members: int
     at: int
@@ -127,7 +123,11 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class NextInCircle:
-    """The next member of the circle, the one before it, and how many members were skipped."""
+    """The member of the circle that gets the partition.
+
+    `before` is the partition before it in the row, with its owner; `passed` is the number of
+    members in between, which do not subscribe to the topic.
+    """
 
     member_id: str
     before: tuple[TopicPartition, str] | None
@@ -139,30 +139,6 @@ class NextInCircle:
         went = "the circle begins" if self.before is None else "{} went to {}".format(*self.before)
         over = f", passing over {count(self.passed)} that do not subscribe to {self.topic}"
         return f"{went}; next comes {self.member_id}{over if self.passed else ''}"
-
-
-Fact = (
-    Unknown
-    | FairShares
-    | RackPass
-    | NoRackPass
-    | RangeOf
-    | Dealt
-    | NextInCircle
-    | ClaimFacts
-    | Algorithm
-    | Kept
-    | NotKept
-    | Unassigned
-    | Given
-    | Held
-    | Again
-    | Smallest
-    | Fixed
-    | Moved
-    | Balanced
-    | Withheld
-)
 
 
 def lines(facts: Sequence[Fact]) -> list[str]:

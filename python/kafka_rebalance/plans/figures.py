@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a plan, with the same names in Python, in JSON and in Spark's columns.
+"""The figures of a plan. Their names are equal in Python, in JSON and in Spark's columns.
 
 Mirror: `src/plans/figures.rs`.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
@@ -18,21 +18,22 @@ from kafka_rebalance.group.spec import GroupSpec
 class Figures:
     """The costs and results of a plan, and the best that would have been possible.
 
-    `rounds`              rebalances until the group has settled; `settled` False: it never does.
-    `moves`               partitions that a member gets and did not hold, counted over all rounds.
+    `rounds`              rebalances until the group has settled.
+    `settled`             False if the group never settles.
+    `moves`               gained partitions, added up over all members and rounds.
     `least_moves`         the smallest number of moves that leads to the best balance.
     `unavailable`         partitions that nobody reads in one round or more.
-    `unavailable_rounds`  the same partitions, each counted as often as there are such rounds.
+    `unavailable_rounds`  the `unavailable` partitions, each counted once for each such round.
     `waiting`             partitions whose member is down without a rebalance: a static member that
                           restarts, or a member in a lost rack until its session ends. Nobody reads
-                          them for that time, which is not counted in rounds.
+                          these partitions for that time, which is not counted in rounds.
     `leaderless`          partitions that lost all replicas with a rack: assigned, but not readable.
     `balance_*`           partitions per member: before the changes, after, and the best possible.
-    `rack_share_*`        share of partitions whose reader is in a rack of one of their replicas,
-                          among those for which both are known; None if there are none.
-    `depends_on_ids`      whether the plan has members whose ids are made up.
-    `owns_nothing`        whether no member owns anything at the beginning, so that every assigned
-                          partition counts as a move (`GroupSpec.owning`).
+    `rack_share_*`        the share of partitions that are read in the rack of a replica, out of
+                          those whose racks are known; None if no racks are known.
+    `depends_on_ids`      True if the plan has members whose ids are made up.
+    `owns_nothing`        True if no member owns anything at the beginning, so that every assigned
+                          partition counts as a move (`GroupSpec.owning` sets the owners).
     """
 
     rounds: int
@@ -52,17 +53,53 @@ class Figures:
     owns_nothing: bool
 
     def to_dict(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            name: value.to_dict() if isinstance(value, Balance) else value
-            for name, value in values.items()
-        }
+        return asdict(self)
+
+
+def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
+    """Returns rows for people: a name, then the figure before, after, and the best possible one.
+
+    `members` are the numbers of members before and after.
+    """
+    one = figures
+    balances = (one.balance_before, one.balance_after, one.balance_possible)
+    rows: list[tuple[str, ...]] = [
+        ("members", *map(str, members), ""),
+        ("partitions a member", *(balance.least_to_most for balance in balances)),
+        ("deviation", *(f"{balance.stddev:.2f}" for balance in balances)),
+        ("moves", "", str(one.moves), str(one.least_moves)),
+    ]
+    shares = (one.rack_share_before, one.rack_share_after)
+    if shares != (None, None):
+        rows.insert(3, ("read in a replica's rack", *map(share_text, shares), ""))
+    return rows
+
+
+def count_rows(figures: Figures) -> list[tuple[str, ...]]:
+    """Returns rows as those of `figure_rows`: rebalances, and partitions that nobody reads."""
+    rounds = str(figures.rounds) + ("" if figures.settled else ", unsettled")
+    counts = (
+        ("partitions that wait while their member is down", figures.waiting),
+        ("partitions without a leader", figures.leaderless),
+    )
+    return [
+        ("rebalances", "", rounds, ""),
+        ("partitions without a reader for a round or more", "", str(figures.unavailable), ""),
+        *((name, "", str(count), "") for name, count in counts if count),
+    ]
+
+
+def share_text(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
 
 
 def rack_share(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> float | None:
-    """Returns the share of partitions read in a replica's rack, of those where this is known."""
+    """Returns the share of partitions that are read in the rack of a replica.
+
+    Partitions count only if the racks of their reader and of a replica are known; None if none are.
+    """
     racks = {topic.name: topic.racks for topic in group.topics if topic.racks is not None}
     known = near = 0
     for member in group.members:
@@ -79,7 +116,7 @@ def rack_share(
 def topic_balances(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, Balance]:
-    """Returns, for each topic with subscribers, the balance of its partitions; topics in order."""
+    """Returns, in order, each topic with the balance of its partitions over its subscribers."""
     held = Counter(
         (topic, member_id) for member_id, owned in assignment.items() for topic, _ in owned
     )

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values whose fields are computed when they are first read: the core's rounds and steps."""
+"""The base of values whose fields are computed only when they are first read: the core's rounds."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 
 class Late:
-    """The base of frozen dataclasses with slots. `late` makes one whose fields come from a source.
+    """The base of frozen dataclasses with slots; `late` makes one out of functions for its fields.
 
-    The source has an attribute for each field. A field is read from it only once.
+    A function is called when its field is first read, and only once.
     """
 
-    __slots__ = ("_source",)
+    __slots__ = ("_computed",)
 
-    _source: object
+    _computed: dict[str, Callable[[], Any]]
 
     @classmethod
-    def late(cls, source: object) -> Self:
+    def late(cls, **computed: Callable[[], Any]) -> Self:
         value = cls.__new__(cls)
-        object.__setattr__(value, "_source", source)
+        object.__setattr__(value, "_computed", computed)
         return value
 
     if not TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Late:
             # Python calls this only for a field that has no value in its slot yet.
             if name not in self.__dataclass_fields__:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name}")
-            found = getattr(self._source, name)
+            found = self._computed[name]()
             object.__setattr__(self, name, found)
             return found
 

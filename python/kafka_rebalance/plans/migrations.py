@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change from one assignor to another: the settings of each client, and the cost."""
+"""The migration of a group to another assignor: the settings of each client, and the cost."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +16,11 @@ _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """`bounces` are the bounces from `old` to `new`, as played. `from_default` is the single bounce
-    for Java members whose list is Kafka's default, because it has both. `recipes` are for the
-    clients that the members' client ids show (if `is_known`), else for every client.
+    """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
+
+    `from_default` is the single bounce that Java members with Kafka's default list need, because
+    that list has both assignors. If `is_known`, client ids show the libraries of the members, and
+    `recipes` are only for these; else for every library.
     """
 
     old: str

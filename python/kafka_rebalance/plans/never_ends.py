@@ -2,25 +2,25 @@
 """Finds whether a group's leader would hang: now, after given changes, or after the next change.
 
 Kafka's sticky assignors may never end for members that subscribe to different topics
-(docs/never-ends.md). No rule is known for which groups this happens: each rebalance has to be
-played.
+(docs/never-ends.md). No rule is known for which groups this happens, so this module plays each
+rebalance:
 
 1. The next rebalance of the group as it is, then the given changes.
-2. From there (from the group as it is, if the changes hang), each simple change by itself:
-   one more member like each kind of member, each member leaving, a member of each kind with the
-   topics of another kind.
+2. After the given changes (or from the group as it is, if the changes hang), each simple change by
+   itself: one more member of each kind, one member less, and a member of each kind with the topics
+   of another kind. A kind of members has equal topics and one rack.
 3. Ways out of the first group that hangs: another assignor, equal subscriptions, a stop and start
    of all members, then the simple changes of 2 and single restarts. Each is played from that group.
 
 Cost     a few rebalances for each change; `most_plays` and `most_work` limit them, and `untried`
          counts the changes beyond the limit. A group with equal subscriptions, or under an assignor
-         that always ends, costs a comparison of lists.
-Differs  ids of new members are made up: with another id the rebalance may end.
+         that always ends, costs only a comparison of lists.
+Differs  ids of new members are made up; with another id the rebalance may end.
 """
 
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine
@@ -29,15 +29,14 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, Resubscribe, SwitchAssignor
-from .changes.change import renamed
-from .changes.edits import Edited, GroupEvent
-from .changes.made_up import Basis, MadeUp, prefix_of
+from .changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
+from .changes.made_up import MadeUp
 from .rebalance_plan import at_change, parse_changes
 from .rounds import play
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The sum of partitions and subscriptions over all groups that are played: some seconds."""
+"""The limit of partitions and subscriptions, added up over all groups played: some seconds."""
 
 _MAY_NEVER_END = tuple(name for name, row in BUILT_IN.items() if row.remembers)
 _ALWAYS_END = tuple(name for name in BUILT_IN if name not in _MAY_NEVER_END)
@@ -46,27 +45,28 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change of the group that hangs, after which the rebalance was played and ended.
+    """A change that frees a group that hangs: the rebalance after it was played, and it ended.
 
-    If `for_good`, no later change can hang; otherwise only this rebalance is known to end.
+    If `for_good`, no later change can hang the group; otherwise only this rebalance ends for sure.
     """
 
     change: str
     for_good: bool
 
     def to_dict(self) -> dict[str, Any]:
-        return {"change": self.change, "for_good": self.for_good}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Endless:
     """The rebalances that were played, and those of them that never end.
 
-    `now`       whether the next rebalance of the group as it is never ends.
-    `after`     the first event of the given changes whose rebalance never ends, if there is one.
-    `following` the simple changes whose rebalance never ends, out of the `tried` ones; `untried`
-                were left out when the budget was spent.
-    `ways_out`  changes of the first group that hangs: that of `now`, `after` or `following[0]`.
+    `now`        whether the next rebalance of the group as it is never ends.
+    `after`      the first event of the given changes whose rebalance never ends, if there is one.
+    `following`  the simple changes whose rebalance never ends. `tried` simple changes were played;
+                 `untried` more were left out, because the limit was reached.
+    `ways_out`   changes that free the first group that hangs: that of `now`, `after` or
+                 `following[0]`.
     """
 
     assignor: str
@@ -83,19 +83,12 @@ class Endless:
         return self.now or self.after is not None or bool(self.following)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "assignor": self.assignor,
-            "now": self.now,
-            "after": self.after,
-            "following": list(self.following),
-            "tried": self.tried,
-            "untried": self.untried,
-            "ways_out": [way.to_dict() for way in self.ways_out],
-        }
+        ways_out = [way.to_dict() for way in self.ways_out]
+        return {**asdict(self), "following": list(self.following), "ways_out": ways_out}
 
 
 STOP_ALL = "stop all members, then start them"
-"""A way out that is not in `changes`: all members come back at once and own nothing."""
+"""A way out that is not one of the changes: all members come back at once and own nothing."""
 
 
 def endless(
@@ -117,7 +110,7 @@ def endless(
     group = group.edited(assignor=name)
     player = _Player(engine, most_plays, most_work, MadeUp(group.group_id))
     # 1.
-    as_it_is = player.play(group, [_AS_IT_IS]) if may_never_end(group) else _Ended(group)
+    as_it_is = player.play(group, [AS_IT_IS]) if may_never_end(group) else _Ended(group)
     asked = player.play_asked(group, parsed)
     last = group if asked.hung else asked.group
     hung = as_it_is.hung or asked.hung
@@ -148,14 +141,18 @@ def endless(
 
 
 def may_never_end(group: GroupSpec) -> bool:
-    """Returns whether Kafka's general algorithm assigns this group; no other may never end."""
-    # Kafka's test of equality counts entries, so a topic that is listed twice makes lists unequal.
+    """Returns whether Kafka's general algorithm assigns this group; all other algorithms end."""
+    # Kafka's test for equal lists counts entries: a topic that is listed twice makes them unequal.
     lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
     return group.assignor in _MAY_NEVER_END and len(lists) > 1
 
 
 class _Ended(NamedTuple):
-    """The group after events; `hung` is the group whose rebalance never ends, `cause` its event."""
+    """The group after events.
+
+    `hung` is the group whose rebalance never ends, if there is one, and `cause` the event before
+    it. `throws` is True if a rebalance ended with an error.
+    """
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -163,12 +160,9 @@ class _Ended(NamedTuple):
     throws: bool = False
 
 
-_AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
-
-
 @dataclass(slots=True)
 class _Player:
-    """Plays rebalances within a budget of `plays` and `work`."""
+    """Plays rebalances while the limits `plays` and `work` are not used up."""
 
     engine: Engine
     plays: int
@@ -176,7 +170,7 @@ class _Player:
     ids: MadeUp
 
     def is_spent(self, group: GroupSpec) -> bool:
-        """Returns whether the budget is too small for another group of this size."""
+        """Returns whether the rest of the limits is too small for another group of this size."""
         return self.plays < 1 or self.work < _work(group)
 
     def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
@@ -184,7 +178,7 @@ class _Player:
         ended = _Ended(group)
         for i, change in enumerate(changes):
             try:
-                events = renamed(change, self.ids).events(ended.group)
+                events = change.renamed(self.ids).events(ended.group)
             except GroupError as error:
                 raise at_change(error, i) from None
             ended = self.play(ended.group, events, self.ids)
@@ -263,17 +257,5 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 def _start_anew(group: GroupSpec, ids: MadeUp) -> Edited:
     members: list[Member] = []
     for member in group.members:
-        prefix = member.group_instance_id or prefix_of(member.client_id, member.member_id)
-        taken = {m.member_id for m in members}
-        is_static = member.group_instance_id is not None
-        made = ids.newcomer(prefix, Basis.KNOWN, taken, is_static=is_static)
-        members.append(
-            replace(
-                member,
-                member_id=made.member_id,
-                owned_partitions=(),
-                generation_id=None,
-                user_data_generation_id=None,
-            )
-        )
+        members.append(restarted(member, ids, {one.member_id for one in members}))
     return Edited(group.edited(members=tuple(members)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reasons why an assignor gave a partition to its member, in the assignor's own steps.
+"""Finds the reasons why an assignor assigned a partition to a member, in the assignor's own steps.
 
-The reference algorithm runs step by step. Its state between two steps shows who holds the partition
-and why. The result is a fact (`facts.py`), and facts know their text.
+The reference algorithm runs step by step. Its state between two steps shows which member holds the
+partition, and why. The results are facts (`facts.py`), which print as sentences.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,11 +10,7 @@ from functools import partial
 
 from kafka_rebalance.assignors.classic import constrained, general, round_robin
 from kafka_rebalance.assignors.classic import range as ranges
-from kafka_rebalance.assignors.classic.claims import (
-    Claims,
-    Sent,
-    settle,
-)
+from kafka_rebalance.assignors.classic.claims import Claims, Sent, settle
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import BUILT_IN
@@ -29,7 +25,7 @@ Holdings = Mapping[str, Sequence[TopicPartition]]
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
-    """Returns a fact for each step. The partition must exist, its topic have a subscriber."""
+    """Returns the facts. The partition must exist, and its topic must have a subscriber."""
     steps = _STEPS.get(assignor)
     return [facts.Unknown(assignor)] if steps is None else list(steps(group, tp))
 
@@ -103,11 +99,11 @@ _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
     "sticky": partial(_sticky, name="sticky"),
     "cooperative-sticky": partial(_sticky, name="cooperative-sticky"),
 }
-"""The steps of an assignor, by its name; the other assignors are not explained."""
+"""Assignor -> the function that finds its facts; other assignors are not explained."""
 
 
 def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
-    """Returns sticky's answer to these claims."""
+    """Returns the assignment that the sticky assignor makes of these claims."""
     claims = settle(group, sent)
     if claims.equal_subscriptions:
         return constrained.assign("sticky", group, claims).assignment
@@ -130,7 +126,7 @@ def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
 
 
 class _WatchedConstrained(constrained.ConstrainedBuild):
-    """The constrained algorithm; it records the members that get the watched partition."""
+    """The constrained algorithm, which also records the members that get the watched partition."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
         super().__init__(name, claims, racks)
@@ -189,7 +185,7 @@ def _could_keep(build: constrained.ConstrainedBuild, member_id: str) -> list[Top
 
 
 class _WatchedGeneral(general.GeneralBuild):
-    """The general algorithm; it records assignments and moves of the watched partition."""
+    """The general algorithm, which also records how the watched partition is assigned and moved."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
         super().__init__(name, claims, racks)

@@ -3,7 +3,7 @@
 
 1. Each change is one or more events (`changes`).
 2. After each event that starts a rebalance, rounds until the group has settled (`rounds.py`).
-3. The plan compares the end with what would have been possible from the beginning (`possible`).
+3. The plan compares its end with the best result that was possible from the beginning (`possible`).
 
 Engine "rust" plays whole plans in the core: `core_plan.py`. Mirror: `src/plans/rebalance_plan.rs`.
 
@@ -29,55 +29,36 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, check_engine
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchAssignor, change_from_text
-from .changes.change import renamed
-from .changes.edits import Edited, GroupEvent
-from .changes.made_up import Basis, MadeUp, Newcomer
-from .core_plan import AS_IT_IS, CorePlan, CoreStep
-from .figures import Figures, rack_share, topic_balances
-from .late import Late
+from .changes.edits import AS_IT_IS, GroupEvent
+from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
+from .core_plan import CorePlan, core_step
+from .explanation import explain
+from .figures import Figures, count_rows, figure_rows, rack_share, topic_balances
 from .possible import Possible, best_possible
 from .possible.optimum import from_core
-from .rounds import Played, Round, play, protocol_of
-
-
-@dataclass(frozen=True, slots=True)
-class Step(Late):
-    """One event and the rounds that it causes; there are no rounds if nothing rebalances.
-
-    `before` is the group when the rounds begin, `after` when they end, both with what the members
-    hold. `origins` maps members that were there when the plan began to the ids that they had then.
-    `waiting` are partitions whose member is down before any round, `leaderless` those that lose all
-    their replicas (see `changes.edits.Edited`).
-    """
-
-    cause: str
-    before: GroupSpec
-    after: GroupSpec
-    rounds: tuple[Round, ...]
-    settled: bool
-    origins: dict[str, str]
-    waiting: tuple[TopicPartition, ...] = ()
-    leaderless: tuple[TopicPartition, ...] = ()
+from .rounds import Played, Round, Step, play, protocol_of
+from .samples import Samples, count_ends, enough_draws
 
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
     """Every rebalance on the way from a group to the state in which the changes end.
 
-    `possible` is what could have been reached from the beginning. `newcomers` are members that do
-    not exist yet: their real ids will differ, and ids break ties (`samples.py`). `places_guessed`
-    is True if the racks of new partitions' replicas are guessed too.
+    `possible` is the best result that could have been reached from the beginning. `newcomers` are
+    members that do not exist yet: their real ids will differ, and ids break ties (`samples.py`).
+    `places_guessed` is True if the plan also guesses the racks of new partitions' replicas.
     """
 
     group: GroupSpec
@@ -91,8 +72,25 @@ class RebalancePlan:
     _core: "_core.Plan | None" = field(default=None, repr=False, compare=False)
 
     @property
+    def title(self) -> str:
+        """Returns the group, the assignor and the changes, such as `g, range: add-members=1`."""
+        changes = ", ".join(map(str, self.changes)) or AS_IT_IS.cause
+        return f"{self.group.group_id}, {self.assignor}: {changes}"
+
+    def __repr__(self) -> str:
+        rounds = len(self.rounds)
+        return f"<RebalancePlan {clipped(self.title)}: {rounds} rebalances, {self.moves} moves>"
+
+    def _repr_html_(self) -> str:
+        figures = self.figures()
+        members = (len(self.group.members), len(self.final.members))
+        rows = [*figure_rows(figures, members), *count_rows(figures)]
+        columns = ("", "before", "after", "possible")
+        return small_table(self.title, columns, rows, lambda row: row)
+
+    @property
     def has_guesses(self) -> bool:
-        """Returns whether the plan contains guesses; `sample` then plays it with other guesses."""
+        """Returns whether the plan contains guesses; `sample` plays it with other guesses."""
         return bool(self.newcomers) or self.places_guessed
 
     @property
@@ -125,19 +123,19 @@ class RebalancePlan:
 
     @property
     def moves(self) -> int:
-        """Returns how many partitions members get that they did not hold, over all rounds."""
+        """Returns how many partitions members gain, over all rounds."""
         if self._core is None:
             return sum(one.moves for one in self.rounds)
         return self._core.moves
 
     @property
     def unavailable(self) -> dict[TopicPartition, int]:
-        """Returns partition -> number of rounds in which nobody reads it, if there are any."""
+        """Returns the partitions that are unavailable in a round -> the number of such rounds."""
         if self._core is None:
             return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
         found = self._core.unavailable
         counts: Counter[TopicPartition] = Counter()
-        # A topic that was deleted and created again is there twice.
+        # The core lists a topic twice if it was deleted and created again.
         rounds = memoryview(found.rounds).cast("I")
         for tp, count in zip(partitions_from(found.partitions), rounds, strict=True):
             counts[tp] += count
@@ -185,6 +183,26 @@ class RebalancePlan:
             owns_nothing=not any(member.owned_partitions for member in self.group.members),
         )
 
+    def sample(self, draws: int | None = None) -> Samples:
+        """Plays the plan again `draws` times, each time with other ids for the new members.
+
+        None means 8 draws, or up to 32 if the plan guesses names or racks. For one group, draw i of
+        n always has the same ids.
+        """
+        draws = enough_draws(self) if draws is None else draws
+        chosen = (Draw(number, draws, self.newcomers) for number in range(1, draws + 1))
+        where = (self.group, self.changes, self.engine)
+        return count_ends(self, (replay(*where, draw, self.possible) for draw in chosen))
+
+    def explain(self, partition: TopicPartition | str) -> list[str]:
+        """Returns why each owner got a partition, such as `payments-3`, round by round in lines.
+
+        A round has a heading, the assignor's steps, and the owners before and after.
+
+        Errors   GroupError at `partition` for one that exists neither before nor after the changes.
+        """
+        return explain(self.group, self.steps, partition)
+
     def to_dict(self) -> dict[str, Any]:
         """Returns a form for programs: the figures, then all steps and rounds."""
         return {
@@ -214,16 +232,16 @@ def plan(
 ) -> RebalancePlan:
     """Plays changes one after another, each until the group has settled.
 
-    If `assignor` is None, the group's own one is used. Any other assignor counts as one that the
-    group already uses (a `SwitchAssignor` plays the way there). Changes may be texts, as
-    `add-members=2`. Without changes, the plan is the next rebalance of the group as it is.
+    If `assignor` is None, the group's own one is used. Any other assignor is planned as if the
+    group already used it; `SwitchAssignor` plans the change of assignor itself. Changes may be
+    texts, as `add-members=2`. Without changes, the next rebalance of the group is planned.
 
     Errors   GroupError at `changes[i]` for a change that does not fit; those of `assign`.
     """
     name = assignor_of(group, assignor)
     protocol_of(name)  # raises if the assignor is not known
     parsed = parse_changes(changes)
-    return replay(group.edited(assignor=name), parsed, engine, Draw())
+    return replay(group.edited(assignor=name), parsed, engine, PLANNED)
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
@@ -233,14 +251,6 @@ def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
     return tuple(_change(change, i) for i, change in enumerate(changes))
 
 
-class Draw(NamedTuple):
-    """The choice of made-up ids: draw 0 is the plan's own; see `MadeUp`."""
-
-    number: int = 0
-    of: int = 1
-    instead_of: tuple[Newcomer, ...] = ()
-
-
 def replay(
     group: GroupSpec,
     changes: tuple[Change, ...],
@@ -248,13 +258,13 @@ def replay(
     draw: Draw,
     possible: Possible | None = None,
 ) -> RebalancePlan:
-    """Plays changes with the ids of a draw; `possible` is given if it has been found before."""
+    """Plays changes with the ids of a draw; `possible` is the best result, if known."""
     if check_engine(engine) == "rust" and _is_built_in(group, changes):
         where = (group.generation_id, group.assignor or "", changes)
         core = _core.plan(group.interned(), *where, draw)
         if core is not None:
             return _of_core(core, group, changes, draw, possible)
-    return played(group, changes, engine, MadeUp(group.group_id, *draw), possible)
+    return played(group, changes, engine, MadeUp(group.group_id, draw), possible)
 
 
 def played(
@@ -270,11 +280,10 @@ def played(
     steps: list[Step] = []
     # 1.
     if not changes:
-        as_it_is = GroupEvent(AS_IT_IS, lambda group, _: Edited(group))
-        steps.append(_step_of(as_it_is, state, ids, origins, engine))
+        steps.append(_step_of(AS_IT_IS, state, ids, origins, engine))
     for i, change in enumerate(changes):
         try:
-            events = renamed(change, ids).events(state)
+            events = change.renamed(ids).events(state)
             for event in events:
                 steps.append(_step_of(event, state, ids, origins, engine))
                 state, origins = steps[-1].after, steps[-1].origins
@@ -308,7 +317,7 @@ def _of_core(
     draw: Draw,
     possible: Possible | None,
 ) -> RebalancePlan:
-    played = CorePlan(core, group, changes, MadeUp(group.group_id, *draw))
+    played = CorePlan(core, group, changes, MadeUp(group.group_id, draw))
     if possible is None:
         assert core.possible is not None
         possible = from_core(core.possible, played.member_ids[-1])
@@ -316,7 +325,7 @@ def _of_core(
         group,
         group.assignor or "",
         changes,
-        tuple(Step.late(CoreStep(played, step)) for step in range(len(played.steps))),
+        tuple(core_step(played, step) for step in range(len(played.steps))),
         possible,
         tuple(
             Newcomer(one.member_id, one.name, Basis(one.basis), one.is_static)
@@ -351,7 +360,7 @@ def _step_of(
 
 
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
-    """Returns the last group, where the members hold what they held when the plan began."""
+    """Returns the last group, but its members own what they owned when the plan began."""
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rebalance after another, until a group has settled.
+"""Plays one rebalance after another, until a group has settled.
 
-    eager         all members give up everything, join, and are assigned: one round
-    cooperative   members read on while the leader assigns; one that loses partitions gives them up
-                  and joins again, and the next round assigns them, until no member loses any
+    eager         all members revoke all partitions, join, and are assigned: one round
+    cooperative   members keep reading while the leader assigns. A member that loses partitions
+                  revokes them and joins again; the next round assigns them. This is repeated until
+                  no member loses any
 
-1. Cooperative members give up partitions of topics that they left before they join, and claim the
-   rest of what they hold. Eager ones claim all that they were assigned last.
+1. Cooperative members first revoke partitions of topics to which they no longer subscribe, and
+   claim the other partitions that they hold. Eager members claim their whole last assignment.
 2. The leader's assignor answers.
-3. The difference is what each keeps, gives up and gets.
-4. Nobody reads a partition during a round in which nobody holds it; eager members hold nothing.
-5. The answer is what the members hold from here on, in a new generation. A cooperative member that
-   loses a part of its claims joins again.
+3. The difference between the two holdings: kept, revoked and gained partitions.
+4. A partition is unavailable in a round in which no member holds it. Eager members hold nothing.
+5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
+   some of its claims joins again.
 
 A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
-nothing changed. If a state comes again, the play ends unsettled. Mirror: `src/plans/rounds.rs`,
-which plays the rounds of whole plans (`core_plan.py`).
+nothing changed. If a state occurs again, the play ends, and the group has not settled. Mirror:
+`src/plans/rounds.rs`, which plays the rounds of whole plans (`core_plan.py`).
 
 Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-429.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
@@ -40,41 +41,63 @@ MOST_ROUNDS = 100
 class Round(Late):
     """One rebalance.
 
-    `group`        the group as the leader sees it: the members with their claims.
-    `generation_id` the generation that the rebalance leads to.
-    `held`         what the members held at the beginning; `delta` is the way to `assignment`.
-    `withheld`     partitions given up in this round and assigned in the next, by their next member.
-    `unavailable`  the partitions that nobody reads during the round, by topic and partition.
+    `group`          the group as the leader sees it: the members with their claims.
+    `generation_id`  the generation that the rebalance leads to.
+    `held`           the partitions that the members held at the beginning; `delta` is the
+                     difference between them and `assignment`.
+    `withheld`       partitions that are revoked in this round and assigned in the next one; the key
+                     is the member that gains them.
+    `unavailable`    the partitions that nobody reads during the round, by topic and partition.
     """
 
-    group: GroupSpec
+    group: GroupSpec = field(repr=False)
     generation_id: int
     protocol: RebalanceProtocol
-    held: Assignment
-    assignment: Assignment
+    held: Assignment = field(repr=False)
+    assignment: Assignment = field(repr=False)
     delta: Delta
-    withheld: Assignment
-    unavailable: tuple[TopicPartition, ...]
+    withheld: Assignment = field(repr=False)
+    unavailable: tuple[TopicPartition, ...] = field(repr=False)
 
     @property
     def moves(self) -> int:
-        """Returns how many partitions members get that they did not hold."""
+        """Returns how many partitions members gain."""
         return self.delta.moves
 
     @property
     def kept(self) -> Assignment:
-        """Partitions held before and after; an eager member gives up these too, for the round."""
+        """Returns partitions held before and after; eager members stop reading them."""
         return self.delta.kept
 
     @property
     def revoked(self) -> Assignment:
-        """Partitions held before the round and not after it."""
+        """Returns partitions held before the round and not after it."""
         return self.delta.revoked
 
     @property
     def gained(self) -> Assignment:
-        """Partitions held after the round and not before it."""
+        """Returns partitions held after the round and not before it."""
         return self.delta.gained
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Late):
+    """One event and the rounds that it causes; there are no rounds if nothing rebalances.
+
+    `before` is the group when the rounds begin, `after` when they end, both with the partitions
+    that the members hold. `origins` maps members that were there when the plan began to the ids
+    that they had then. `waiting` are partitions whose member is down before any round, `leaderless`
+    are partitions that lose all their replicas (see `changes.edits.Edited`).
+    """
+
+    cause: str
+    before: GroupSpec = field(repr=False)
+    after: GroupSpec = field(repr=False)
+    rounds: tuple[Round, ...]
+    settled: bool
+    origins: dict[str, str] = field(repr=False)
+    waiting: tuple[TopicPartition, ...] = field(default=(), repr=False)
+    leaderless: tuple[TopicPartition, ...] = field(default=(), repr=False)
 
 
 class Played(NamedTuple):
@@ -95,7 +118,7 @@ def protocol_of(assignor: str) -> RebalanceProtocol:
 
 
 def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) -> Played:
-    """Rebalances until the group has settled; `starts_over` is True for a change of assignor."""
+    """Plays rounds until the group has settled; `starts_over` is True for a change of assignor."""
     protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
     rounds: list[Round] = []
     seen = set()
@@ -125,7 +148,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
             )
         )
         # 5.
-        group = in_generation(group, generation_id, assignment)
+        group = group.owning(assignment, generation_id=generation_id)
         loses = (assignment - claimed).revoked.partitions
         settled = protocol is RebalanceProtocol.EAGER or not loses
         state = tuple(member.owned_partitions for member in group.members)
@@ -141,20 +164,12 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
 
 
 def claiming(group: GroupSpec, protocol: RebalanceProtocol, *, starts_over: bool) -> GroupSpec:
-    """Returns the group with the claims that the members send to the leader."""
+    """Returns the group with the claims that its members send to the leader."""
     if starts_over:
-        return _forgetful(group)
+        return group.edited(members=tuple(member.owning() for member in group.members))
     if protocol is RebalanceProtocol.COOPERATIVE:
         return _still_subscribed(group)
     return group
-
-
-def _forgetful(group: GroupSpec) -> GroupSpec:
-    members = tuple(
-        replace(m, owned_partitions=(), generation_id=None, user_data_generation_id=None)
-        for m in group.members
-    )
-    return group.edited(members=members)
 
 
 def _still_subscribed(group: GroupSpec) -> GroupSpec:
@@ -185,20 +200,6 @@ def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
 def _next_generation(group: GroupSpec) -> int:
     known = [group.generation_id, *(member.generation_id for member in group.members)]
     return min(1 + max(0, *(generation_id or 0 for generation_id in known)), MAX_INT32)
-
-
-def in_generation(group: GroupSpec, generation_id: int, assignment: Assignment) -> GroupSpec:
-    """Returns the group after a round: the members hold what was assigned."""
-    members = tuple(
-        replace(
-            m,
-            owned_partitions=assignment[m.member_id],
-            generation_id=generation_id,
-            user_data_generation_id=None,
-        )
-        for m in group.members
-    )
-    return group.edited(members=members, generation_id=generation_id)
 
 
 def _withheld(this: Round, later: Round) -> Assignment:

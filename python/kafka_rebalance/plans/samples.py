@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a plan depends on ids that nobody knows yet.
+"""Counts how much of a plan depends on the ids of new members, which nobody knows yet.
 
 Member ids break ties: by name for range and roundrobin, in Java's hash order for the sticky
-assignors. A plan uses made-up ids for new members. Here the same plan is played again with other
-ids, drawn at random from a seed, and the outcomes are counted.
+assignors. A plan uses made-up ids for new members. It is played again with other ids, drawn at
+random from a seed. Then a partition
 
-    certain     ends the same way in every draw: with the same member, or with some new one
-    depends     ends differently in some draws
+    is certain   if it ends at one and the same member in every draw, or always at a new member
+    depends      if it ends at different members
 
-A draw changes the UUIDs. If the name before a newcomer's UUID is a guess, it is drawn too: over the
-draws, it stands in every place among the names of the others (`changes.made_up`). Names that are
-given, or shared by all members, are taken as certain. New members that join alike cannot be told
-apart, so that "some new member" is one outcome.
+A draw changes the UUIDs. If the name before the UUID of a new member is a guess, this name is drawn
+too: over the draws, it takes every place among the names of the others (`changes.made_up`). Names
+that are given, or shared by all members, are certain. All new members count as one, because nobody
+can distinguish new members that join alike.
 """
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.group.model import TopicPartition
 
-from .rebalance_plan import Draw, RebalancePlan, replay
+if TYPE_CHECKING:
+    from .rebalance_plan import RebalancePlan
 
 NEW = "a new member"
 FEWEST_DRAWS, MOST_DRAWS = 8, 32
@@ -28,26 +30,27 @@ FEWEST_DRAWS, MOST_DRAWS = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """`moved[tp]` is the number of draws in which the partition ends elsewhere than it began.
+    """Where each partition ends in the draws of a plan.
 
-    `ends[tp]` counts the draws by the last owner: a member id of the group as it is, or NEW.
-    `planned[tp]` is the owner in the plan itself, which is not among the draws. `moves` has the
-    moves of each draw. `varied` is True if names before the UUID were drawn too, `has_newcomers` if
-    any id was drawn, and `places_guessed` if racks of new partitions' replicas were drawn.
+    `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
+    the draws by the last owner: a member id of the group as it is, or NEW. `planned[tp]` is the
+    last owner in the plan itself, which is not among the draws. `moves` has the moves of each draw.
+    `varied` is True if names before the UUID were drawn too, `has_newcomers` if any id was drawn,
+    and `places_guessed` if racks of new partitions' replicas were drawn.
     """
 
     draws: int
     varied: bool
-    planned: dict[TopicPartition, str]
-    moved: dict[TopicPartition, int]
-    ends: dict[TopicPartition, Counter[str]]
+    planned: dict[TopicPartition, str] = field(repr=False)
+    moved: dict[TopicPartition, int] = field(repr=False)
+    ends: dict[TopicPartition, Counter[str]] = field(repr=False)
     moves: tuple[int, ...]
     has_newcomers: bool = True
     places_guessed: bool = False
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
-        """Returns the partitions that do not end the same way in every draw and in the plan."""
+        """Returns the partitions that end at different members in the draws and the plan."""
         return frozenset(
             tp for tp, ends in self.ends.items() if len({*ends, self.planned.get(tp, "")}) > 1
         )
@@ -80,8 +83,11 @@ class Samples:
         }
 
 
-def enough_draws(plan: RebalancePlan) -> int:
-    """Returns the number of places of a guessed name, but from 8 to 32; if racks are drawn, 32."""
+def enough_draws(plan: "RebalancePlan") -> int:
+    """Returns how many draws are enough: 32 if racks are drawn, else from 8 to 32.
+
+    If a name is guessed, each place that it can take among the other names should have its draw.
+    """
     if plan.places_guessed:
         return MOST_DRAWS
     if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):
@@ -89,25 +95,20 @@ def enough_draws(plan: RebalancePlan) -> int:
     return max(FEWEST_DRAWS, min(MOST_DRAWS, len(plan.group.members) + 1))
 
 
-def sample(plan: RebalancePlan, draws: int) -> Samples:
-    """Plays a plan again `draws` times, each time with other ids for the members that are new.
-
-    Draw i of n of one group always has the same ids. Errors: those of `plan`.
-    """
+def count_ends(plan: "RebalancePlan", draws: Iterable["RebalancePlan"]) -> Samples:
+    """Counts where the partitions of a plan end in other draws of its ids."""
     began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
     planned = _ends(plan)
     moved: Counter[TopicPartition] = Counter()
     ends: dict[TopicPartition, Counter[str]] = {tp: Counter() for tp in planned}
     moves = []
-    for draw in range(1, draws + 1):
-        drawn = Draw(draw, draws, plan.newcomers)
-        played = replay(plan.group, plan.changes, plan.engine, drawn, plan.possible)
+    for played in draws:
         moves.append(played.moves)
         for tp, end in _ends(played).items():
             ends.setdefault(tp, Counter())[end] += 1
             moved[tp] += began.get(tp) != end
     return Samples(
-        draws,
+        len(moves),
         any(newcomer.basis.is_guess for newcomer in plan.newcomers),
         planned,
         {tp: moved[tp] for tp in ends},
@@ -118,7 +119,7 @@ def sample(plan: RebalancePlan, draws: int) -> Samples:
     )
 
 
-def _ends(plan: RebalancePlan) -> dict[TopicPartition, str]:
+def _ends(plan: "RebalancePlan") -> dict[TopicPartition, str]:
     origins = plan.steps[-1].origins
     return {
         tp: origins.get(member_id, NEW) for member_id, owned in plan.after.items() for tp in owned

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about a step of the sticky assignors: claims, the constrained and the general algorithm."""
+"""Facts about the steps of the sticky assignors, as `facts.py` has them for the others."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +12,10 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim; `against` is the generation of the earlier claim that still counts."""
+    """A claim to the partition, and whether it wins over the claim that counted before it.
+
+    `against` is the generation of the claim that counted before; None for the first claim.
+    """
 
     member_id: str
     generation: int
@@ -55,10 +58,11 @@ def _generation(generation: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """The algorithm that runs, one of two. `found_equal` is the result of Kafka's test.
+    """The algorithm that runs: the constrained one if Kafka's test finds all subscriptions equal.
 
-    `equal` is the truth. The test differs from it if a member lists a topic twice, because the test
-    counts entries, and it skips members without topics at the beginning.
+    `found_equal` is the result of the test, `equal` is True if the subscriptions really are equal.
+    The two can differ: the test counts a topic that a member lists twice as two, and it skips
+    members without topics at the beginning.
     """
 
     found_equal: bool
@@ -93,7 +97,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The believed owner keeps the partition: one of the first `kept` of `could`, in order."""
+    """The believed owner keeps the partition.
+
+    The owner could keep `could` partitions; it keeps the first `kept` of them, by number.
+    """
 
     share: Share
     member_id: str
@@ -111,7 +118,7 @@ NotKeptWhy = Literal["nobody", "contested", "rack", "share"]
 
 @dataclass(frozen=True, slots=True)
 class NotKept:
-    """No member keeps the partition, for this reason."""
+    """No member keeps the partition; `why` is the reason."""
 
     share: Share
     why: NotKeptWhy
@@ -138,7 +145,11 @@ class NotKept:
 
 @dataclass(frozen=True, slots=True)
 class Unassigned:
-    """The partition is to be assigned; `again` is True if a member keeps it nevertheless."""
+    """The partition is one of `unassigned` that still have to be assigned.
+
+    `short` members have fewer than the least share, `one_more` may have one more than that. `again`
+    is True if a member keeps the partition nevertheless.
+    """
 
     unassigned: int
     least: int
@@ -159,7 +170,11 @@ _AGAIN = "a kept partition that does not exist stops the search for unassigned o
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The member to which the constrained algorithm assigns the partition; None if none is near."""
+    """The member to which the constrained algorithm assigns the partition.
+
+    `near` is True in the rack pass; there the member is None if no member with room is near.
+    `was_short` is True if the member had fewer than the least share.
+    """
 
     member_id: str | None
     near: bool
@@ -183,7 +198,7 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Whether the believed owner keeps the partition until balancing, and if not, the reason."""
+    """The believed owner keeps the partition until balancing, or there is a reason `why_not`."""
 
     member_id: str | None
     topic: str
@@ -217,7 +232,10 @@ Among = Literal["subscribers", "near"]
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """The member with the fewest partitions, which gets this one; None if no member is near."""
+    """The member with the fewest partitions, which gets this one.
+
+    The member is None if the partition can go only to members near a replica, and there are none.
+    """
 
     member_id: str | None
     holds: int
@@ -253,9 +271,10 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A move: the sizes of both members before it, and its reason.
+    """A move during balancing: how many partitions both members held before it, and its reason.
 
-    `instead` is the partition that was to move, if this one is sent back in its place.
+    If another partition was to move, and this one is sent back in place of it, `instead` is the
+    other partition.
     """
 
     source: str
@@ -287,7 +306,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Balanced:
-    """The partition's holder after balancing; `undone` if the moves were taken back."""
+    """The partition's holder after balancing; `undone` is True if all moves were taken back."""
 
     member_id: str
     undone: bool

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of assignor without stopping the group: two rolling bounces, event by event.
+"""Plays a change of assignor without stopping the group: two rolling bounces, event by event.
 
 All members must have an assignor in common at any time. So each member restarts twice: first with
-both in its list, the new one first, then with the new one alone.
+a list of the new assignor and the old one, then with the new assignor alone.
 
 1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time.
-2. The members vote (`protocol/selection.py`): the new assignor takes over when the last member that
-   lists only the old one **leaves**. A static member does not leave; its return changes the vote,
-   and starts the only rebalance that a static member causes.
-3. Each member is eager unless all assignors of its list are cooperative. Eager members revoke all
-   partitions and claim none of a cooperative assignor; a sticky assignor object remembers its last
-   assignment for the member.
-4. Cooperative members that lost partitions join again: each follow-up is a rebalance.
+2. The members vote (`protocol/selection.py`). The new assignor is selected as soon as the last
+   member that lists only the old one **leaves**. A static member does not leave: its return changes
+   the vote, and starts the only rebalance that a static member causes.
+3. A member is eager unless all assignors of its list are cooperative. An eager member revokes all
+   partitions. It claims its last assignment only if the selected assignor is eager and made that
+   assignment, too.
+4. Cooperative members that lost partitions join again: each of these follow-ups is a rebalance.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
          onJoinPrepare, onJoinComplete. ClassicGroup.selectProtocol. KIP-429, KIP-345.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
@@ -32,7 +32,7 @@ from .changes.made_up import MadeUp
 from .rounds import protocol_of
 
 MOST_MEMBERS = 100
-"""The most members of a group that is played: for larger ones, follow-ups would not be exact."""
+"""The most members of a cooperative group that is played; a larger one gets a lower bound."""
 
 _MOST_FOLLOW_UPS = 100
 
@@ -42,8 +42,8 @@ AssignorNames = tuple[str, ...]
 class Bounce(NamedTuple):
     """One rolling bounce: every member restarts with `assignors` as its list.
 
-    If `is_exact`, `rebalances` is exact, else it is a lower bound. `takes_over` is the event, in
-    words, after which the group uses the other assignor; None if it is not in this bounce.
+    `rebalances` is a lower bound unless `is_exact`. `takes_over` is the event, in words, after
+    which the group uses the other assignor; None if the group does not change it in this bounce.
     """
 
     assignors: AssignorNames
@@ -62,7 +62,7 @@ def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[B
 
 
 def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) -> Bounce:
-    """Returns the second bounce alone, for members whose list has both, as Kafka's default has."""
+    """Returns the second bounce alone, for members that already list both assignors."""
     (only,) = _bounces(group, both, ((new,),), engine)
     return only
 
@@ -85,7 +85,10 @@ def _is_cooperative(names: AssignorNames) -> bool:
 
 @dataclass(slots=True)
 class _Moment:
-    """The group now; `lists` are each member's assignors, `served` is its last assignor."""
+    """The group between two events.
+
+    `lists` maps a member to the assignors that it lists, `served` to the one that assigned last.
+    """
 
     group: GroupSpec
     lists: dict[str, AssignorNames]
@@ -149,6 +152,4 @@ class _Moment:
         remembers = self.served.get(member.member_id) == self.selected
         if remembers and protocol_of(self.selected) is RebalanceProtocol.EAGER:
             return member
-        return replace(
-            member, owned_partitions=(), generation_id=None, user_data_generation_id=None
-        )
+        return member.owning()

@@ -1,86 +1,103 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a group.
+"""The base class of all changes, and `apply`, which edits a group without any rebalance.
 
-    apply: (change, group) -> GroupSpec
-
-A change is one or more events in a row (`events`): a bounce has two for each member, it leaves and
-comes back; most changes have one. After each event a live group rebalances until it has settled
-(`plans/rounds.py`). Changes of members are in `members.py`, of topics in `topics.py`, texts
-(`add-members=2`) in `text.py`. Mirror: `src/plans/changes/change.rs`.
+A change is one event or more (`events`): a bounce has two for each member, which leaves and comes
+back; most changes have one. After each event a live group rebalances until it has settled
+(`plans/rounds.py`). `members.py` and `topics.py` have the changes, `text.py` lists all of them.
+Mirror: `src/plans/changes/change.rs`.
 
 A change that does not fit the group is a GroupError at `change`: fewer partitions than now, or no
 member left. A change that refers to a topic, member, client or rack which the group lacks is
 NotAffected, so that one change can be applied to many groups.
 """
 
-from dataclasses import dataclass, replace
+import re
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple, Self
 
-from kafka_rebalance.assignors.registry import assignor_names, unknown
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .edits import Edited, GroupEvent, error
+from .edits import GroupEvent, error
 from .made_up import MadeUp
-from .members import AddMembers, BounceMembers, RemoveMembers
-from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
+
+_COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchAssignor:
-    """The group's first rebalance by another assignor.
+class Verb(NamedTuple):
+    """The first word of a change's text, and the option of that name on the command line.
 
-    The members have been restarted with both assignors in their configuration. So they are eager,
-    revoke all partitions before they join, and claim none: the new assignor starts from nothing
-    (KIP-429; ConsumerCoordinator).
+    `metavar` shows the form of the value, `help` explains the change. A verb with a `default` may
+    stand without a value.
     """
 
-    assignor: str
+    name: str
+    metavar: str
+    help: str
+    default: str | None = None
 
-    def __str__(self) -> str:
-        return f"switch-assignor={self.assignor}"
 
+class Change(ABC):
+    """A change of a group: what happens to it, and the text from which it is read.
+
+    `text.CHANGES` makes a subclass known to `plan` and to the command line. The `str` of a change
+    is a text from which the change can be read.
+    """
+
+    __slots__ = ()
+
+    VERBS: ClassVar[tuple[Verb, ...]]
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        """Reads the text after one of the VERBS. Errors: GroupError at `change`."""
+
+    @abstractmethod
     def events(self, group: GroupSpec) -> list[GroupEvent]:
-        if self.assignor not in assignor_names():
-            raise error(unknown(self.assignor))
-        if group.assignor == self.assignor:
-            raise error(f"{quoted(self.assignor)} is the group's assignor already")
+        """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
-        def edit(group: GroupSpec, _: MadeUp) -> Edited:
-            return Edited(group.edited(assignor=self.assignor), starts_over=True)
-
-        return [GroupEvent(str(self), edit)]
-
-
-Change = (
-    AddMembers
-    | RemoveMembers
-    | AddPartitions
-    | AddTopics
-    | RemoveTopics
-    | Resubscribe
-    | SwitchAssignor
-    | BounceMembers
-)
+    def renamed(self, ids: MadeUp) -> Self:
+        """Returns the change with the names that made-up members have in this draw of ids."""
+        del ids
+        return self
 
 
 def apply(change: Change, group: GroupSpec) -> GroupSpec:
-    """Returns the group after a change, before any rebalance: members own the same as before."""
+    """Returns the group after a change, before any rebalance: members own what they owned."""
     ids = MadeUp(group.group_id)
     for event in change.events(group):
         group = event.edit(group, ids).group
     return group
 
 
-def renamed(change: Change, ids: MadeUp) -> Change:
-    """Returns the change with the names that the made-up members have in this draw of ids."""
-    aliases, clients = ids.aliases, ids.client_aliases
-    if isinstance(change, AddMembers) and change.like is not None:
-        return replace(change, like=aliases.get(change.like, change.like))
-    if (
-        isinstance(change, RemoveMembers | Resubscribe | BounceMembers)
-        and change.member is not None
-    ):
-        return replace(change, member=aliases.get(change.member, change.member))
-    if isinstance(change, RemoveMembers) and change.client_id is not None:
-        return replace(change, client_id=clients.get(change.client_id, change.client_id))
-    return change
+# Values of verbs ----------------------------------------------------------------------------------
+
+
+def some(value: str) -> str:
+    """Returns a value that must not be empty."""
+    if not value:
+        raise error("a value is missing, as in add-members=2")
+    return value
+
+
+def count(value: str, noun: str) -> int:
+    if not _COUNT.fullmatch(value):
+        raise error(f"{quoted(value)} is not a number of {noun}")
+    return int(value)
+
+
+def topic_count(value: str) -> tuple[str, int]:
+    """Reads TOPIC=N."""
+    topic, separator, number = value.rpartition("=")
+    if not separator or not topic:
+        raise error(f"{quoted(value)} is not TOPIC=N")
+    return topic, count(number, "partitions")
+
+
+def topic_names(value: str) -> tuple[str, ...]:
+    """Reads TOPIC,TOPIC,…"""
+    topics = tuple(value.split(","))
+    if not all(topics):
+        raise error(f"{quoted(value)} is not TOPIC,TOPIC,…")
+    return topics

@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events, the parts of every change: each turns one group into the next."""
+"""Events, the parts of every change: an event turns one group into the next.
 
-from collections.abc import Callable
+Also what several changes need: members and topics by name, restarted members, limits.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .made_up import MadeUp
+from .made_up import Basis, MadeUp, prefix_of
 
 
 class Edited(NamedTuple):
     """A group after an event.
 
-    `renamed`     maps new member ids of members that came back to their old ids.
-    `rebalances`  False if the event starts no rebalance, because a static member returns in time.
-    `starts_over` True for a change of assignor: the members revoke all partitions and forget them.
-    `waiting`     partitions that nobody reads until a rebalance begins: their member is down, and
-                  its session has not ended.
-    `leaderless`  partitions that are assigned but unavailable, because no broker can lead them.
+    `renamed`      maps the new ids of members that came back to their old ids.
+    `rebalances`   is False if the event starts no rebalance: a static member returns in time.
+    `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
+    `waiting`      are partitions that nobody reads until a rebalance begins: their member is down,
+                   and its session has not ended.
+    `leaderless`   are partitions that are assigned, but unavailable: no broker can lead them.
     """
 
     group: GroupSpec
@@ -37,14 +41,16 @@ class GroupEvent(NamedTuple):
     edit: Callable[[GroupSpec, MadeUp], Edited]
 
 
+AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
+"""The event of a plan without changes."""
+
+
 def find_member(group: GroupSpec, name: str) -> Member:
     """Returns the member with this member_id or group_instance_id. Errors: NotAffected."""
-    for member in group.members:
-        if member.member_id == name:
-            return member
-    for member in group.members:
-        if member.group_instance_id == name:
-            return member
+    for field in ("member_id", "group_instance_id"):
+        for member in group.members:
+            if getattr(member, field) == name:
+                return member
     problem = f"no member has the member_id or group_instance_id {quoted(name)}"
     raise NotAffected("change", problem)
 
@@ -60,6 +66,14 @@ def without(group: GroupSpec, gone: set[str]) -> GroupSpec:
     return group.edited(members=tuple(m for m in group.members if m.member_id not in gone))
 
 
+def restarted(member: Member, ids: MadeUp, taken: Collection[str]) -> Member:
+    """Returns a member whose process restarts: it joins with a new id and owns nothing."""
+    name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
+    is_static = member.group_instance_id is not None
+    made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static)
+    return replace(member.owning(), member_id=made.member_id)
+
+
 def held_by(group: GroupSpec, members: set[str]) -> tuple[TopicPartition, ...]:
     """Returns the existing partitions that these members claim, each once."""
     counts = group.partition_counts()
@@ -73,7 +87,8 @@ def held_by(group: GroupSpec, members: set[str]) -> tuple[TopicPartition, ...]:
     return tuple(held)
 
 
-def guard(group: GroupSpec, more: int) -> None:
+def check_limit(group: GroupSpec, more: int) -> None:
+    """Raises a GroupError if the group cannot have this many more partitions."""
     total = sum(topic.partitions for topic in group.topics) + more
     if total > group.limit:
         raise error(f"{total} partitions in all, more than the limit of {group.limit}")

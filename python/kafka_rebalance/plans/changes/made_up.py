@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and ids of members that do not exist yet.
+"""Makes up names and ids of members that do not exist yet.
 
-A broker will choose the id of a new member, but its pattern is known: a name (the client id, or the
-instance id of a static member), a dash, a random UUID. Here the UUID depends on the group's id, the
-number of the draw and a counter: a plan always has the same ids, another draw has others.
+A broker will choose the id of a new member. The id's pattern is known: a name (the client id, or
+the instance id of a static member), a dash, a random UUID. The UUIDs made up here depend on the
+group's id, the number of the draw and a counter, so a plan has equal ids whenever it is played.
 
-The name of a newcomer is given by the change, or else a guess with one of these bases:
+The name of a new member has one of these origins:
 
-    given     by the change: `client-id=`, `instance-id=`
-    shared    all members have one client id, and so has the newcomer
-    counted   the next number: orders-10 after orders-9; for an instance id always: app, app-2
-    copied    from the member that the newcomer is like, if its name has no number or is shared
+    given     the change names it: `client-id=`, `instance-id=`
+    shared    all members have one client id, and so has the new member
+    counted   the next number: orders-10 after orders-9; always for an instance id: app, app-2
+    copied    the name of the member that was copied, if this name has no number or is shared
     known     the member restarts, and keeps its name
 
-Names change answers: `range` and `roundrobin` sort the members by id. A draw therefore moves a
-guessed name (counted, copied) to another place among the existing names. Mirror, without draws:
+Names change answers, because `range` and `roundrobin` sort the members by id. A draw therefore
+moves a guessed name (counted, copied) to another place among the existing names. Mirror:
 `src/plans/changes/made_up.rs`.
 
 Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (KIP-394, KIP-345).
@@ -54,26 +54,40 @@ class Newcomer(NamedTuple):
     is_static: bool
 
 
-class MadeUp:
-    """Makes up ids, each once. Draw 0 is for the plan itself, draws 1 to `draws` are for sampling.
+class Draw(NamedTuple):
+    """A choice of ids. Draw 0 is that of the plan itself, draws 1 to `of` are for sampling.
 
-    `made` are the newcomers so far, and `instead_of` those of draw 0 of the same plan; both are in
-    order. `aliases` maps member ids and instance ids of draw 0 to those of this draw,
-    `client_aliases` maps client ids.
+    `instead_of` are the newcomers of draw 0, in the order in which they joined.
     """
 
-    def __init__(
-        self, group_id: str, draw: int = 0, draws: int = 1, instead_of: Sequence[Newcomer] = ()
-    ) -> None:
+    number: int = 0
+    of: int = 1
+    instead_of: tuple[Newcomer, ...] = ()
+
+
+PLANNED = Draw()
+
+
+class MadeUp:
+    """Makes up the ids of one draw, each id once.
+
+    `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
+    to those of this draw, `client_aliases` maps client ids.
+    """
+
+    def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
         self._group_id = group_id
-        self._draw = draw
-        self._draws = draws
+        self._draw, self._draws, instead_of = draw
         self._count = 0
         self._instead_of = iter(instead_of)
         self.made: list[Newcomer] = []
         self.places_guessed = False
         self.aliases: dict[str, str] = {}
         self.client_aliases: dict[str, str] = {}
+
+    def alias(self, name: str) -> str:
+        """Returns the name in this draw of a member whose name in draw 0 is `name`."""
+        return self.aliases.get(name, name)
 
     def newcomer(
         self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool
@@ -95,9 +109,9 @@ class MadeUp:
         return made
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """Returns the order in which new replicas go round the racks: a guess that differs by draw.
+        """Returns a guess, one for each draw, at the order of racks in which replicas are placed.
 
-        Draw 0 keeps the order of `racks`, by name. Odd draws include the racks of `perhaps`.
+        Draw 0 keeps the order of `racks`. Odd draws also include the racks of `perhaps`.
         """
         self.places_guessed = True
         if self._draw == 0:
@@ -110,10 +124,11 @@ class MadeUp:
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()
     ) -> str:
-        """Moves a guessed name to another place among the sorted `names`, except in draw 0.
+        """Returns a name that sorts at another place among `names` than the guessed `name`.
 
-        Over the draws, the first newcomer takes every place in turn, from before all names to after
-        them; later newcomers are moved on by a random distance. The name is not in `taken`.
+        `names` are sorted. Over the draws, the first newcomer takes every place in turn, from
+        before all names to after them; a later newcomer is moved on by a random distance. Draw 0
+        keeps the guess. The name returned is not in `taken`.
         """
         if self._draw == 0 or not basis.is_guess:
             return name
@@ -139,7 +154,10 @@ def prefix_of(client_id: str | None, member_id: str) -> str:
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for members like the one named `model`; `names` are all members' names."""
+    """Returns client ids for copies of the member named `model`, and the origin of these ids.
+
+    `names` are the names of all members.
+    """
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN
@@ -152,14 +170,17 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns instance ids, each once; `names` are the instance ids of all static members."""
+    """Returns different instance ids for copies of the member `model`, and their origin.
+
+    `names` are the instance ids of all static members.
+    """
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED
 
 
 def count_on(name: str, taken: Collection[str]) -> Iterator[str]:
-    """Yields the free names that count on: payments-4 after payments-3, name-2 after name."""
+    """Yields the next free names in order: payments-4 after payments-3, name-2 after name."""
     digits = _digits(name)
     stem = name.removesuffix(digits) if digits else f"{name}-"
     taken = set(taken)

@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of members: members join, leave or restart; a rack is lost."""
+"""Changes of members: members join, leave or restart, lose a rack, or switch the assignor."""
 
+import re
 from dataclasses import dataclass, replace
+from typing import Self
 
+from kafka_rebalance.assignors.registry import assignor_names, unknown
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .edits import Edited, GroupEvent, error, find_member, held_by, without
+from .change import Change, Verb, count, some
+from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
 
 MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once. It is far above any real group."""
 
+_OPTION = re.compile(r",(rack|client-id|instance-id)=")
+
 
 @dataclass(frozen=True, slots=True)
-class AddMembers:
+class AddMembers(Change):
     """New members join, in one rebalance.
 
-    They copy the member `like` (member_id or group_instance_id; default: the one that joined last):
-    its subscription, its rack (unless `rack` is set), and whether it is static. Their names are
-    guessed (`made_up.py`), unless `client_id` or `instance_id` names the first one; later members
-    get the next numbers, but share a client id without a number.
+    They copy the member `like` (a member_id or group_instance_id; default: the member that joined
+    last): its subscription, its rack (unless `rack` is set), and whether it is static. Their names
+    are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member;
+    later ones get the next numbers, but all of them share a client id without a number.
     """
 
     count: int
@@ -29,6 +35,32 @@ class AddMembers:
     rack: str | None = None
     client_id: str | None = None
     instance_id: str | None = None
+
+    VERBS = (
+        Verb(
+            "add-members",
+            "N[,rack=RACK][,client-id=ID][,instance-id=ID][,like=MEMBER]",
+            "N members join. They copy MEMBER, or the member that joined last; ID names the first",
+        ),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        # A name may contain commas, so `like` is the last option and takes the rest of the text.
+        rest, like_found, like = value.partition(",like=")
+        members, *said = _OPTION.split(rest)
+        options: dict[str, str] = {}
+        for name, value_of in zip(said[::2], said[1::2], strict=True):
+            if name in options:
+                raise error(f"{name}= is there twice")
+            options[name] = value_of
+        return cls(
+            count(members, "members"),
+            like if like_found else None,
+            options.get("rack"),
+            options.get("client-id"),
+            options.get("instance-id"),
+        )
 
     def __str__(self) -> str:
         said = {
@@ -50,6 +82,9 @@ class AddMembers:
         if self.instance_id is not None and self.instance_id in _instances(group):
             raise error(f"{quoted(self.instance_id)} is the instance id of a member already")
         return [GroupEvent(str(self), lambda group, ids: self._join(group, model, ids))]
+
+    def renamed(self, ids: MadeUp) -> Self:
+        return self if self.like is None else replace(self, like=ids.alias(self.like))
 
     def _join(self, group: GroupSpec, model: Member, ids: MadeUp) -> Edited:
         is_static = self.instance_id is not None or model.group_instance_id is not None
@@ -74,15 +109,12 @@ class AddMembers:
             made = ids.newcomer(instance_id or client_id, basis, taken, is_static=is_static)
             joined.append(
                 replace(
-                    model,
+                    model.owning(),
                     member_id=made.member_id,
                     group_instance_id=instance_id,
                     # If no client ids are known, the names become part of member ids only.
                     client_id=client_id if model.client_id or self.client_id else model.client_id,
                     client_host=None,
-                    owned_partitions=(),
-                    generation_id=None,
-                    user_data_generation_id=None,
                     rack_id=model.rack_id if self.rack is None else self.rack,
                 )
             )
@@ -90,15 +122,15 @@ class AddMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveMembers:
+class RemoveMembers(Change):
     """Members leave, in one rebalance: exactly one of the fields selects them.
 
-    `count` selects those that joined last; `member` is a member_id or group_instance_id.
+    `count` selects the members that joined last; `member` is a member_id or group_instance_id.
 
-    With a `rack`, its brokers are lost too: replicas there are gone, and partitions that are known
-    to have had all replicas there have no leader. They stay in the metadata, so that they are
-    assigned, but nobody can read them. Members in the rack are killed: they do not leave, and the
-    rebalance begins when their sessions have timed out.
+    With a `rack`, the brokers of the rack are lost too, with their replicas. A partition that is
+    known to have had all replicas there has no leader: it stays in the metadata and is assigned,
+    but nobody can read it. The members in the rack are killed: they do not leave, and the rebalance
+    begins when their sessions have timed out.
 
     Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;
              ConsumerCoordinator.MetadataSnapshot: a leader that has a rack itself asks for a
@@ -109,6 +141,25 @@ class RemoveMembers:
     member: str | None = None
     rack: str | None = None
     client_id: str | None = None
+
+    VERBS = (
+        Verb("remove-members", "N", "the N members that joined last leave"),
+        Verb("remove-member", "MEMBER", "this member leaves"),
+        Verb("remove-rack", "RACK", "a rack is lost, with its members, brokers and replicas"),
+        Verb("remove-client", "CLIENT_ID", "all members with this client id leave"),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        match verb:
+            case "remove-members":
+                return cls(count(value, "members"))
+            case "remove-member":
+                return cls(member=some(value))
+            case "remove-rack":
+                return cls(rack=some(value))
+            case _:
+                return cls(client_id=some(value))
 
     def __post_init__(self) -> None:
         given = [self.count, self.member, self.rack, self.client_id]
@@ -133,6 +184,14 @@ class RemoveMembers:
             return [GroupEvent(str(self), lambda group, _: _lost(group, rack, gone))]
         return [GroupEvent(str(self), lambda group, _: Edited(without(group, gone)))]
 
+    def renamed(self, ids: MadeUp) -> Self:
+        if self.member is not None:
+            return replace(self, member=ids.alias(self.member))
+        if self.client_id is not None:
+            client_id = ids.client_aliases.get(self.client_id, self.client_id)
+            return replace(self, client_id=client_id)
+        return self
+
     def _gone(self, group: GroupSpec) -> set[str]:
         members = group.members
         if self.count is not None:
@@ -155,16 +214,35 @@ class RemoveMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class BounceMembers:
+class BounceMembers(Change):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
     A dynamic member leaves, and comes back with a new id: two rebalances. A static member is back
-    before its session times out, so there is no rebalance, and its partitions wait for it. `static`
-    True treats all as static, False treats all as dynamic (as if a static member's session ended).
+    before its session times out, so there is no rebalance, and its partitions wait for it. If
+    `static` is True, all members are treated as static; if it is False, all are treated as dynamic,
+    as if the sessions of static members ended.
     """
 
     member: str | None = None
     static: bool | None = None
+
+    VERBS = (
+        Verb(
+            "bounce-members",
+            "*|MEMBER[,static|,dynamic]",
+            "members restart one after another; * means all",
+            default="*",
+        ),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        static = None
+        for ending, meant in ((",static", True), (",dynamic", False)):
+            if value.endswith(ending):
+                value, static = value.removesuffix(ending), meant
+                break
+        return cls(None if value in ("", "*") else value, static)
 
     def __str__(self) -> str:
         how = {None: "", True: ",static", False: ",dynamic"}[self.static]
@@ -173,6 +251,9 @@ class BounceMembers:
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         bounced = group.members if self.member is None else (find_member(group, self.member),)
         return [event for member in bounced for event in self._bounce(member, len(group.members))]
+
+    def renamed(self, ids: MadeUp) -> Self:
+        return self if self.member is None else replace(self, member=ids.alias(self.member))
 
     def _bounce(self, member: Member, members: int) -> list[GroupEvent]:
         name = member.group_instance_id or member.member_id
@@ -193,6 +274,38 @@ class BounceMembers:
         return [leaves, back]
 
 
+@dataclass(frozen=True, slots=True)
+class SwitchAssignor(Change):
+    """The group's first rebalance by another assignor.
+
+    The members have been restarted with both assignors in their configuration. So they are eager,
+    revoke all partitions before they join, and claim none: the new assignor starts from nothing
+    (KIP-429; ConsumerCoordinator).
+    """
+
+    assignor: str
+
+    VERBS = (Verb("switch-assignor", "NAME", "the group rebalances with this assignor instead"),)
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        return cls(some(value))
+
+    def __str__(self) -> str:
+        return f"switch-assignor={self.assignor}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        if self.assignor not in assignor_names():
+            raise error(unknown(self.assignor))
+        if group.assignor == self.assignor:
+            raise error(f"{quoted(self.assignor)} is the group's assignor already")
+
+        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+            return Edited(group.edited(assignor=self.assignor), starts_over=True)
+
+        return [GroupEvent(str(self), edit)]
+
+
 def _instances(group: GroupSpec) -> list[str]:
     members = group.members
     return [m.group_instance_id for m in members if m.group_instance_id is not None]
@@ -203,7 +316,7 @@ def _has_replica(topic: Topic, rack: str) -> bool:
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
-    """Returns the group without a rack's members and replicas."""
+    """Returns the group without the members `gone` and without the replicas in this rack."""
     left = without(group, gone)
     read = {topic for member in left.members for topic in member.topics}
     leaderless = tuple(
@@ -229,24 +342,14 @@ def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
 
 
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """A restarted process joins as a new member, which owns nothing."""
+    """Returns the group with a restarted member in the last place; the member owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
-    name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
-    taken = {m.member_id for m in group.members}
-    is_static = member.group_instance_id is not None
-    made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static)
-    back = replace(
-        member,
-        member_id=made.member_id,
-        owned_partitions=(),
-        generation_id=None,
-        user_data_generation_id=None,
-    )
+    back = restarted(member, ids, {m.member_id for m in group.members})
     return Edited(group.edited(members=(*others, back)), renamed={back.member_id: member.member_id})
 
 
 def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """A static member returns in time: it has a new member id in its old place (KIP-345)."""
+    """Returns the group after a static member returned in time, with a new member id (KIP-345)."""
     waiting = held_by(group, {member.member_id})
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)

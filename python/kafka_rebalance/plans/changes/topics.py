@@ -2,24 +2,32 @@
 """Changes of topics and of subscriptions."""
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from kafka_rebalance.group.model import Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .edits import Edited, GroupEvent, error, find_member, find_topic, guard
+from .change import Change, Verb, topic_count, topic_names
+from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic
 from .made_up import MadeUp
 
 
 @dataclass(frozen=True, slots=True)
-class AddPartitions:
+class AddPartitions(Change):
     """A topic grows to `partitions` in all.
 
-    If racks of replicas are known, new replicas get racks where Kafka could place them: each new
-    partition has as many racks as the old ones of its topic, taken in turn from all known racks.
+    If racks of replicas are known, new replicas get racks where Kafka could place them: a new
+    partition has as many racks as the topic's old ones, taken in turn from all known racks.
     """
 
     topic: str
     partitions: int
+
+    VERBS = (Verb("partitions", "TOPIC=N", "the topic grows to N partitions in all"),)
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        return cls(*topic_count(value))
 
     def __str__(self) -> str:
         return f"partitions {self.topic}={self.partitions}"
@@ -31,7 +39,7 @@ class AddPartitions:
                 f"{quoted(self.topic)} has {topic.partitions} partitions already; "
                 "give the number that it shall have in all, Kafka never takes any away"
             )
-        guard(group, self.partitions - topic.partitions)
+        check_limit(group, self.partitions - topic.partitions)
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
             racks = None
@@ -70,10 +78,16 @@ def _known(racks: tuple[str | None, ...]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class AddTopics:
+class AddTopics(Change):
     """Topics are created, and every member subscribes to them, as with a pattern."""
 
     topics: tuple[tuple[str, int], ...]
+
+    VERBS = (Verb("add-topics", "TOPIC=N,…", "topics are created; all members subscribe to them"),)
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        return cls(tuple(map(topic_count, value.split(","))))
 
     def __str__(self) -> str:
         return "add-topics " + ",".join(f"{name}={count}" for name, count in self.topics)
@@ -84,7 +98,7 @@ class AddTopics:
             if name in known:
                 raise error(f"{quoted(name)} is there already")
             known.add(name)
-        guard(group, sum(count for _, count in self.topics))
+        check_limit(group, sum(count for _, count in self.topics))
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
             created = tuple(Topic(name, count) for name, count in self.topics)
@@ -99,10 +113,16 @@ class AddTopics:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveTopics:
+class RemoveTopics(Change):
     """Topics are deleted, and nobody subscribes to them any more."""
 
     topics: tuple[str, ...]
+
+    VERBS = (Verb("remove-topics", "TOPIC,…", "topics are deleted"),)
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        return cls(topic_names(value))
 
     def __str__(self) -> str:
         return f"remove-topics={','.join(self.topics)}"
@@ -124,11 +144,25 @@ class RemoveTopics:
 
 
 @dataclass(frozen=True, slots=True)
-class Resubscribe:
+class Resubscribe(Change):
     """A member (or every member, if `member` is None) replaces its subscription by these topics."""
 
     topics: tuple[str, ...]
     member: str | None = None
+
+    VERBS = (
+        Verb(
+            "resubscribe",
+            "[MEMBER:]TOPIC,…",
+            "MEMBER, or every member, subscribes to these topics and to no others",
+        ),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        # The name of a topic has no colon, but a member's name may have one.
+        member, separator, topics = value.rpartition(":")
+        return cls(topic_names(topics), member if separator else None)
 
     def __str__(self) -> str:
         who = "" if self.member is None else f"{self.member}:"
@@ -147,3 +181,6 @@ class Resubscribe:
             return Edited(group.edited(members=members))
 
         return [GroupEvent(str(self), edit)]
+
+    def renamed(self, ids: MadeUp) -> Self:
+        return self if self.member is None else replace(self, member=ids.alias(self.member))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Connect cluster from one rebalance to the next: the work of each worker, and its leader."""
+"""Plays the rebalances of a Connect cluster: the work of each worker, and the leader's memory."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from kafka_rebalance.assignors.registry import Engine
 class ClusterRound:
     """The input of one rebalance of a cluster.
 
-    `running[worker]` is the work that the worker reports. If it is None, it reports its work
-    after the round before, or nothing if it was absent there and is not `retained`. `config` maps
-    connectors to numbers of tasks; `apply` has the workers that get the answer, None means all.
+    `running[worker]` is the work that the worker reports. None means that the worker reports its
+    work after the previous round, or no work if it was absent there and is not `retained`. `config`
+    maps connectors to numbers of tasks. `apply` has the workers that get the answer (None: all).
     """
 
     time_ms: int
@@ -31,7 +31,10 @@ class ClusterRound:
 
 @dataclass(frozen=True, slots=True)
 class RoundAnswer:
-    """`running` is the reported work, `after` the work afterwards; `memory` is None if eager."""
+    """One rebalance: its input, the reported work, the leader's answer, and the work afterwards.
+
+    `memory` is the leader's memory after the rebalance, or None in an eager cluster.
+    """
 
     round: ClusterRound
     running: Mapping[str, Work]
@@ -41,10 +44,11 @@ class RoundAnswer:
 
 
 class ConnectCluster:
-    """A cluster that `step` changes. Call `step` once for each rebalance, in order of time.
+    """A cluster. Call `step` once for each rebalance, in order of time.
 
-    If `own_order`, a worker keeps its work in its own order, as a real worker does; otherwise in
-    the order in which the leader read it. In rare cases the order decides which work is revoked.
+    If `own_order`, a worker keeps its work in its own order, as a real worker does; otherwise it
+    keeps the order in which the leader read the work. In rare cases this order decides which work
+    is revoked.
     """
 
     def __init__(

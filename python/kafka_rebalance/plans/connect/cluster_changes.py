@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of a Connect cluster as short texts, and the rebalances that follow from them.
+"""Plays events of a Connect cluster, given as short texts, and the rebalances that they cause.
 
     worker w2 leaves | worker w2 returns | worker w4 joins
     leader w1 leaves                                            the new leader has no memory
     connector files tasks=3 | connector files deleted
     500ms | 60s | 5m                                            time passes
 
-Workers rejoin after each event except the last kind, at once after a round that revoked work, and
-when a delay that the leader scheduled is over.
+Workers join again after each event (but not when time only passes), immediately after a round that
+revoked work, and when a delay that the leader scheduled is over.
 """
 
 import re
@@ -24,11 +24,11 @@ _WAIT = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h)")
 _WORKER = re.compile(r"(?:worker\s+(\S+)\s+(leaves|returns|joins)|leader\s+(\S+)\s+(leaves))")
 _CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=([0-9]{1,7}))")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_MAX_FOLLOWING = 100  # the most rounds of one event; a cluster needs only a few to settle
+_MAX_FOLLOWING = 100  # the most rounds of one event; a real cluster settles after a few rounds
 
 
 class _Events:
-    """A cluster, a clock, and the time of the rebalance that the leader scheduled."""
+    """A cluster in virtual time; at `due_ms` follows the rebalance that the leader scheduled."""
 
     def __init__(
         self, cluster: ConnectCluster, running: Mapping[str, Work], config: dict[str, int]
@@ -41,7 +41,7 @@ class _Events:
         self.new_leader = False
 
     def rebalance(self, running: Mapping[str, Work | None]) -> Iterator[RoundAnswer]:
-        """Plays one round, and the rounds that follow from it at once."""
+        """Plays one round, and the rounds that follow immediately because work was revoked."""
         for _ in range(_MAX_FOLLOWING):
             round_ = ClusterRound(
                 self.now_ms, running, dict(self.config), new_leader=self.new_leader

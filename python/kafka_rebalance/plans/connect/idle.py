@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that no worker runs after a round, with the reason and the time until which it lasts."""
+"""Finds the work that no worker runs after a round, with the reason, and when it will run again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .cluster import RoundAnswer
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Work that is idle for one reason. The leader assigns it at `until_ms`; None is unknown."""
+    """Work that is idle for one reason; the leader assigns it at `until_ms`, if that is known."""
 
     work: Work
     why: str
@@ -30,7 +30,7 @@ def idle(answer: RoundAnswer) -> list[Idle]:
         found.append(Idle(revoked, why, now_ms))
         left = left - revoked
         if memory.scheduled_rebalance_ms > 0:
-            # Lost work: it is still assigned in the leader's memory, but no worker runs or gets it.
+            # The memory still counts lost work as assigned, but no worker runs it or gets it.
             lost = _within(left, memory.assigned) - running(answer.result.assigned)
             why = "lost with its worker, and kept for it in case it returns"
             found.append(Idle(lost, why, memory.scheduled_rebalance_ms))

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster's rounds as a script; playing the script computes the assignor's answers.
+"""Reads the rounds of a Connect cluster as a JSON script, and plays them with the assignor.
 
     {"id", "assignor": "connect/incremental", "max_delay_ms": 300000, "rounds": [
       {"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}, …]}
 
-A worker reports the `connectors` and `tasks` of its entry. If it has neither, it reports its work
-after the previous round, or nothing if it was absent there and not `retained`. Fields of a round:
+A worker reports the `connectors` and `tasks` of its entry. If the entry has neither field, the
+worker reports its work after the previous round, or no work if it was absent there and not
+`retained`. Optional fields of a round:
 
     apply                 the workers that get the answer: "all", "none" or ids
-    generation_mismatch   the leader lost a sync
-    new_leader            another worker leads, without memory
+    generation_mismatch   true if the leader missed the previous generation: its sync was lost
+    new_leader            true if another worker leads, which has no memory
     inconsistent          the connectors that have no task configurations
 
 The generation is the number of the round. If a script sets `own_order`, workers keep their work in
@@ -199,7 +200,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Checks across rounds that time never goes back, and that workers run only configured work."""
+    """Checks that time never goes back from round to round, and that all work was configured."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group reduced to classes, on which the best balance and the least moves depend.
+"""Reduces a group to classes of topics and members, for the best balance and the least moves.
 
 Topics with equal subscribers are one topic class, members with equal subscriptions are one
-subscription class. The balance depends only on the sizes of classes. Moves depend also on how much
-of each topic class a member holds. Mirror: `src/plans/possible/classes.rs`.
+subscription class. The balance depends only on the sizes of classes. Moves also depend on how many
+partitions of each topic class a member holds. Mirror: `src/plans/possible/classes.rs`.
 """
 
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from kafka_rebalance.java.order import by_name
 class Classes:
     """The classes of a group; members and classes are numbers, members in join order.
 
-    `supply`         of a topic class is its number of partitions.
-    `subscribers`    of a topic class are its subscription classes, ascending.
-    `owner`          of an existing partition is the only claimant of the newest generation, if this
-                     member subscribes to the topic.
+    `supply`         topic class -> its number of partitions
+    `subscribers`    topic class -> its subscription classes, ascending
+    `owner`          partition that exists -> the only member that claims it in the newest
+                     generation, if this member subscribes to the topic
     """
 
     topics: list[list[str]]
@@ -64,7 +64,10 @@ def classify(group: GroupSpec) -> Classes:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """Returns owners by KIP-341's rule: the newest claim counts, unless two members have it."""
+    """Returns owners by KIP-341's rule: the claim of the newest generation counts.
+
+    If two members claim a partition in that generation, it has no owner.
+    """
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows in small integer networks: a largest flow, and the cheapest one of the largest.
+"""Finds flows in small integer networks: a largest flow, and the cheapest of the largest flows.
 
-Largest: Dinic's algorithm (shortest augmenting paths in phases). Cheapest: primal-dual; each phase
-finds distances from the source by Dijkstra on reduced costs, and augments along tight arcs only.
-No arc with room ever has a negative reduced cost, which proves the result. Mirror:
-`src/plans/possible/flow.rs`.
+Largest: Dinic's algorithm (shortest augmenting paths in phases). Cheapest: the primal-dual method.
+The reduced cost of an arc is its cost plus the potential of its tail minus that of its head. Each
+phase finds distances from the source by Dijkstra on reduced costs, and sends flow only along tight
+arcs, whose reduced cost is 0. No arc with room ever has a negative reduced cost, which proves the
+result. Mirror: `src/plans/possible/flow.rs`.
 
-Cost     a phase is O(E) and O(E log V); here distances are small integers, so phases are few.
+Cost     a phase is O(E) in `largest` and O(E log V) in `cheapest`; phases are few, because
+         distances are small integers here.
 Source   Dinic 1970; Ahuja, Magnanti, Orlin: Network Flows, chapter 9.8 (primal-dual).
 """
 
@@ -82,7 +84,10 @@ class Flow:
         return level
 
     def _augment(self, source: int, sink: int, level: list[int | None], unused: list[int]) -> int:
-        """Sends flow along one path, level by level; `unused[n]` skips useless arcs of node n."""
+        """Sends flow along one path, level by level, and returns the amount.
+
+        `unused[n]` is the number of arcs of node n that lead nowhere in this phase.
+        """
         path: list[int] = []
         node = source
         while node != sink:

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best balance that the subscriptions allow, with the reason.
+"""Finds the best balance that the subscriptions allow, as levels that prove it.
 
-Best: the load vector, sorted descending, is lexicographically least. That is, the largest load is
-as small as possible, then as few members as possible have it, then the next load is as small as
-possible, and so on; the deviation is then the least, too. The balance decomposes into levels, each
-with its own proof:
+A member's load is its number of partitions. The best balance has the smallest possible largest
+load, then as few members as possible with this load, then the smallest possible next load, and so
+on; its deviation is the least, too. The balance consists of levels, each with its own proof:
 
-    level   topics T that only its members S (and members of higher levels) subscribe to;
-            T has (load - 1) * |S| + extra partitions, so that at least `extra` members
-            of S must have `load`.
+    level   members S, and topics T to which only members of S and of higher levels subscribe.
+            T has (load - 1) * |S| + extra partitions, and members of higher levels are full.
+            So at least `extra` members of S must have `load`.
 
-1. The largest load: start at the mean, rounded up. If not all partitions fit, the cut shows topics
-   that have too few subscribers; raise the load to the mean of these, and try again.
-2. With `load - 1` for each member, `extra` partitions do not fit. The side of the cut where they
-   are stuck is the level: its members are full, and its topics have no other subscriber.
-3. Remove the level and go on with the rest, in which all loads are smaller.
+1. The largest load: start at the mean, rounded up. If not all partitions fit, the minimum cut shows
+   the topics that have too few subscribers. Raise the load to the mean of these, and try again.
+2. With `load - 1` for each member, `extra` partitions do not fit. The topics and members on their
+   side of the minimum cut are the level: these members are full, and these topics have no others.
+3. Remove the level, and go on with the rest, in which all loads are smaller.
 
 Cost     a level is a few flows over topic classes x subscription classes.
 Source   Frank, Murota: Fair integral network flows, Math. OR 2022 (canonical partition); Harvey,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least moves to the best balance, with the reason.
+"""Finds the least moves to the best balance, and prices that prove that no fewer moves suffice.
 
-Levels are independent: members of higher levels are full, so that a level's topics go only to its
-own members, and no other topic does. In each level the cheapest flow shows the kept partitions:
+Levels are independent: members of higher levels are full, so the topics of a level go only to the
+members of this level. In each level the cheapest flow shows which partitions are kept:
 
     source --partitions--> topic class --held, cost 0--> member --load - 1--> sink
                            topic class --> hub --cost 1--> member --1--> extras --extra--> sink
@@ -32,9 +32,11 @@ from .levels import ClassLevel
 
 @dataclass(frozen=True, slots=True)
 class LevelMoves:
-    """`keep[c, m]` partitions of topic class c stay with m, which gains `more[m]`: (class, count).
+    """The moves of one level.
 
-    `moves` counts all gained partitions. The prices are those of the module's inequality.
+    `keep[c, m]` partitions of topic class c stay with member m. `more[m]` lists which classes m
+    gains, and how many partitions of each. `moves` counts all gained partitions. The prices are
+    those of the inequality above.
     """
 
     moves: int
@@ -116,7 +118,7 @@ def _through_hubs(
 
 
 def _runs(counts: Iterator[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-    """Yields each class with its run until the caller has counted the run down to 0."""
+    """Yields a class and its remaining count, again until the caller has reduced the count to 0."""
     for c, count in counts:
         run = [count]
         while run[0]:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best balance and the least moves that were possible, with a proof that no less suffices.
+"""Finds the best balance of a group and the least moves to reach it, with proofs of both.
 
-1. Topic classes, subscription classes, and who holds what (`classes.py`).
+1. Topic classes, subscription classes, and the owners of partitions (`classes.py`).
 2. The levels of the best balance (`levels.py`).
 3. The least moves in each level (`moves.py`).
-4. Counts become partitions: each member keeps its first ones, by topic and number, and the others
-   are handed out in that order.
+4. Counts become partitions: each member keeps its first ones, by topic and number, and the other
+   partitions are assigned in that order.
 
 Mirror: `src/plans/possible.rs`.
 
@@ -28,7 +28,7 @@ C2: t[0, 1]
 2 partitions of t can go to 1 member only and to those above: each must hold 2
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_rebalance import _core
@@ -45,10 +45,10 @@ from .moves import LevelMoves, least_moves
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Members that the best balance treats alike, and the topics that force it to.
+    """Members whose loads differ by at most 1 in the best balance, and the topics that they share.
 
-    `topics` have no subscribers but `members` and those of higher levels. Their partitions are
-    `(load - 1) * len(members) + extra`: `extra` members have `load`, the others one less.
+    `topics` have no subscribers except `members` and members of higher levels. They have
+    `(load - 1) * len(members) + extra` partitions: `extra` members have `load`, others one less.
     """
 
     load: int
@@ -62,16 +62,16 @@ class Level:
 class Possible:
     """The best balance, and the fewest partitions that have to move to reach it.
 
-    `assignment` reaches both. `levels` prove the balance; the prices (one for each topic and each
-    member, see `moves.py`) prove the moves.
+    `assignment` has this balance with these moves. `levels` prove the balance; the prices, one for
+    each topic and each member (`moves.py`), prove that fewer moves do not suffice.
     """
 
     balance: Balance
     least_moves: int
-    levels: tuple[Level, ...]
+    levels: tuple[Level, ...] = field(repr=False)
     assignment: Assignment
-    topic_prices: dict[str, int]
-    member_prices: dict[str, int]
+    topic_prices: dict[str, int] = field(repr=False)
+    member_prices: dict[str, int] = field(repr=False)
 
     def reasons(self) -> list[str]:
         """Returns a line for each level, highest load first: why the balance cannot be better."""
@@ -104,8 +104,9 @@ class Possible:
 def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     """Returns the best balance of a group, and the least moves to it from what its members own.
 
-    A partition has moved if it ends with another member than its owner, or had no owner. If several
-    members claim a partition, that of the newest generation owns it; if two have it, nobody does.
+    A partition moves if it ends at another member than its owner, or had no owner. If several
+    members claim a partition, the claim of the newest generation counts; if two members claim it in
+    that generation, it has no owner.
     """
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons as tables of at most 100 columns; settings to be pasted are never wrapped."""
+"""Prints comparisons as tables of at most 100 columns; settings to paste are never wrapped."""
 
 import shlex
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.plans import Bounce, Candidate, Comparison, Migration, Recipe
+from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.rounds import protocol_of
-from kafka_rebalance.report.text.names import counted, cut, share_text
+from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator import Spread
 from kafka_rebalance.simulator.timing import Timed
 
-from .plan import its, print_wrapped, spread_text, waits
+from .plan import its, print_wrapped, waits
 
 Times = Mapping[str, Timed]
 
@@ -19,12 +20,11 @@ Times = Mapping[str, Timed]
 def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
     """Prints all assignors, the recommendation with its reason, and how to change to it.
 
-    `times` has the assignors that could be timed, `assumed` the assumptions of the simulation.
-    If there are no times, `assumed` is the reason.
+    `times` has the figures in seconds of the assignors that could be simulated, `assumed` is a text
+    with the assumptions of the simulation. If there are no times, `assumed` is the reason.
     """
     group = comparison.group
-    changes = ", ".join(comparison.changes) or "rebalance as it is"
-    print(f"{group.group_id}, which runs {group.assignor or 'an unknown assignor'}: {changes}")
+    print(comparison.title)
     rows = [
         _row(one, times.get(one.assignor), comparison.recommended) for one in comparison.candidates
     ]
@@ -98,8 +98,8 @@ def _row(one: Candidate, timed: Timed | None, recommended: str | None) -> tuple[
         str(figures.unavailable),
         "" if timed is None else _median(timed.unread),
         "" if timed is None else _median(timed.settled),
-        spread_text(figures.balance_after),
-        spread_text(figures.balance_possible),
+        figures.balance_after.least_to_most,
+        figures.balance_possible.least_to_most,
         share_text(figures.rack_share_after),
     )
 
@@ -221,7 +221,7 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
 def _line(comparison: Comparison) -> tuple[str, ...]:
     by_name = {one.assignor: one.figures for one in comparison.candidates}
     both = [by_name.get(name or "") for name in (comparison.group.assignor, comparison.recommended)]
-    spreads = ["-" if one is None else spread_text(one.balance_after) for one in both]
+    spreads = ["-" if one is None else one.balance_after.least_to_most for one in both]
     silent = ["-" if one is None else str(one.unavailable) for one in both]
     return (
         cut(comparison.group.group_id, 32),

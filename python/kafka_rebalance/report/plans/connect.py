@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Connect round as text of at most 100 columns."""
+"""Prints a Connect round as text of at most 100 columns, and how certain a prediction is."""
 
 from collections.abc import Iterable
 from itertools import groupby
 
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.assignors.connect.work import task_key
+from kafka_rebalance.group.html_tables import clipped
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.live.connect_draws import Item, Variation, Varying
 from kafka_rebalance.plans.connect import RoundAnswer
@@ -18,11 +19,11 @@ _WIDTH = 100
 def round_text(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> str:
-    """Returns which work starts, stops, stays or is idle and why; times are from `start_ms`."""
+    """Returns the work that starts, stops, stays or is idle; times count from `start_ms`."""
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     heading = "  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])
-    lines = [_fold(heading, _WIDTH)]
+    lines = [clipped(heading, _WIDTH)]
     title = "connectors+tasks of"
     width = max(len(title), *(len(worker) for worker in answer.running))
     width = min(width, _WIDTH - 42)
@@ -33,7 +34,7 @@ def round_text(
         after = answer.after[worker]
         kept = after - started
         cells = " ".join(f"{_count(work):>9}" for work in (after, started, stopped, kept))
-        lines.append(f"  {_fold(worker, width):{width}} {cells}")
+        lines.append(f"  {clipped(worker, width):{width}} {cells}")
     lines.append(f"  balance: {_balance(answer)}")
     if why := backing_off(answer):
         lines.append(f"  {why}")
@@ -66,14 +67,13 @@ def variation_text(found: Variation) -> str:
 
 def _varying_text(one: Varying) -> str:
     count = str(one.least) if one.least == one.most else f"{one.least} to {one.most}"
-    text = f"{_fold(one.worker, _WIDTH // 3)} {one.does} {count}: "
+    text = f"{clipped(one.worker, _WIDTH // 3)} {one.does} {count}: "
     if one.sure:
         text += f"{items_text(one.sure)}, and "
     left = [each - len(one.sure) for each in (one.least, one.most)]
     some = str(left[0]) if left[0] == left[1] else f"{left[0]} to {left[1]}"
     text += f"{some} of {items_text(one.maybe)}"
-    room = _WIDTH - 4
-    return text if len(text) <= room else text[: room - 1] + "…"
+    return clipped(text, _WIDTH - 4)
 
 
 def items_text(items: Iterable[Item]) -> str:
@@ -117,8 +117,7 @@ def _names(work: Work) -> str:
 def _summary(work: Work) -> str:
     text = _names(work)
     counts = f"{len(work.connectors)} connectors, {len(work.tasks)} tasks"
-    room = _WIDTH - len(counts) - 14
-    return f"{counts}: {text if len(text) <= room else text[: room - 1] + '…'}"
+    return f"{counts}: {clipped(text, _WIDTH - len(counts) - 14)}"
 
 
 def _count(work: Work) -> str:
@@ -127,7 +126,3 @@ def _count(work: Work) -> str:
 
 def _seconds(ms: int) -> str:
     return f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + "s"
-
-
-def _fold(name: str, width: int) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of a plan's picture: members by partitions, before and after."""
+"""Computes the cells of a plan's picture: members by partitions, before and after."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -21,10 +21,10 @@ class Cell(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """`cells[row, partition]`; the rows are members of the first group, then new members.
+    """The cells by row and partition; the rows are members of the first group, then new members.
 
-    A member that returns from a restart keeps its row. `names` are short names. `counts` are the
-    numbers of partitions before and after, or None if the member was absent.
+    A member that returns from a restart keeps its row. `names` are the rows' short names. `counts`
+    are their numbers of partitions before and after; None if the member was absent.
     """
 
     title: str
@@ -52,9 +52,8 @@ def grid_of(plan: RebalancePlan) -> Grid:
         for place in before | after
     }
     old, new = ({row_of[m]: len(held[m]) for m in held} for held in (plan.before, plan.after))
-    changes = ", ".join(str(change) for change in plan.changes) or "rebalance as it is"
     return Grid(
-        f"{plan.group.group_id}, {plan.assignor}: {changes}",
+        plan.title,
         [names[member_id] for member_id in rows],
         partitions,
         cells,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A warning for groups whose leader may answer differently from Kafka's own assignor.
+"""Warns of groups whose leader may answer differently from Kafka's own assignor.
 
-All figures of a report come from Kafka's own assignor. But nobody knows which member leads next,
-and other client libraries have their own assignors under Kafka's names.
+All figures of a report are those of Kafka's own assignor. But nobody knows which member leads next,
+and other client libraries have their own assignors, which have the names of Kafka's.
 """
 
 from collections import Counter

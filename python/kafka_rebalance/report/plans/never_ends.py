@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of `endless` in words: whether a group's leader can hang, when, and the ways out."""
+"""Prints the result of `endless`: whether a group's leader can hang, when, and the ways out."""
 
 import textwrap
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _MOST = 5
 
 
 def print_endless(found: Endless | None) -> None:
-    """Prints the lines of a result; nothing if the group's assignor always ends."""
+    """Prints the result; nothing if the group's assignor always ends."""
     if found is not None:
         print("\n".join(endless_lines(found)), end="\n\n")
 

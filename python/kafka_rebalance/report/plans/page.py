@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as one HTML page that needs nothing else: no script, no font, no network."""
+"""Writes a plan as one HTML page that loads nothing else: no script, no font, no image."""
 
 from html import escape
 from importlib.resources import files
 from itertools import groupby
 from string import Template
 
+from kafka_rebalance.group.html_tables import html_table
 from kafka_rebalance.plans import RebalancePlan, Round
-from kafka_rebalance.report.text.names import counted, partitions_text, share_text, shortened
+from kafka_rebalance.plans.figures import count_rows, figure_rows
+from kafka_rebalance.report.text.names import counted, shortened
 
 from .grid import Cell, Grid, grid_of
-from .plan import generation_text, keep_theirs, member_names, spread_text, step_notes
+from .plan import (
+    ROUND_COLUMNS,
+    generation_text,
+    keep_theirs,
+    member_names,
+    round_rows,
+    step_notes,
+)
 
 _MOST_CELLS = 40_000
 _LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("revoked", "−"), Cell.GAINED: ("gained", "+")}
@@ -40,36 +49,13 @@ def plan_page(plan: RebalancePlan) -> str:
 
 
 def _figures(plan: RebalancePlan) -> str:
-    one = plan.figures()
-    before, after, best = one.balance_before, one.balance_after, one.balance_possible
-    rows = [
-        ("", "before", "after", "possible"),
-        ("members", str(len(plan.group.members)), str(len(plan.final.members)), ""),
-        ("partitions a member", spread_text(before), spread_text(after), spread_text(best)),
-        ("deviation", f"{before.stddev:.2f}", f"{after.stddev:.2f}", f"{best.stddev:.2f}"),
-        (
-            "read in a replica's rack",
-            share_text(one.rack_share_before),
-            share_text(one.rack_share_after),
-            "",
-        ),
-        ("moves", "", str(one.moves), str(one.least_moves)),
-        ("rebalances", "", str(one.rounds) if one.settled else f"{one.rounds}, unsettled", ""),
-        ("partitions without a reader for a round or more", "", str(one.unavailable), ""),
-    ]
-    for what, count in (
-        ("partitions that wait while their member is down", one.waiting),
-        ("partitions without a leader", one.leaderless),
-    ):
-        if count:
-            rows.append((what, "", str(count), ""))
-    cells = "".join(
-        "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-        for row, tag in zip(rows, ["th", *["td"] * len(rows)], strict=False)
-    )
+    figures = plan.figures()
+    members = (len(plan.group.members), len(plan.final.members))
+    rows = [*figure_rows(figures, members), *count_rows(figures)]
+    table = html_table(("", "before", "after", "possible"), rows, "figures")
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in plan.possible.reasons()[:10])
     why = f"<p>The best possible balance, and why none is better:</p><ul>{reasons}</ul>"
-    return f'<table class="figures">{cells}</table>\n{why}'
+    return f"{table}\n{why}"
 
 
 def _key() -> str:
@@ -106,18 +92,9 @@ def _table(grid: Grid) -> str:
 
 
 def _round(title: str, one: Round, names: dict[str, str]) -> str:
-    rows = []
-    for member in one.group.members:
-        who = member.member_id
-        parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
-        if any(parts):
-            cells = [names[who], str(len(one.kept[who])), *map(partitions_text, parts)]
-            rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    heads = "".join(
-        f"<th>{head}</th>" for head in ("member", "kept", "revoked", "gained", "has to wait for")
-    )
+    rows = round_rows(one, names)
+    table = html_table(ROUND_COLUMNS, rows, "round") if rows else ""
     quiet = len(one.group.members) - len(rows)
-    table = f'<table class="round"><tr>{heads}</tr>{"".join(rows)}</table>' if rows else ""
     return (
         f"<h2>{title}</h2>\n"
         f"<p>{counted(len(one.unavailable), 'partition')} without a reader in this round"

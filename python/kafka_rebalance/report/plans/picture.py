@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as a PNG: members by partitions, before and after, legible without colours.
+"""Draws a plan as a PNG: members by partitions, before and after, legible without colours.
 
-A group that is too large for cells is drawn as bars, one for each member.
+A group that is too large for a cell for each partition is drawn as one bar for each member.
 """
 
 from itertools import groupby
@@ -15,7 +15,7 @@ from kafka_rebalance.report.text.names import cut
 from .grid import Cell, Grid, grid_of
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_BARS = 40, 100, 60
-# Fill, hatch and sign: each of them alone distinguishes the three kinds of cells.
+# Fill, hatch and sign of a cell; each of the three is enough to distinguish the kinds of cells.
 _LOOK = {
     Cell.KEPT: ("#d0d0d0", "", ""),
     Cell.REVOKED: ("#ffffff", "////", "−"),
@@ -38,7 +38,7 @@ def draw_plan(plan: RebalancePlan, path: Path) -> None:
 
 
 def _cells(grid: Grid, figure_class: Any) -> Any:
-    """Draws the cells before above those after, so that a partition stays in its column."""
+    """Draws two panels, before above after, so that a partition has one column in both."""
     rows, columns = len(grid.names), len(grid.partitions)
     labels = [cut(name, 36) for name in grid.names]
     left = max(map(len, labels)) * 0.075 + 0.3

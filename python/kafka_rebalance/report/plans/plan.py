@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as tables of at most 100 columns; a large group shows only members with changes."""
+"""Prints a plan as tables of at most 100 columns; of a large group, only members with changes."""
 
 import textwrap
 from collections.abc import Sequence
 
-from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step, explain
+from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis
+from kafka_rebalance.plans.figures import figure_rows
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
     partitions_text,
-    share_text,
     short_names,
     shortened,
 )
@@ -27,8 +25,7 @@ _MOST_NAMED = 60
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
     """Prints figures, then the kept, revoked and gained partitions of each round."""
     figures = plan.figures()
-    changes = ", ".join(str(change) for change in plan.changes) or "rebalance as it is"
-    print(f"{plan.group.group_id}, {plan.assignor}: {changes}")
+    print(plan.title)
     print_figures(plan, figures)
     names = member_names(plan)
     shown = quiet = 0
@@ -59,26 +56,8 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after, and the best possible ones."""
-    rows: list[tuple[str, ...]] = [
-        ("members", str(len(plan.group.members)), str(len(plan.final.members)), ""),
-        (
-            "partitions a member",
-            spread_text(figures.balance_before),
-            spread_text(figures.balance_after),
-            spread_text(figures.balance_possible),
-        ),
-        (
-            "deviation",
-            f"{figures.balance_before.stddev:.2f}",
-            f"{figures.balance_after.stddev:.2f}",
-            f"{figures.balance_possible.stddev:.2f}",
-        ),
-    ]
-    shares = figures.rack_share_before, figures.rack_share_after
-    if shares != (None, None):
-        rows.append(("read in a replica's rack", *map(share_text, shares), ""))
-    rows.append(("moves", "", str(figures.moves), str(figures.least_moves)))
-    print_table(("", "before", "after", "possible"), rows)
+    members = (len(plan.group.members), len(plan.final.members))
+    print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
     if figures.owns_nothing:
         print_wrapped(
@@ -105,13 +84,8 @@ def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
     )
 
 
-def spread_text(balance: Balance) -> str:
-    """Returns least to most, such as 3-4."""
-    return str(balance.min) if balance.min == balance.max else f"{balance.min}-{balance.max}"
-
-
 def _silent(figures: Figures) -> str:
-    """Returns which partitions have no reader, and when."""
+    """Returns a sentence about the partitions without a reader."""
     parts = []
     if figures.waiting and not figures.rounds:
         parts.append("nothing moves")
@@ -137,7 +111,7 @@ def its(number: int) -> str:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step that are not about its rounds; each follows the step's cause."""
+    """Returns notes on a step, without its rounds; each note continues a line with the cause."""
     notes = []
     if step.waiting and step.rounds:
         notes.append(
@@ -159,41 +133,48 @@ def step_notes(step: Step) -> list[str]:
 
 
 def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Returns the generation's number, or `+n` (n after the present one) if it is unknown."""
+    """Returns the generation of a round; `+n` is n after the group's own, if that is unknown."""
     return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
 
 
 def member_names(plan: RebalancePlan) -> dict[str, str]:
-    """Returns short names for all members that exist at some time during the plan."""
+    """Returns short names for all members that exist before, during or after the plan."""
     ids = dict.fromkeys(m.member_id for m in plan.group.members)
     for step in plan.steps:
         ids |= dict.fromkeys(m.member_id for m in step.before.members)
     return short_names(ids, plan.made_up)
 
 
-def _print_round(title: str, one: Round, names: dict[str, str], *, everything: bool) -> None:
-    rows: list[tuple[str, ...]] = []
-    quiet = 0
-    most = None if everything else _MOST_CHARACTERS
+ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
+
+
+def round_rows(
+    one: Round, names: dict[str, str], most: int | None = None, *, everything: bool = False
+) -> list[tuple[str, ...]]:
+    """Returns a row for each member with changes, or for every member; see ROUND_COLUMNS.
+
+    A list of partitions is cut after `most` characters.
+    """
+    rows = []
     for member in one.group.members:
         who = member.member_id
         parts = [one.revoked[who], one.gained[who], one.withheld.get(who, ())]
-        if not any(parts) and not everything:
-            quiet += 1
-            continue
-        rows.append(
-            (
-                cut(names[who], 36),
-                str(len(one.kept[who])),
-                *(partitions_text(part, most) for part in parts),
-            )
-        )
+        if everything or any(parts):
+            texts = (partitions_text(part, most) for part in parts)
+            rows.append((names[who], str(len(one.kept[who])), *texts))
+    return rows
+
+
+def _print_round(title: str, one: Round, names: dict[str, str], *, everything: bool) -> None:
+    most = None if everything else _MOST_CHARACTERS
+    rows = round_rows(one, names, most, everything=everything)
+    quiet = len(one.group.members) - len(rows)
     shown = rows if everything else rows[:_MOST_ROWS]
-    withheld = any(row[4] for row in rows)
-    columns = ["member", "kept", "revoked", "gained", "has to wait for"][: 5 if withheld else 4]
+    columns = ROUND_COLUMNS[: 5 if any(row[4] for row in rows) else 4]
     print(title)
     if shown:
-        print_table(columns, [row[: len(columns)] for row in shown], left=(2, 3, 4))
+        cells = [(cut(row[0], 36), *row[1 : len(columns)]) for row in shown]
+        print_table(columns, cells, left=(2, 3, 4))
     notes = []
     if len(rows) > len(shown):
         more = len(rows) - len(shown)
@@ -274,7 +255,7 @@ _ASSUMED = {
 
 
 def _assumed(plan: RebalancePlan) -> list[str]:
-    """Returns where the names of new members come from, one sentence for each way."""
+    """Returns a sentence for each origin of the new members' names that is a guess."""
     lines = []
     for basis, text in _ASSUMED.items():
         for is_static in (False, True):
@@ -293,17 +274,17 @@ def _assumed(plan: RebalancePlan) -> list[str]:
     return lines
 
 
-def print_explanation(plan: RebalancePlan, tp: TopicPartition) -> None:
+def print_explanation(plan: RebalancePlan, partition: str) -> None:
     """Prints why each member held the partition, round by round."""
     names = member_names(plan)
-    for line in explain(plan, tp):
+    for line in plan.explain(partition):
         indent = " " * (len(line) - len(line.lstrip()))
         text = shortened(line, names)
         print(textwrap.fill(text, 100, subsequent_indent=f"{indent}   "))
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
-    """Prints several groups, one on each line; shows "waits" and "no leader" only if needed."""
+    """Prints a line for each group; "waits" and "no leader" have a column only if needed."""
     columns = (
         *("group", "assignor", "rounds", "moves", "least", "no reader"),
         *("waits", "no leader", "before", "after", "best"),
@@ -318,9 +299,9 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
             str(one.unavailable),
             str(one.waiting),
             str(one.leaderless),
-            spread_text(one.balance_before),
-            spread_text(one.balance_after),
-            spread_text(one.balance_possible),
+            one.balance_before.least_to_most,
+            one.balance_after.least_to_most,
+            one.balance_possible.least_to_most,
         )
         for group_id, assignor, one in rows
     ]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated runs as one HTML page that needs nothing else: no script, no font, no network."""
+"""Writes simulated runs as one HTML page that loads nothing else: no script, no font, no image."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
 
+from kafka_rebalance.group.html_tables import html_table
 from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
@@ -43,12 +44,8 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     return Template(page).substitute(title=escape(first.title), body="\n".join(parts))
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], style: str = "round") -> str:
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f'<div class="scroll"><table class="{style}"><tr>{head}</tr>{body}</table></div>'
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return f'<div class="scroll">{html_table(columns, rows, "round")}</div>'
 
 
 def _totals(runs: Mapping[str, Run], held: str) -> str:
@@ -181,7 +178,7 @@ def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
 
 
 def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
-    """Returns a line for each mark, with its name if there is room."""
+    """Returns a line for each event, with the event's name if there is room."""
     parts, last = [], -float(_WIDTH)
     for mark in marks:
         x = _x(axis.place(mark.at_ms))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated runs as Parquet: one row for each time in which a partition or task had one holder.
+"""Writes simulated runs as Parquet: a row for each interval in which one member held a partition.
 
-A time without a holder is a row with member null. The columns: run string, partition string,
-member string, generation_id int32, from_ms int64, to_ms int64, is_stuck bool.
+A Connect task counts as a partition. In an interval without a holder, `member` is null. The schema
+in `write_runs` has the columns.
 """
 
 from collections.abc import Mapping

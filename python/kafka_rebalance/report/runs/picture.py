@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated run as a PNG: the holder of each partition over time, and the gaps between holders.
+"""Draws a simulated run as a PNG: the holder of each partition over time, and times without one.
 
-It is legible without colours: bars show their member's name, gaps are hatched.
+The picture is legible without colours: bars have the names of members, gaps are hatched.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def draw_run(run: Run, path: Path) -> None:
 
 
 def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
-    """Draws several runs of one scenario below each other, on one scale."""
+    """Draws several runs of one scenario, one below the other, on one scale."""
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
     first = next(iter(runs.values()))
@@ -111,7 +111,7 @@ def _steps(axes: Any, shown: Timeline, axis: TimeAxis, held: str, most: int) -> 
 
 
 def _happenings(axes: Any, shown: Timeline, axis: TimeAxis) -> None:
-    """Writes the names of events above the bars, as many as there is room for."""
+    """Writes the names of events above the bars; a name that would cover another is left out."""
     last = -1.0
     for mark in shown.happenings:
         place = axis.place(mark.at_ms)

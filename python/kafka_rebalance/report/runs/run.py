@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated run as tables."""
+"""Prints simulated runs as tables: rebalances, totals, and how long events took to settle."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,7 +43,7 @@ def chapter_columns(held: str) -> list[str]:
 
 
 def chapter_rows(run: Run) -> list[list[str]]:
-    """Returns a row for each rebalance, and for each event that alone leaves partitions unread."""
+    """Returns a row for each rebalance, and for each other event that left partitions unread."""
     stopped, unread_between = stops_of(run), unavailability(run)
     rows = []
     for one in chapters(run):
@@ -71,7 +71,7 @@ def stopped_text(stopped: Sequence[Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """Returns the unit in which unavailable time is counted."""
+    """Returns the unit of the time in which partitions or tasks are unavailable, as a heading."""
     return "task-s idle" if held == "task" else "partition-s unread"
 
 

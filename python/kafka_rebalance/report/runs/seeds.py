@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario under several seeds as tables: the least, the most and the median of each figure."""
+"""Prints a scenario under several seeds: the least, the most and the median of each figure."""
 
 from collections.abc import Callable, Mapping, Sequence
 

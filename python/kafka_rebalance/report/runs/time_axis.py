@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A time axis that uses its width for times when something happens, and cuts quiet times short.
+"""Maps times to places on an axis that has room for busy times, and cuts quiet times short.
 
-A time is busy while a rebalance runs or a partition has no holder, with a margin on both sides. The
-time between two such spans is drawn as a cut of fixed width. Within a span the axis is linear, and
-all spans have one scale.
+A time is busy while a rebalance runs or a partition has no holder, with a margin on both sides. A
+quiet time between two busy spans is drawn as a cut of fixed width. Within a span the axis is
+linear, and all spans have one scale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _QUIET_MS = 20_000  # shorter quiet times are not cut
-_MARGIN = 0.06  # share of a busy time, but at least 2.5 s
-_CUT, _CUTS = 0.02, 0.3  # shares of the width: of one cut, and of all cuts at most
+_MARGIN = 0.06  # the margin as a share of the busy time; it is at least 2.5 s
+_CUT, _CUTS = 0.02, 0.3  # the shares of the width for one cut, and at most for all cuts
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 
@@ -47,7 +47,7 @@ class TimeAxis:
         return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 
     def place(self, at_ms: float) -> float:
-        """Returns the place of a time; within a cut, by the share of the cut that has passed."""
+        """Returns the place of a time. A cut is linear, too, with a scale of its own."""
         return min(self._place(at_ms), 1.0)
 
     def _place(self, at_ms: float) -> float:
@@ -70,7 +70,7 @@ class TimeAxis:
         ]
 
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
-        """Returns round times within the spans with their labels, as many as there is room for."""
+        """Returns round times within the spans, at most about `most`, as places with labels."""
         step = self._step_ms(most)
         found: list[tuple[float, str]] = []
         for start, end in self.spans:

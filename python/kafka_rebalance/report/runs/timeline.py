@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of a run's picture and page: bars for holders, and how many partitions nobody held.
+"""Computes a run's picture: bars for the holders, and how many partitions nobody held over time.
 
-There is a row for each partition; if these are too many, one for each member with its count.
+There is a row for each partition. If there are too many partitions, there is a row for each member,
+with the number of partitions that it holds.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,10 @@ class Look(Enum):
 
 
 class Bar(NamedTuple):
-    """`label` is the holder's name, or a number; `member` is the holder's index, -1 for nobody."""
+    """An interval in one row; `member` is the holder's index, or -1 if nobody holds the partition.
+
+    `label` is the holder's name, or the number of partitions in a row for a member.
+    """
 
     row: int
     from_ms: int
@@ -52,7 +56,11 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`steps` are (from_ms, partitions without a holder); `left_out` members have no row."""
+    """The rows and bars of a picture.
+
+    `steps` are times with the number of partitions without a holder from then on; `most` is the
+    largest such number. `left_out` is the number of members without a row.
+    """
 
     axis: TimeAxis
     rows: tuple[str, ...]
@@ -99,7 +107,8 @@ def _busy(run: Run) -> Iterator[tuple[int, int]]:
 def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     row = {partition: place for place, partition in enumerate(partitions)}
     place = {member: number for number, member in enumerate(run.members)}
-    # A stuck member may not know that another one has taken over, so the other is drawn on top.
+    # A stuck member may not know that another member has taken over its partition. The bar of the
+    # other member is drawn later, so that it covers the stuck one's.
     for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
         yield Bar(
@@ -110,7 +119,7 @@ def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
 
 
 def _by_member(run: Run) -> Iterator[Bar]:
-    """Yields bars with the number of partitions of each member, from change to change."""
+    """Yields a bar for each interval in which a member holds a constant number of partitions."""
     for row, member in enumerate(run.members[:MOST_ROWS]):
         changes: dict[int, int] = {}
         for hold in run.holds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and partitions in a short form for people, with different names still different."""
+"""Shortens names and lists of partitions for people; different names stay different."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,10 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
-    """Returns member ids with short UUIDs that are still different; `*` marks made-up ids.
+    """Returns member id -> short name, with as little of the UUID as keeps all names different.
 
-    consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is kept.
+    consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is its own
+    short name. `*` marks made-up ids.
     """
     member_ids = list(member_ids)
     invented = set(made_up)
@@ -48,7 +49,10 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns `orders[0-3, 7] refunds[1]`; past `most` characters, a part and the total number."""
+    """Returns text such as `orders[0-3, 7] refunds[1]`.
+
+    If it has more than `most` characters, its end is replaced by the number of all partitions.
+    """
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))
@@ -73,7 +77,3 @@ def runs(numbers: Iterable[int]) -> str:
 def counted(number: int, noun: str) -> str:
     """Returns `1 member` or `2 members`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def share_text(share: float | None) -> str:
-    return "-" if share is None else f"{share:.0%}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars, if standard error is a terminal and rich is installed (extra `report`)."""
+"""Shows progress bars, if standard error is a terminal and rich is installed (extra `report`)."""
 
 import io
 import os
@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 @contextmanager
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
-    """Shows how much of a file has been read; callers call the yielded function with the file."""
+    """Shows how much of a file has been read; call the function it yields with the file."""
     total = _size(source)
     if total is None or sys.stdout.isatty():  # a pipe has no size; a terminal shows lines
         yield lambda _: None
@@ -22,7 +22,7 @@ def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
 
 @contextmanager
 def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
-    """Shows how far virtual time has come; callers call the yielded function with the time."""
+    """Shows how much virtual time has passed; call the function it yields with the time."""
     with _bar(what, until_ms) as update:
         yield update
 

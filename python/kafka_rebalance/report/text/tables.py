@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables for people, of at most 100 columns."""
+"""Prints tables of at most 100 columns."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -16,7 +16,7 @@ def print_table(
 ) -> None:
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
-    If `whole`, the first column is never wrapped: on a narrow terminal the others are.
+    If `whole`, the first column is never wrapped; on a narrow terminal the other columns are.
     """
     try:
         from rich.box import SIMPLE_HEAD

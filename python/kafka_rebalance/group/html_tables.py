@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTML tables for pages, and small ones for notebooks (`_repr_html_`). All text is escaped."""
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+MOST_ROWS, MOST_CHARACTERS = 20, 80
+"""The limits of a notebook's table: rows, and characters of a cell."""
+
+
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str) -> str:
+    """Returns a table with the CSS class `style`."""
+    lines = [_row(columns, "th"), *(_row(row, "td") for row in rows)]
+    return f'<table class="{style}">{"".join(lines)}</table>'
+
+
+def small_table(
+    title: str, columns: Sequence[str], items: Sequence[_T], row: Callable[[_T], Sequence[object]]
+) -> str:
+    """Returns a table for a notebook: a row for each of the first items, and a note on the others.
+
+    Long texts are cut.
+    """
+    rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
+    more = len(items) - MOST_ROWS
+    note = f"<p>… and {more:,} more</p>" if more > 0 else ""
+    return f"<p>{escape(clipped(title))}</p>{html_table(columns, rows, 'kafka-rebalance')}{note}"
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Returns at most this many characters; the end of a longer text is left out."""
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -13,7 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .assigning import assign
 from .interface import RebalanceProtocol
-from .registry import BUILT_IN
+from .registry import BUILT_IN, BuiltIn
 
 _NO_GENERATION = -1
 
@@ -24,17 +24,21 @@ class BuiltInAssignor:
     name: str
     version = 0
     supported_protocols: Sequence[RebalanceProtocol]
+    _row: BuiltIn
 
     def __init_subclass__(cls) -> None:
-        cooperative = (RebalanceProtocol.COOPERATIVE,) if BUILT_IN[cls.name].withholds else ()
-        cls.supported_protocols = (*cooperative, RebalanceProtocol.EAGER)
+        # A custom subclass has its own name, and otherwise behaves as the class that it extends.
+        row = BUILT_IN.get(vars(cls).get("name", ""))
+        if row is not None:
+            cooperative = (RebalanceProtocol.COOPERATIVE,) if row.withholds else ()
+            cls._row, cls.supported_protocols = row, (*cooperative, RebalanceProtocol.EAGER)
 
     def __init__(self) -> None:
         self._owned: tuple[TopicPartition, ...] | None = None
         self._generation_id = _NO_GENERATION
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        return BUILT_IN[self.name].user_data(self._owned, self._generation_id)
+        return self._row.user_data(self._owned, self._generation_id)
 
     def assign(self, group: GroupSpec) -> Assignment:
         return assign(group, self.name)

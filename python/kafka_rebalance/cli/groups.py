@@ -14,7 +14,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
 from kafka_rebalance.plans.changes import Change
-from kafka_rebalance.plans.changes.text import CHANGES, change_from_text
+from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import SOME_ERRORS, of_errors
@@ -62,7 +62,7 @@ def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = N
         "Played in the order given; each one settles before the next. MEMBER is a member_id or a "
         'group_instance_id. --change takes any of them as text: --change "partitions orders=24".',
     )
-    for verb in (verb for change in CHANGES for verb in change.VERBS):
+    for verb in (verb for change in changes_text.CHANGES for verb in change.VERBS):
         if only is None or verb.name in only:
             changes.add_argument(
                 f"--{verb.name}",
@@ -92,7 +92,7 @@ class _Append(argparse.Action):
         verb = (option_string or "").removeprefix("--")
         text = str(values) if verb == "change" else f"{verb}={values}"
         try:
-            change = change_from_text(text)
+            change = changes_text.change_from_text(text)
         except GroupError as error:
             parser.error(f"argument {option_string}: {error.problem}")
         namespace.changes = [*namespace.changes, change]

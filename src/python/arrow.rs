@@ -13,6 +13,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 
 use super::by_name;
 use crate::bulk::batch;
+use crate::bulk::commits;
 use crate::bulk::lines::Options;
 use crate::bulk::records;
 
@@ -121,6 +122,14 @@ pub fn groups_from_records(
 ) -> PyResult<ArrowBatch> {
     let batch = read(batch)?;
     let read = py.detach(|| records::groups(&batch, &topics.0, assume_assigned));
+    read.map(ArrowBatch)
+        .map_err(|error| PyTypeError::new_err(error.to_string()))
+}
+
+#[pyfunction]
+pub fn commits_from_records(py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<ArrowBatch> {
+    let batch = read(batch)?;
+    let read = py.detach(|| commits::commits(&batch));
     read.map(ArrowBatch)
         .map_err(|error| PyTypeError::new_err(error.to_string()))
 }

@@ -23,6 +23,18 @@ pub enum Key<'a> {
     },
 }
 
+/// A committed offset. `leader_epoch` is -1 before version 3, and `expire_timestamp_ms` in all
+/// versions but 1. Brokers of version 4.4 and later add the topic's id.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OffsetCommitValue<'a> {
+    pub offset: i64,
+    pub leader_epoch: i32,
+    pub metadata: &'a str,
+    pub commit_timestamp_ms: i64,
+    pub expire_timestamp_ms: i64,
+    pub topic_id: Option<[u8; 16]>,
+}
+
 /// A group's record. `current_state_timestamp_ms` is -1 if unset, and in versions before 2.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GroupMetadataValue<'a> {
@@ -71,8 +83,40 @@ pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     Ok(key)
 }
 
-/// Reads a value. Returns an error if its version is unknown or its bytes do not have the fields.
-pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
+/// Reads the value of an offset commit. Returns an error if its version is unknown, or if its bytes
+/// do not have the fields.
+pub fn decode_offset(data: &[u8]) -> Result<OffsetCommitValue<'_>, String> {
+    let (mut reader, version) = value_reader(data)?;
+    let offset = reader.int64(Field::of("offset"))?;
+    let leader_epoch = match version {
+        3.. => reader.int32(Field::of("leaderEpoch"))?,
+        _ => -1,
+    };
+    let metadata = reader.string(Field::of("metadata"))?;
+    let commit_timestamp_ms = reader.int64(Field::of("commitTimestamp"))?;
+    let expire_timestamp_ms = match version {
+        1 => reader.int64(Field::of("expireTimestamp"))?,
+        _ => -1,
+    };
+    let topic_id = match reader.tagged()? {
+        Some(id) => Some(id.try_into().map_err(|_| {
+            let problem = format!("has {} bytes, and an id has 16", id.len());
+            reader.error(Field::of("topicId"), &problem)
+        })?),
+        None => None,
+    };
+    reader.end()?;
+    Ok(OffsetCommitValue {
+        offset,
+        leader_epoch,
+        metadata,
+        commit_timestamp_ms,
+        expire_timestamp_ms,
+        topic_id,
+    })
+}
+
+fn value_reader(data: &[u8]) -> Result<(Reader<'_>, i16), String> {
     let mut reader = Reader::of(data, "value");
     let version = reader.int16(Field::of("version"))?;
     if !(0..=HIGHEST_VALUE).contains(&version) {
@@ -81,6 +125,13 @@ pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
         ));
     }
     reader.flexible = version >= FLEXIBLE;
+    Ok((reader, version))
+}
+
+/// Reads the value of a group's record. Returns an error if its version is unknown, or if its bytes
+/// do not have the fields.
+pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
+    let (mut reader, version) = value_reader(data)?;
     let protocol_type = reader.string(Field::of("protocolType"))?;
     let generation_id = reader.int32(Field::of("generation"))?;
     let protocol = reader.nullable_string(Field::of("protocol"))?;
@@ -236,22 +287,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn tagged(&mut self) -> Result<(), String> {
+    /// Reads tagged fields, and returns the one with tag 0, the only tag that Kafka uses here.
+    fn tagged(&mut self) -> Result<Option<&'a [u8]>, String> {
+        let mut first = None;
         if !self.flexible {
-            return Ok(());
+            return Ok(first);
         }
         for _ in 0..self.varint(TAGGED)? {
             let tag = self.varint(TAGGED)?;
             let length = self.varint(TAGGED)? as usize;
-            if self.take(length, TAGGED).is_err() {
+            let Ok(data) = self.take(length, TAGGED) else {
                 let left = self.data.len() - self.at;
                 return Err(format!(
                     "{}.tagged field {tag}: needs {length} bytes, {left} are left",
                     self.what
                 ));
+            };
+            if tag == 0 {
+                first = Some(data);
             }
         }
-        Ok(())
+        Ok(first)
     }
 
     fn end(&self) -> Result<(), String> {

@@ -46,9 +46,11 @@ class KafkaPythonLog:
         self._settings, self._topic, self._idle_s = settings, topic, idle_s
 
     def bounds(self) -> dict[int, Bounds]:
-        with cluster_errors(self._settings, self._kafka.errors.KafkaError):
-            with self._kafka.KafkaAdminClient(**self._configs()) as admin:
-                return self._bounds(admin)
+        with (
+            cluster_errors(self._settings, self._kafka.errors.KafkaError),
+            self._kafka.KafkaAdminClient(**self._configs()) as admin,
+        ):
+            return self._bounds(admin)
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
         with cluster_errors(self._settings, self._kafka.errors.KafkaError):

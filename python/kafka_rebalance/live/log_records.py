@@ -141,7 +141,7 @@ def lost_offset(partition: int, offset: int) -> ClusterError:
     """Returns the error of a range whose records have been deleted."""
     return ClusterError(
         f"partition {partition}: the log no longer has offset {offset}; its records were deleted, "
-        "or the topic was made anew: read from the beginning, with a new checkpoint"
+        "or the topic was made anew: read it anew, into another table with another checkpoint"
     )
 
 
@@ -151,11 +151,12 @@ def cluster_errors(settings: Mapping[str, str], *kinds: type[Exception]) -> Iter
 
     The client's own exception is no cause of the new one: its text could show a secret.
     """
+    caught: tuple[type[Exception], ...] = (*kinds, OSError, ValueError)
     try:
         yield
     except ClusterError:
         raise
-    except (*kinds, OSError, ValueError) as error:
+    except caught as error:
         name = type(error).__name__
         problem = without_secrets(f"{name}: {error}", settings)
         raise ClusterError(f"{settings.get('bootstrap.servers')}: {problem}") from None

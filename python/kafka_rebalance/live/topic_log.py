@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens a Kafka log with the client that is installed: confluent-kafka, else kafka-python.
 
-    log = open_log({"bootstrap.servers": "broker:9092"}, "__consumer_offsets")
-    for partition, bounds in log.bounds().items():
-        for batch in log.records(partition, bounds.earliest, bounds.last_stable):
-            ...
+log = open_log({"bootstrap.servers": "broker:9092"}, "__consumer_offsets")
+for partition, bounds in log.bounds().items():
+    for batch in log.records(partition, bounds.earliest, bounds.last_stable):
+        ...
 """
 
 import importlib.util

@@ -13,9 +13,9 @@ partition; `offset_bounds` shows how many.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
@@ -115,8 +115,9 @@ def _checked(bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[
                 "kafka.NAME for a setting of the Kafka client"
             )
     named = {name: str(value) for name, value in (options or {}).items()}
-    _source({**named, "kafka.bootstrap.servers": bootstrap_servers}, read_file=False)
-    return {**named, "kafka.bootstrap.servers": bootstrap_servers}
+    named["kafka.bootstrap.servers"] = bootstrap_servers
+    _source(named)  # errors of values appear here, and not in a task
+    return named
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class _Source:
         return open_log(settings, self.topic, client=self.client, idle_s=self.idle_s)
 
 
-def _source(options: Mapping[str, str], *, read_file: bool = True) -> _Source:
+def _source(options: Mapping[str, str]) -> _Source:
     # Spark looks options up without regard to case, and its copy of them is in lower case.
     given = {name.lower(): value for name, value in options.items()}
     client = given.get("client")
@@ -227,23 +228,23 @@ class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailab
         self._log = source.open()
         self._target: Offsets | None = None
 
-    def initialOffset(self) -> Offsets:
+    def initialOffset(self) -> Offsets:  # noqa: N802
         return beginning(self._log.bounds())
 
     # The two parameters make Spark (4.2 and later) hand over the limit.
-    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         return next_end(start, self._log.bounds(), limit=most, target=self._target)
 
-    def getDefaultReadLimit(self) -> ReadLimit:
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         most = self._source.offsets_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
-    def reportLatestOffset(self) -> Offsets:
+    def reportLatestOffset(self) -> Offsets:  # noqa: N802
         bounds = self._log.bounds()
         return {str(partition): one.high_watermark for partition, one in bounds.items()}
 
-    def prepareForTriggerAvailableNow(self) -> None:
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._target = next_end({}, self._log.bounds())
 
     def partitions(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
@@ -265,5 +266,5 @@ class KafkaRecords(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         return _BatchReader(_source(self.options))
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         return _StreamReader(_source(self.options))

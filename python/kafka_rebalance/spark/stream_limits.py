@@ -6,6 +6,7 @@ offset of each partition by the partition's number as text.
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from kafka_rebalance.live import ClusterError
 from kafka_rebalance.live.log_records import Bounds
@@ -42,16 +43,15 @@ def next_end(
         if one.high_watermark < starts[key]:
             raise ClusterError(
                 f"partition {partition}: its log ends at {one.high_watermark}, and the stream is "
-                f"at {starts[key]}: the topic was made anew; read it with a new checkpoint"
+                f"at {starts[key]}: the topic was made anew; read it into another table, with another "
+                "checkpoint"
             )
         end = one.last_stable if target is None else min(one.last_stable, target.get(key, 0))
         can_be_read[key] = max(0, end - starts[key])
     total = sum(can_be_read.values())
     if limit is None or total <= limit:
         return {key: at + can_be_read.get(key, 0) for key, at in starts.items()}
-    return {
-        key: at + _part(can_be_read.get(key, 0), limit, total) for key, at in starts.items()
-    }
+    return {key: at + _part(can_be_read.get(key, 0), limit, total) for key, at in starts.items()}
 
 
 def _part(left: int, limit: int, total: int) -> int:
@@ -62,4 +62,4 @@ def ranges(start: int, end: int, longest: int) -> list[tuple[int, int]]:
     """Splits [start, end) into ranges of at most `longest` offsets, equal but for one offset."""
     count = -(-max(0, end - start) // longest)
     cuts = [start + (end - start) * n // count for n in range(count)] + [end]
-    return list(zip(cuts, cuts[1:], strict=False)) if count else []
+    return list(pairwise(cuts)) if count else []

@@ -23,6 +23,8 @@ use crate::wire::group_records::{Key, OffsetCommitValue, decode_key, decode_offs
 
 const UTC: &str = "UTC";
 
+const TIMES_MS: std::ops::Range<i64> = -62_135_596_800_000..253_402_300_800_000;
+
 /// What a group has committed for a partition; times are in microseconds.
 struct Commit<'a> {
     value: OffsetCommitValue<'a>,
@@ -61,11 +63,14 @@ fn commit<'a>(key: Option<&'a [u8]>, value: Option<&'a [u8]>) -> Row<'a> {
     (Some(place), decode_offset(value).and_then(with_times))
 }
 
-/// Checks that the times fit: Spark counts microseconds, Kafka milliseconds.
+/// Checks that the times are in the years 1 to 9999: Spark and Python can show no others. Spark
+/// counts microseconds, Kafka milliseconds.
 fn with_times(value: OffsetCommitValue) -> Result<Commit, String> {
-    let micros = |name: &str, ms: i64| {
-        let too_far = || format!("value.{name}: {ms} ms is beyond all timestamps");
-        ms.checked_mul(1000).ok_or_else(too_far)
+    let micros = |name: &str, ms: i64| match TIMES_MS.contains(&ms) {
+        true => Ok(ms * 1000),
+        false => Err(format!(
+            "value.{name}: {ms} ms is not in the years 1 to 9999"
+        )),
     };
     let committed = micros("commitTimestamp", value.commit_timestamp_ms)?;
     let expires = match value.expire_timestamp_ms {

@@ -24,7 +24,7 @@ IDLE_S = 120.0
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
-_MAX_MS = (2**63 - 1) // 1000
+_YEAR_10000_MS = 253_402_300_800_000  # Python and Spark show no later time
 
 _T = TypeVar("_T")
 
@@ -79,7 +79,7 @@ class RecordColumns:
         self._keys.append(key)
         self._values.append(value)
         self._offsets.append(offset)
-        self._times.append(min(time_ms, _MAX_MS))
+        self._times.append(min(time_ms, _YEAR_10000_MS - 1))
         self._types.append(time_type)
         self._bytes += len(key or b"") + len(value or b"")
 

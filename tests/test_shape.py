@@ -163,7 +163,17 @@ def test_file_names_say_what_is_inside() -> None:
 
 # What is imported ---------------------------------------------------------------------------------
 
-OPTIONAL = ("matplotlib", "pyarrow", "pyspark", "pandas", "numpy", "kafka", "aiokafka", "rich")
+OPTIONAL = (
+    "matplotlib",
+    "pyarrow",
+    "pyspark",
+    "pandas",
+    "numpy",
+    "kafka",
+    "confluent_kafka",
+    "aiokafka",
+    "rich",
+)
 
 
 @pytest.mark.parametrize("module", ["kafka_rebalance", "kafka_rebalance.cli"])

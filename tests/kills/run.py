@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 GROUPS = 8
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 COLUMNS = ("partition", "offset", "key", "value")
-START_TIMEOUT_S = 180.0
+START_TIMEOUT_S = 600.0
 
 Row = tuple[Any, ...]
 

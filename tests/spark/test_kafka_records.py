@@ -83,7 +83,11 @@ def _java(assignor: str, n: int) -> dict[str, Any]:
 
 def _transaction(server: str, group_id: str, offset: int) -> Any:
     """Begins a transaction that commits an offset for its group."""
-    producer = kafka.KafkaProducer(bootstrap_servers=server, transactional_id=f"tx-{group_id}")
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=server,
+        transactional_id=f"tx-{group_id}",
+        transaction_timeout_ms=900_000,  # the broker aborts an open one after this time
+    )
     producer.init_transactions()
     producer.begin_transaction()
     place = kafka.TopicPartition("t", 0)

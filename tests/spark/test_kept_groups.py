@@ -11,7 +11,7 @@ import pytest
 
 from kafka_rebalance.errors import KafkaRebalanceError, SchemaError
 from kafka_rebalance.spark import current_groups, keep_current_groups, kept_groups, kept_records
-from kafka_rebalance.spark.compaction import GROUP_KEYS
+from kafka_rebalance.spark.compaction import GROUP_KEYS, last_records
 from kafka_rebalance.spark.kept_groups import CURRENT, Pointer, _KeptTable
 from tests.test_records import TOPICS, captured
 
@@ -167,7 +167,6 @@ def test_two_queries_on_one_table_are_noticed(
 ) -> None:
     table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
     table.apply(frame(spark, [(b"\0\2\0\1g", b"a", 0, 0)]), 0)
-    last_records = kept_groups.last_records
 
     def while_another_writes(*arguments: Any, **named: Any) -> DataFrame:
         pointer = Pointer.read(tmp_path)

@@ -66,6 +66,7 @@ def tables(path: Path) -> list[str]:
 
 def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path) -> None:
     """Cut anywhere, replayed in whole or in part, rows and partitions in any order."""
+    tmp_path /= "a path with blanks"
     rng = random.Random(3)
     rows = log()
     cuts = [0, len(rows) // 3, len(rows) // 2, len(rows)]

@@ -43,22 +43,35 @@ class ConfluentLog:
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
         with cluster_errors(self._settings, self._client.KafkaException):
-            consumer = self._client.Consumer(
-                {
-                    **self._configs(),
-                    "group.id": "kafka-rebalance",  # demanded, and never written to the cluster
-                    "enable.auto.commit": False,
-                    "enable.partition.eof": True,
-                    "auto.offset.reset": "error",
-                    "isolation.level": "read_committed",
-                    "queued.max.messages.kbytes": 16384,
-                },
-                logger=_LOGGER,
-            )
+            consumer = self._consumer()
             try:
                 yield from self._range(consumer, partition, start, end)
             finally:
                 consumer.close()
+
+    def _consumer(self) -> Any:
+        configs = {
+            **self._configs(),
+            "group.id": "kafka-rebalance",  # demanded, and never written to the cluster
+            "allow.auto.create.topics": False,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+            "queued.max.messages.kbytes": 16384,
+        }
+        return self._client.Consumer(configs, logger=_LOGGER)
+
+    def _partitions(self) -> list[int]:
+        # Not by the admin client: its request would create the topic where brokers allow that.
+        consumer = self._consumer()
+        try:
+            listed = retried(
+                lambda: consumer.list_topics(self._topic, timeout=_REQUEST_S), _is_retriable
+            )
+        finally:
+            consumer.close()
+        return sorted(listed.topics[self._topic].partitions)
 
     def _configs(self) -> dict[str, Any]:
         return {"client.id": client_name(self._settings), **self._settings}
@@ -66,8 +79,7 @@ class ConfluentLog:
     def _bounds(self) -> dict[int, Bounds]:
         admin_module: Any = importlib.import_module("confluent_kafka.admin")
         admin = admin_module.AdminClient(self._configs(), logger=_LOGGER)
-        listed = retried(lambda: admin.list_topics(self._topic, timeout=_REQUEST_S), _is_retriable)
-        partitions = sorted(listed.topics[self._topic].partitions)
+        partitions = self._partitions()
         if not partitions:
             raise no_partitions(self._topic)
         spec, level = admin_module.OffsetSpec, self._client.IsolationLevel

@@ -76,7 +76,7 @@ def keep_current_groups(
         _local(path), (*GROUP_KEYS, *COMMIT_KEYS) if commits else GROUP_KEYS, has_cluster
     )
     writer = stream.writeStream.foreachBatch(table.apply).option(
-        "checkpointLocation", checkpoint or str(table.path / "checkpoint")
+        "checkpointLocation", checkpoint or _uri(table.path / "checkpoint")
     )
     if every is None:
         return writer.trigger(availableNow=True).start()
@@ -92,7 +92,7 @@ def kept_records(spark: SparkSession, path: str) -> DataFrame:
     pointer = Pointer.read(directory)
     if pointer is None:
         raise KafkaRebalanceError(f"{path}: no table is there yet; keep_current_groups makes it")
-    return spark.read.parquet((directory / pointer.directory).as_uri())
+    return spark.read.parquet(_uri(directory / pointer.directory))
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,12 @@ class _KeptTable:
     ) -> None:
         whole = fresh
         if pointer is not None:
-            held = spark.read.parquet((self.path / pointer.directory).as_uri())
+            held = spark.read.parquet(_uri(self.path / pointer.directory))
             whole = fresh.unionByName(held)
         version = 1 if pointer is None else pointer.version + 1
         directory = f"v-{version:08}-{uuid.uuid4().hex[:8]}"
         latest = last_records(whole, self._kinds, has_cluster=self._has_cluster)
-        latest.write.parquet((self.path / directory).as_uri())
+        latest.write.parquet(_uri(self.path / directory))
         if Pointer.read(self.path) != pointer:
             raise KafkaRebalanceError(f"{self.path}: another query writes there; stop one of them")
         before = [] if pointer is None else [pointer.directory, *pointer.previous]
@@ -200,6 +200,11 @@ class _KeptTable:
         for path in self.path.iterdir():
             if (_TABLE.fullmatch(path.name) and path.name not in kept) or path.suffix == ".tmp":
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+
+
+def _uri(path: Path) -> str:
+    """Returns the path for Spark, whose default file system can be another one."""
+    return f"file://{path}"  # not `as_uri`: Spark does not decode %20
 
 
 def _local(path: str) -> Path:

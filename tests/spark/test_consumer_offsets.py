@@ -16,6 +16,7 @@ from kafka_rebalance.spark import (
     count_records,
     current_groups,
 )
+from kafka_rebalance.spark.compaction import reads_nothing
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     OffsetCommitKey,
@@ -140,6 +141,36 @@ def test_wrong_columns_are_named_before_anything_runs(
         current_groups(_frame(spark, [], schema), _inventory(spark))
     with pytest.raises(SchemaError, match=r"topics\.partitions: missing"):
         current_groups(_frame(spark, []), _inventory(spark).drop("partitions"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "silent", "silent_if_set"),
+    [
+        (
+            "Relation [key#7] KafkaRelation(strategy=Subscribe[t, __consumer_offsets], start=E)",
+            True,
+            False,
+        ),
+        (
+            "Relation [key#7] KafkaRelation(strategy=Assign[__consumer_offsets-0], start=E)",
+            True,
+            False,
+        ),
+        ("Relation [key#7] KafkaRelation(strategy=SubscribePattern[__consumer_.*])", True, True),
+        ("Relation [key#7] KafkaRelation(strategy=Subscribe[copy], start=E)", False, False),
+        (
+            "StreamingRelationV2 org.apache.spark.sql.kafka010.KafkaSourceProvider@1, kafka, "
+            "[subscribe=__consumer_offsets], [key#7]",
+            True,
+            False,
+        ),
+        ("Relation [key#7] parquet lake/__consumer_offsets", False, False),
+        ("RelationV2[key#7] kafka_rebalance_records", False, False),
+    ],
+)
+def test_sparks_own_source_that_reads_nothing(plan: str, silent: bool, silent_if_set: bool) -> None:
+    assert reads_nothing(f"Project [key#7]\n+- {plan}", is_set=False) == silent
+    assert reads_nothing(f"Project [key#7]\n+- {plan}", is_set=True) == silent_if_set
 
 
 def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:

@@ -18,7 +18,10 @@ GROUP_KEYS = ("X'0002'",)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
 """The first two bytes of a record's key are its version, and thus its kind."""
 
-_SILENT = re.compile(r"(?:KafkaRelation\(|kafka010).*__consumer_offsets")
+# Spark's own source in a plan, once and as a stream, with a topic or with a pattern.
+_SOURCE = r"(?:KafkaRelation\(|kafka010).*"
+_TOPIC = re.compile(_SOURCE + "__consumer_offsets")
+_PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IGNORECASE)
 _NOT_SILENT = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 
@@ -46,16 +49,22 @@ def _refuse_silent_source(records: DataFrame) -> None:
     """Spark's own Kafka source sees no partition of internal topics, and reports no error."""
     if not hasattr(records, "_jdf"):  # Spark Connect: its client does not see the analyzed plan
         return
-    spark = records.sparkSession
-    if str(spark.conf.get(_NOT_SILENT, "false")).lower() == "true":
-        return
+    is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
     # Only searched, never shown: a plan can contain the options of a source.
-    if _SILENT.search(records._jdf.queryExecution().analyzed().toString()):
+    if reads_nothing(records._jdf.queryExecution().analyzed().toString(), is_set=is_set):
         raise SchemaError(
             "records: Spark's own Kafka source finds no partition of __consumer_offsets, so it "
             f"would read nothing; set {_NOT_SILENT} to true and use the option subscribe or "
             "assign, or use read_consumer_offsets"
         )
+
+
+def reads_nothing(plan: str, *, is_set: bool) -> bool:
+    """Returns whether a plan's source is Spark's own and sees no partition of internal topics.
+
+    `is_set` is the session's setting; it helps topics by name, and no pattern.
+    """
+    return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
 
 def last_records(

@@ -159,8 +159,10 @@ def test_wrong_columns_are_named_before_anything_runs(
         ("Relation [key#7] KafkaRelation(strategy=SubscribePattern[__consumer_.*])", True, True),
         ("Relation [key#7] KafkaRelation(strategy=Subscribe[copy], start=E)", False, False),
         (
-            "StreamingRelationV2 org.apache.spark.sql.kafka010.KafkaSourceProvider@1, kafka, "
-            "[subscribe=__consumer_offsets], [key#7]",
+            (
+                "StreamingRelationV2 org.apache.spark.sql.kafka010.KafkaSourceProvider@1, kafka, "
+                "[subscribe=__consumer_offsets], [key#7]"
+            ),
             True,
             False,
         ),

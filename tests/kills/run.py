@@ -81,13 +81,16 @@ def run(
         server = broker.bootstrap_server
         killer = _Killer(server, path, kills, seed, outcome)
         _create_topic(server)
-        _rebalance(server, members, 1, killer.start)
-        made = 2
-        while (outcome.rebalances < rebalances or killer.is_alive()) and killer.failure is None:
-            _rebalance(server, members, made)
-            made += 1
-            outcome.rebalances, outcome.records = _generations(server)
-        killer.join()
+        try:
+            _rebalance(server, members, 1, killer.start)
+            made = 2
+            while (outcome.rebalances < rebalances or killer.is_alive()) and killer.failure is None:
+                _rebalance(server, members, made)
+                made += 1
+                outcome.rebalances, outcome.records = _generations(server)
+            killer.join()
+        finally:
+            killer.stop()  # a driver has a session of its own, and would go on
         if killer.failure is not None:
             raise killer.failure
         with _driver(server, path, "--once") as last:
@@ -165,6 +168,13 @@ class _Killer(threading.Thread):
         self._rng = random.Random(seed)
         self._outcome = outcome
         self.failure: Exception | None = None
+        self._driver: _driver | None = None
+
+    def stop(self) -> None:
+        """Kills the driver that is running; the thread ends with an error, if at all."""
+        self._kills = 0
+        if self._driver is not None:
+            self._driver.kill()
 
     def run(self) -> None:
         try:
@@ -175,7 +185,8 @@ class _Killer(threading.Thread):
 
     def _kill(self, *, after_pointer: bool) -> None:
         begun = time.monotonic()
-        with _driver(self._server, self._path) as driver:
+        self._driver = _driver(self._server, self._path)
+        with self._driver as driver:
             if after_pointer:
                 before = _version(self._path)
                 while _version(self._path) == before:
@@ -207,6 +218,9 @@ class _driver:  # noqa: N801 -- used like a function
         return self._process
 
     def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self) -> None:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

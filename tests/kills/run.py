@@ -178,8 +178,8 @@ class _Killer(threading.Thread):
 
     def run(self) -> None:
         try:
-            for n in range(self._kills):
-                self._kill(after_pointer=n % 2 == 0)
+            while (made := len(self._outcome.kills)) < self._kills:
+                self._kill(after_pointer=made % 2 == 0)
         except Exception as failure:
             self.failure = failure
 

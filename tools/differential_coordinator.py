@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BLOCK = 500
-REPLAYS = 20
+REPLAYS = 200
+"""In one run of 20,000, the order that gives our answer came in one replay of twelve."""
 SYMBOL = re.compile(r"@\d+x*")
 MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 

@@ -27,10 +27,10 @@ _NAMES = {
     "group.model": "MAX_PARTITIONS Member Topic TopicPartition",
     "group.ownership": "Anomaly AnomalyKind Assignment Balance Delta",
     "group.spec": "GroupSpec",
-    "live": "ClusterError snapshot",
+    "live": "ClusterError group_lags snapshot",
     "plans": """
-        Candidate Comparison Endless Figures RebalancePlan Round Samples Step WayOut compare
-        endless partition_from_text plan
+        Candidate Comparison Description Endless Figures Finding RebalancePlan Round Samples Step
+        WayOut compare describe endless partition_from_text plan
     """,
     "plans.changes": """
         AddMembers AddPartitions AddTopics BounceMembers Change RemoveMembers RemoveTopics
@@ -82,17 +82,21 @@ if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
     from kafka_rebalance.group.ownership import Delta as Delta
     from kafka_rebalance.group.spec import GroupSpec as GroupSpec
     from kafka_rebalance.live import ClusterError as ClusterError
+    from kafka_rebalance.live import group_lags as group_lags
     from kafka_rebalance.live import snapshot as snapshot
     from kafka_rebalance.plans import Candidate as Candidate
     from kafka_rebalance.plans import Comparison as Comparison
+    from kafka_rebalance.plans import Description as Description
     from kafka_rebalance.plans import Endless as Endless
     from kafka_rebalance.plans import Figures as Figures
+    from kafka_rebalance.plans import Finding as Finding
     from kafka_rebalance.plans import RebalancePlan as RebalancePlan
     from kafka_rebalance.plans import Round as Round
     from kafka_rebalance.plans import Samples as Samples
     from kafka_rebalance.plans import Step as Step
     from kafka_rebalance.plans import WayOut as WayOut
     from kafka_rebalance.plans import compare as compare
+    from kafka_rebalance.plans import describe as describe
     from kafka_rebalance.plans import endless as endless
     from kafka_rebalance.plans import partition_from_text as partition_from_text
     from kafka_rebalance.plans import plan as plan

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.plans.clients import client_of
 from kafka_rebalance.plans.description import Description, Finding
+from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
     partitions_text,
-    share_text,
     short_names,
 )
 from kafka_rebalance.report.text.tables import print_table
 
-from .plan import print_wrapped, spread_text
+from .plan import print_wrapped
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
@@ -36,7 +36,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     _print_members(one, shown, names, everything=everything)
     if len(shown) < len(group.members):
         print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
-    print_wrapped(f"Partitions a member: {spread_text(one.balance)}{_even(one)}.")
+    print_wrapped(f"Partitions a member: {one.balance.least_to_most}{_even(one)}.")
     if one.rack_share is not None:
         print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     if one.lags is not None:
@@ -62,8 +62,8 @@ def print_descriptions(rows: Sequence[Description]) -> None:
             cut(one.group.group_id, 30),
             one.group.assignor or "-",
             str(len(one.group.members)),
-            spread_text(one.balance),
-            spread_text(one.possible),
+            one.balance.least_to_most,
+            one.possible.least_to_most,
             *([f"{one.lag:,}" if one.lag is not None else "-"] if live else []),
             ", ".join(dict.fromkeys(finding.kind for finding in one.findings)) or "-",
         ]
@@ -113,7 +113,7 @@ def _print_members(
 def _even(one: Description) -> str:
     if one.balance.stddev <= one.possible.stddev:
         return ", as even as possible"
-    return f" (possible: {spread_text(one.possible)})"
+    return f" (possible: {one.possible.least_to_most})"
 
 
 def _lag(one: Description, names: dict[str, str]) -> str:

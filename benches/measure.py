@@ -44,7 +44,7 @@ class Peer:
     _process: subprocess.Popen[bytes] | None = None
     # A file, not a pipe: a peer that writes many warnings must not wait for a reader.
     _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
-    # Kind of case -> the least number of partitions that the peer did not answer in time.
+    # Kind of case -> the size, in partitions, of the smallest case not answered in time.
     _stuck: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def ask(self, case: Case, line: bytes) -> Answer:

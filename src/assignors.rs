@@ -36,7 +36,7 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
     (
         "uniform",
-        "an assignor of the new consumer protocol (KIP-848), whose broker assigns",
+        "an assignor of the new consumer protocol (KIP-848), in which the broker assigns",
     ),
 ];
 

@@ -72,7 +72,7 @@ def test_mutated_lines_fare_alike(data: st.DataObject, assignor: str) -> None:
         else:
             at[path[-1]] = data.draw(JSONISH)
         if not _places(line):
-            break
+            break  # nothing is left to mutate
     line_bytes = as_bytes(line)
     assert rust_answer(line_bytes) == reference_answer(line_bytes)
 
@@ -89,6 +89,7 @@ def test_mutated_bytes_fare_alike(changes: list[tuple[int, bytes]]) -> None:
     rust, python = rust_answer(bytes(line)), reference_answer(bytes(line))
     assert rust.is_error == python.is_error
     texts = [error_text(answer) if answer.is_error else "" for answer in (rust, python)]
+    # Each parser describes bad JSON or UTF-8 in its own words, so only the beginning is equal.
     own_words = ("line 1: not JSON: ", "line 1: not UTF-8: ")
     if texts[0].startswith(own_words):
         assert texts[1].startswith(texts[0][: len("line 1: not ")])
@@ -96,7 +97,7 @@ def test_mutated_bytes_fare_alike(changes: list[tuple[int, bytes]]) -> None:
         assert rust == python
 
 
-def test_result_lines_are_the_dumps_of_the_answer() -> None:
+def test_rust_writes_result_lines_as_python_does() -> None:
     for assignor in ("range", "roundrobin", "sticky", "cooperative-sticky"):
         line = valid_line_with(("members", 1, "member_id"), 'é"\\\x01😀')
         line["topics"][0]["name"] = "t\u2028\n"
@@ -111,6 +112,6 @@ def test_result_lines_are_the_dumps_of_the_answer() -> None:
 
 
 @pytest.mark.parametrize("engine", ["rust", "reference"])
-def test_an_assignor_for_all_lines_goes_before_their_own(engine: Any) -> None:
+def test_the_assignor_of_the_call_overrides_that_of_a_line(engine: Any) -> None:
     answer = assign_lines([as_bytes(VALID)], "range", engine=engine)[0]
     assert json.loads(answer.line)["assignor"] == "range"

@@ -114,8 +114,10 @@ def test_three_engines_one_answer_to_connects_scripts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "field", [{"subscription_version": 1}, {"user_data": "00"}, {"user_data_generation_id": 2}]
 )
-def test_the_oracle_refuses_what_only_bytes_say(oracle: Oracle, field: dict[str, Any]) -> None:
-    """It would write the bytes of a newest client, and judge another group."""
+def test_the_oracle_refuses_fields_that_need_the_bytes(
+    oracle: Oracle, field: dict[str, Any]
+) -> None:
+    """The oracle would encode the member as Kafka's newest client does, and judge that."""
     member = {"member_id": "a", "topics": ["t"], "generation_id": 3} | field
     with pytest.raises(OracleError, match="need the bytes in subscription"):
         oracle.ask({"assignor": "sticky", "topics": [], "members": [member]})

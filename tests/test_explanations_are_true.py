@@ -40,6 +40,10 @@ def _cases(seed: int, count: int, assignor: str) -> Iterator[GroupSpec]:
 def _told(
     group: GroupSpec, assignor: str, *, moved_only: bool = False
 ) -> Iterator[tuple[Log, TopicPartition, list[Fact]]]:
+    """Yields a logged run, a partition and its facts, for some partitions of the group.
+
+    They are the first and last of six topics, and the last six that moved; or only the latter.
+    """
     try:
         log = Log(group, assignor)
     except kr.GroupError:
@@ -56,6 +60,7 @@ def _told(
 OF_RANGE = {facts.FairShares, facts.RackPass, facts.NoRackPass, facts.RangeOf}
 OF_ROUND_ROBIN = {facts.Dealt, facts.NextInCircle}
 OF_STICKY = set(CHECKS) - OF_RANGE - OF_ROUND_ROBIN
+# Assignor -> the kinds of facts that must occur.
 EVERY = {
     "range": OF_RANGE,
     "roundrobin": OF_ROUND_ROBIN,
@@ -79,7 +84,7 @@ def test_every_fact_is_true_of_the_run(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
 def test_every_fact_is_true_of_the_vectors(assignor: str) -> None:
-    """The vectors in which balancing moves partitions contain every reason for a move."""
+    """Checks partitions that moved in small vectors; together they have every reason for a move."""
     with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as vectors:
         cases = [json.loads(line)["case"] for line in vectors]
     seen: Counter[Any] = Counter()
@@ -100,7 +105,7 @@ def _variant(fact: Fact) -> tuple[object, ...]:
 
 
 def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:
-    """The last fact names the holder, or the member from which the partition is withheld."""
+    """The last fact names the one holder of the target; Withheld if the answer has no holder."""
     target = log.holders(log.target if "sticky" in log.assignor else log.answer, tp)
     if len(target) == 1:
         last = found[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages open in a real browser without a network: nothing overlaps, is cut off or is loaded."""
+"""Pages in a real browser: nothing overlaps or is cut off, and no page asks the network."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_five_thousand_plans_hold() -> None:
 
 
 def _as_it_began(plan: RebalancePlan) -> GroupSpec:
-    """The last group, in which the members own their partitions from before the plan."""
+    """The group at the end of the plan, but its members own what they owned before the plan."""
     began = {member.member_id: member for member in plan.group.members}
     last = plan.steps[-1]
     members = []

@@ -89,7 +89,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         )
         for n in range(rng.randint(1, 5))
     )
-    # At the end, one member runs that subscribes to all topics.
+    # No happening touches `keeper`, so one member still runs at the end, with all topics.
     wants = _wants(known, by_pattern=by_pattern)
     members = (MemberPlan(name="keeper", config=config, **wants, work=work), *members)
     happenings: list[Happening] = []

@@ -91,8 +91,8 @@ impl Inventory {
     }
 }
 
-/// Answers each record of a batch. If the inventory lacks a topic, `assume_assigned` counts the
-/// topic's partitions from the assignments; without it, the record has an error.
+/// Makes one row of each record of a batch: a group, or an error. A topic that the inventory lacks
+/// is an error; with `assume_assigned` it has as many partitions as the highest assigned one needs.
 ///
 /// Reads the columns `key` and `value`. Returns an error if one of them is missing or not binary.
 pub fn groups(

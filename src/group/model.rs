@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use crate::java::order::compare_names;
 
-/// The most partitions that the topics of one group may have in all, unless set otherwise.
+/// The default limit of a group's partitions, over all its topics.
 pub const MAX_PARTITIONS: u64 = 10_000_000;
 /// The subscription version of Kafka's newest clients; the first version with a rack (KIP-881).
 pub const NEWEST_SUBSCRIPTION: u8 = 3;
@@ -36,7 +36,8 @@ pub struct Topic<'a> {
     pub(crate) racks: Option<u32>,
 }
 
-/// The differences between a member's client and Kafka's newest Java client; by default none.
+/// How a member's subscription differs from that of Kafka's newest Java client; by default, in
+/// nothing.
 #[derive(Clone, Copy, Default)]
 pub struct AsSent {
     pub subscription_version: Option<u8>,
@@ -55,7 +56,7 @@ pub enum UserData {
 }
 
 impl UserData {
-    /// Reads the contract's word for the user data, or returns the problem with it.
+    /// Parses the contract's field `user_data`; returns the text of an error for another name.
     pub fn by_name(name: &str) -> Result<Self, String> {
         match name {
             "none" => Ok(Self::None),
@@ -90,12 +91,14 @@ pub struct Member<'a> {
     /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,
     pub as_sent: AsSent,
+    /// Start and end of the member's topics in the spec's list of subscriptions.
     pub(crate) topics: (u32, u32),
+    /// Start and end of the member's partitions in the spec's list of owned partitions.
     pub(crate) owned: (u32, u32),
 }
 
-/// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. Members
-/// with equal instance ids stay in the order of the leader's map, which is computed only for them.
+/// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. The order
+/// of the leader's map (`in_map`) is computed only if two instance ids are equal, as a tie-break.
 pub(crate) fn static_first<'w>(
     members: &[Member],
     ranks: &[u32],

@@ -22,13 +22,13 @@ ANSWER_TIMEOUT_S = 30.0
 
 
 class DriverError(RuntimeError):
-    """The driver ended, did not answer, or its answer was not JSON."""
+    """The driver ended, did not answer in time or not in JSON, or did not know the command."""
 
 
 class DriverPlayer:
     """Plays scenarios one after another, each with a new coordinator."""
 
-    live = False
+    live = False  # an answer has all its events, so that the caller need not wait for more
 
     def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -39,7 +39,8 @@ class DriverPlayer:
         self.tell({"op": "init", **CONFIG})
 
     def tell(self, command: Command) -> dict[str, Any]:
-        """Sends a command and returns the answer, with its "id" and "events"."""
+        """Sends a command; returns the answer, which has "id" and "events"."""
+        # A driver has two commands for a sweep: wait, then remove expired offsets.
         if command["op"] == "sweep":
             waited = self.tell({"op": "advance", "ms": command["ms"]})
             swept = self.tell({"op": "cleanup"})

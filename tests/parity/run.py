@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays scenarios on a real broker and on a driver, and reports the differences."""
+"""Plays scenarios on a real broker and on a coordinator's driver; reports the differences."""
 
 from __future__ import annotations
 

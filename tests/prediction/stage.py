@@ -108,7 +108,7 @@ class Stage:
         return problem is None
 
     def _steps(self, cast: Cast, steps: list[Step] | tuple[Step, ...]) -> str | None:
-        """Plays the steps; returns the missing condition, or None if the group settles."""
+        """Plays the steps; returns why the group did not settle, or None if it did."""
         for step in steps:
             there = len(self._log.of(cast.group_id))
             ids = self._ids(cast)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a comparison as text for people."""
+"""Prints the comparison of a real and a simulated run, as text for people."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class ConnectCluster:
         return self._log.read()
 
     def worker_of(self, member_id: str) -> str:
-        """The worker of a member id: `connect-host:port-<uuid>`, unless client.id is set."""
+        """The worker of a member id, which is `connect-<worker>-<uuid>` without a client.id."""
         return next(worker for worker in self.workers if member_id.startswith(f"connect-{worker}-"))
 
     def await_(

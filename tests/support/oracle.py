@@ -59,7 +59,7 @@ class Oracle:
         self.close()
 
     def ask(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Returns the answer to one line: an `assignment`, an `error`, or a wire answer."""
+        """Returns the answer to one line: an assignment, an error, or what Wire.java answers."""
         try:
             self._stdin.write(_dump(line))
             self._stdin.flush()

@@ -78,9 +78,9 @@ FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
     "RoundRobinAssigner": "KafkaJS's own assignor, which is not one of Kafka's",
     "rack-affinity": "kafka-go's own assignor, which is not one of Kafka's",
-    "uniform": "an assignor of the new consumer protocol (KIP-848), whose broker assigns",
+    "uniform": "an assignor of the new consumer protocol (KIP-848), in which the broker assigns",
 }
-"""Names of other assignors that live groups use; each name with the origin of the assignor."""
+"""Other assignors that live groups use: name -> origin, as error messages state it."""
 
 _PARTS = [part for part in vars(Assignor) if not part.startswith("_")]
 """The methods and properties of an assignor, as the interface declares them."""
@@ -91,7 +91,7 @@ _custom: dict[str, Assignor] = {}
 def register(assignor: Assignor) -> None:
     """Makes a custom assignor known by its `name`, everywhere in this process.
 
-    Bulk functions (`assign_batch`, Spark) run in the compiled core, where it stays unknown.
+    Bulk functions (`assign_batch`, Spark) run in the compiled core, which has no custom assignors.
 
     Errors   TypeError for an object that is not an `Assignor`; ValueError for a built-in name.
     """

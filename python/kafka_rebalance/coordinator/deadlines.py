@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds named deadlines: arming a name again replaces its deadline; the earliest runs first.
+"""Holds named deadlines: arming a name again replaces its deadline; the earliest is taken first.
 
 A heap with lazy deletion finds the earliest of 10,000 deadlines in under 1 us, a scan in 210 us.
 
@@ -41,7 +41,7 @@ class Deadlines:
         """Sets `key`'s deadline to `at_ms`, in place of an older deadline."""
         armed = self._armed[key] = _Armed(at_ms, next(self._sequence), key)
         heapq.heappush(self._heap, armed)
-        # Each heartbeat arms its key again and leaves a stale entry behind: too many are removed.
+        # Each heartbeat arms its key again and leaves a stale entry; many of them are removed.
         if len(self._heap) > 64 + 4 * len(self._armed):
             self._heap = list(self._armed.values())
             heapq.heapify(self._heap)

@@ -201,7 +201,7 @@ class Offsets:
         self._purge()
 
     def load(self, change: OffsetChange, position: int) -> None:
-        """Applies one record of a log that is loaded; records come in the log's order."""
+        """Applies one record while the log is being loaded; records come in the log's order."""
         self._apply(change, position)
         self._purge()
 

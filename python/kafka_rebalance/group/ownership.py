@@ -75,8 +75,9 @@ class Anomaly:
 class Assignment(Mapping[str, Sequence[TopicPartition]]):
     """An immutable mapping from member id to the member's partitions; members are in join order.
 
-    The columns hold the data. The entries `offsets[m]:offsets[m + 1]` of `topic_ids` (places in
-    `topics`) and `partitions` belong to member m. Objects are made when a caller reads a member.
+    The data are kept in columns: member m has the entries `offsets[m]:offsets[m + 1]` of
+    `topic_ids` (indexes into `topics`) and of `partitions`. Each TopicPartition is made only when a
+    caller reads the member.
 
     >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
     C0: t0[0, 1]

@@ -54,9 +54,9 @@ class Varying:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The differences between the draws; `rounds` is the least and the most number of rounds.
+    """How the outcomes of the draws differ; `rounds` is the smallest and the largest number.
 
-    `varying` leaves out rounds that some draw does not reach.
+    `varying` covers only the rounds that every draw reaches.
     """
 
     draws: int

@@ -77,7 +77,7 @@ class Subscriber:
         return bool(self.subscription) or self.pattern is not None
 
     def has_news(self, state: Membership) -> bool:
-        """Returns whether the subscription changed, or topics have since this leader assigned."""
+        """Returns whether the subscription, or a topic that this leader assigned, has changed."""
         return self.joined_subscription != self.subscription or self._is_outdated(state)
 
     def _is_outdated(self, state: Membership) -> bool:

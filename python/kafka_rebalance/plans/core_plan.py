@@ -68,7 +68,7 @@ class CorePlan:
 
 
 def core_step(plan: CorePlan, step: int) -> Step:
-    """Returns a step of the core's plan."""
+    """Makes a step that Rust played; each field is computed when it is first read."""
     core = plan.steps[step]
     rounds = range(len(plan.rounds[step]))
     change = AS_IT_IS.cause if core.change is None else str(plan.changes[core.change])

@@ -204,7 +204,7 @@ class RebalancePlan:
         return explain(self.group, self.steps, partition)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns a form for programs: the figures, then all steps and rounds."""
+        """Returns the plan as a dict for JSON: the figures, then all steps and rounds."""
         return {
             "group_id": self.group.group_id,
             "assignor": self.assignor,

@@ -12,9 +12,9 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim to the partition, and whether it wins over the claim that counted before it.
+    """A claim to the partition, and how its generation compares with an earlier claim's.
 
-    `against` is the generation of the claim that counted before; None for the first claim.
+    `against` is the generation that it is compared with; None for the first claim.
     """
 
     member_id: str

@@ -130,7 +130,7 @@ def stops_of(run: Run) -> dict[int, list[Stopped]]:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """The time from one event to the next; events are rebalances, and events of the scenario."""
+    """The time from a start to the next; a rebalance and an event of the scenario are starts."""
 
     from_ms: int
     to_ms: int

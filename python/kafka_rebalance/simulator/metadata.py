@@ -50,7 +50,7 @@ class Metadata:
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
     def refresh_soon(self, now_ms: int) -> None:
-        """Lets every client ask within `retry.backoff.max.ms`."""
+        """Lets every consumer ask for metadata, at some time within `retry.backoff.max.ms`."""
         for process in self.processes.values():
             if isinstance(process.member, Consumer):
                 spread = process.member.config.retry_backoff_max_ms

@@ -22,8 +22,8 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
     let (mut assignment, transferring) = if claims.equal_subscriptions {
         let target = constrained::assign(NAME, &claims, owned)?;
         (target.assignment, target.transferring)
-    // 3. After the general algorithm, they are computed.
     } else {
+        // 3. The general algorithm does not record them, so they are computed from its answer.
         let (assignment, order) = general::assign(NAME, &claims, owned)?;
         let transferring = transferring(&claims, &assignment, &order);
         (assignment, transferring)
@@ -37,8 +37,8 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
     Ok(answer)
 }
 
-/// Removes each transferring partition from its new owner's list, once, at its first place there.
-/// If a partition has several new owners, only the last one counts.
+/// Removes each transferring partition from its new owner's list: only the first entry, if the list
+/// has it twice. Of several new owners, only the last in `transferring` counts.
 fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, MemberId)]) {
     if transferring.is_empty() {
         return;
@@ -61,15 +61,14 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
 }
 
 /// Finds partitions that one member gains and another member, which claims them, loses. Returns
-/// each with the member that gains it. If several members gain a partition, the last one in
-/// `order`, the order of the answer's map, counts.
+/// each with every member that gains it, members in `order`, which is that of the answer's map.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,
     order: &[MemberId],
 ) -> Vec<(PartitionId, MemberId)> {
-    // By partition: the last member found with it. The next member needs no cleared list, because
-    // it only looks for its own number.
+    // By partition: the last member that was found with it. The list need not be cleared between
+    // members, because each member looks only for its own number.
     let mut seen_with = vec![NOBODY; claims.numbered()];
     let mut revoked = vec![false; claims.numbered()];
     for &member in order {

@@ -60,7 +60,8 @@ struct Build<'c, 'g, 'a> {
     /// The subscribers of each topic, sorted by member id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// By partition: its previous owner and generation; empty if all claims have the newest one.
+    /// By partition: member and generation of the newest claim that is not of the newest
+    /// generation. Empty if all claims are of the newest generation.
     previous: Vec<(MemberId, i32)>,
     /// Whether a member lost a claimed partition in step 3.
     revocation: bool,

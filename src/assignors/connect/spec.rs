@@ -4,7 +4,7 @@
 use super::work::{Work, WorkerId};
 
 pub struct ConnectSpec {
-    /// The workers in member order, each with the work that it reports to run.
+    /// The workers in member order, each with the work that it reports as running.
     pub running: Vec<(WorkerId, Work)>,
     /// All configured work, sorted.
     pub target: Work,

@@ -158,7 +158,8 @@ impl<'a> MadeUp<'a> {
             share = (share + random) % 1.0;
         }
         let place = (share * (names.len() + 1) as f64) as usize;
-        // In a member id, a dash follows the name. A dot sorts after a dash and before digits.
+        // The drawn name has to sort directly after `names[place - 1]`. In a member id, a dash
+        // follows the name: "app.-…" sorts after "app-…" and before "app1-…".
         let mut drawn = match place {
             0 => "!".to_owned(),
             _ => format!("{}.", names[place - 1]),

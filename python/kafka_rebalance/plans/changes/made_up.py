@@ -55,9 +55,10 @@ class Newcomer(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A choice of ids. Draw 0 is that of the plan itself, draws 1 to `of` are for sampling.
+    """One choice of made-up ids. Draw 0 has the plan's own ids; draws 1 to `of` have others.
 
-    `instead_of` are the newcomers of draw 0, in the order in which they joined.
+    `instead_of` has the newcomers of draw 0, in join order. The newcomers of this draw take their
+    places.
     """
 
     number: int = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints simulated runs as tables: rebalances, totals, and how long events took to settle."""
+"""Prints simulated runs as tables: rebalances, totals, and how long groups took to settle."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tests whether a group is balanced: whether no member could take a partition from an owner with
 //! at least two partitions more. Such a member and such a partition are a *witness*: they prove
-//! that the group is not balanced. Kafka searches for one before every partition, among all
-//! members, all their topics and all partitions of these topics.
+//! that the group is not balanced. Before it looks at each partition, Kafka searches for a witness
+//! among all members, all their topics and all partitions of these topics.
 //!
 //! Shortcuts that cannot change the answer:
 //! - The next move is itself a witness, unless its gainer already has all partitions that it can

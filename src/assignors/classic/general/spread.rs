@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The smallest and the largest number of partitions of any member, updated at every move.
+//! The smallest and the largest number of partitions that a member has, updated at every move.
+//! Members that are fixed do not count.
 
-/// `members[n]` is the number of members with n partitions; members that are fixed do not count.
 pub struct Spread {
+    /// `members[n]` is the number of members with n partitions.
     members: Vec<u32>,
     pub least: usize,
     pub most: usize,
@@ -32,7 +33,7 @@ impl Spread {
         self.members[before] -= 1;
         self.members[after] += 1;
         if self.members[before] == 0 {
-            // If only this member had the least (or most), it still has the least (or most).
+            // Its number changed by one, so a member that alone had the least (or most) still does.
             if self.least == before {
                 self.least = after;
             }

@@ -167,7 +167,7 @@ $(VENV)/installed: pyproject.toml | need-python
 
 $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
 	@echo "building …"
-	@$(BIN)/maturin develop --release --extras arrow,spark,kafka,aiokafka,report \
+	@$(BIN)/maturin develop --release --extras arrow,spark,kafka,confluent,aiokafka,report \
 	  > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 

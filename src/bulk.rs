@@ -2,6 +2,7 @@
 //! Many groups in one call: as JSON lines, or as Arrow record batches.
 
 pub mod batch;
+pub mod commits;
 pub mod lines;
 mod nested;
 pub mod records;

@@ -164,7 +164,17 @@ def test_file_names_say_what_is_inside() -> None:
 
 # Imports at run time ------------------------------------------------------------------------------
 
-OPTIONAL = ("matplotlib", "pyarrow", "pyspark", "pandas", "numpy", "kafka", "aiokafka", "rich")
+OPTIONAL = (
+    "matplotlib",
+    "pyarrow",
+    "pyspark",
+    "pandas",
+    "numpy",
+    "kafka",
+    "confluent_kafka",
+    "aiokafka",
+    "rich",
+)
 
 
 @pytest.mark.parametrize("module", ["kafka_rebalance", "kafka_rebalance.cli"])

@@ -37,6 +37,7 @@ __all__ = [
     "assign_line_batch",
     "assign_lines",
     "best_possible",
+    "commits_from_records",
     "connect_eager",
     "connect_incremental",
     "decode_assignment",
@@ -218,6 +219,7 @@ class TopicInventory:
 def groups_from_records(
     batch: object, topics: TopicInventory, assume_assigned: bool
 ) -> ArrowBatch: ...
+def commits_from_records(batch: object) -> ArrowBatch: ...
 def decode_subscription(data: bytes) -> DecodedSubscription: ...
 def encode_subscription(
     version: int,

@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::bulk::batch::SchemaError;
 use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
 use crate::group::model::quoted;
-use crate::wire::group_records::{GroupMetadataValue, decode_group, decode_key};
+use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_key};
 use crate::wire::sent_members::{leader_library, user_data};
 use crate::wire::{Assigned, Subscription, decode_assignment, decode_subscription};
 
@@ -119,8 +119,8 @@ fn group<'a>(
     assume_assigned: bool,
 ) -> Row<'a> {
     let group_id = match decode_key(key.unwrap_or_default()) {
-        Ok(Some(group_id)) => group_id,
-        Ok(None) => return (None, Err("key: not that of a classic group".into())),
+        Ok(Key::GroupMetadata { group_id }) => group_id,
+        Ok(_) => return (None, Err("key: not that of a classic group".into())),
         Err(problem) => return (None, Err(problem)),
     };
     let Some(value) = value else {

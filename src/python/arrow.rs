@@ -13,6 +13,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 
 use super::options;
 use crate::bulk::batch::{self, SchemaError};
+use crate::bulk::commits;
 use crate::bulk::records;
 
 const SCHEMA: &CStr = c"arrow_schema";
@@ -108,6 +109,11 @@ pub fn groups_from_records(
     answer(py, batch, |batch| {
         records::groups(batch, &topics.0, assume_assigned)
     })
+}
+
+#[pyfunction]
+pub fn commits_from_records(py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<ArrowBatch> {
+    answer(py, batch, commits::commits)
 }
 
 /// Computes the answer to a batch without the interpreter lock.

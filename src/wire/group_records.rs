@@ -5,6 +5,33 @@
 //!
 //! An error begins with the field's name; its words are those of the Python module.
 
+/// A record's key.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Key<'a> {
+    OffsetCommit {
+        group_id: &'a str,
+        topic: &'a str,
+        partition: i32,
+    },
+    GroupMetadata {
+        group_id: &'a str,
+    },
+    /// The key of another kind of group (KIP-848, KIP-932, KIP-1071), or of an unknown version.
+    Other,
+}
+
+/// A committed offset. `leader_epoch` is -1 before version 3, and `expire_timestamp_ms` in all
+/// versions but 1. Brokers of version 4.4 and later add the topic's id.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OffsetCommitValue<'a> {
+    pub offset: i64,
+    pub leader_epoch: i32,
+    pub metadata: &'a str,
+    pub commit_timestamp_ms: i64,
+    pub expire_timestamp_ms: i64,
+    pub topic_id: Option<[u8; 16]>,
+}
+
 /// The fields of a group's record that its contract row needs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GroupMetadataValue<'a> {
@@ -29,27 +56,58 @@ const GROUP_KEY: i16 = 2;
 const HIGHEST_VALUE: i16 = 4;
 const FLEXIBLE: i16 = 4;
 
-/// Reads a key. Returns the id of a classic group; None if the record is an offset, or of another
-/// kind of group (KIP-848, KIP-932, KIP-1071), or of an unknown version. Returns an error if the
-/// key is cut short, too long, or has a name that is not UTF-8.
-pub fn decode_key(data: &[u8]) -> Result<Option<&str>, String> {
+/// Reads a key. Returns an error if it is cut short, too long, or has a name that is not UTF-8.
+pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     let mut reader = Reader::of(data, "key");
-    let group_id = match reader.int16("version")? {
-        0 | 1 => {
-            reader.string("group")?;
-            reader.string("topic")?;
-            reader.int32("partition")?;
-            None
-        }
-        GROUP_KEY => Some(reader.string("group")?),
-        _ => return Ok(None),
+    let key = match reader.int16("version")? {
+        0 | 1 => Key::OffsetCommit {
+            group_id: reader.string("group")?,
+            topic: reader.string("topic")?,
+            partition: reader.int32("partition")?,
+        },
+        GROUP_KEY => Key::GroupMetadata {
+            group_id: reader.string("group")?,
+        },
+        _ => return Ok(Key::Other),
     };
     reader.end()?;
-    Ok(group_id)
+    Ok(key)
 }
 
-/// Reads a value. Returns an error if its version is unknown or its bytes do not have the fields.
-pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
+/// Reads the value of an offset commit. Returns an error if its version is unknown, or if its bytes
+/// do not have the fields.
+pub fn decode_offset(data: &[u8]) -> Result<OffsetCommitValue<'_>, String> {
+    let (mut reader, version) = value_reader(data)?;
+    let offset = reader.int64("offset")?;
+    let leader_epoch = match version {
+        3.. => reader.int32("leaderEpoch")?,
+        _ => -1,
+    };
+    let metadata = reader.string("metadata")?;
+    let commit_timestamp_ms = reader.int64("commitTimestamp")?;
+    let expire_timestamp_ms = match version {
+        1 => reader.int64("expireTimestamp")?,
+        _ => -1,
+    };
+    let topic_id = match reader.tagged()? {
+        Some(id) => Some(id.try_into().map_err(|_| {
+            let problem = format!("has {} bytes, and an id has 16", id.len());
+            reader.error("topicId", &problem)
+        })?),
+        None => None,
+    };
+    reader.end()?;
+    Ok(OffsetCommitValue {
+        offset,
+        leader_epoch,
+        metadata,
+        commit_timestamp_ms,
+        expire_timestamp_ms,
+        topic_id,
+    })
+}
+
+fn value_reader(data: &[u8]) -> Result<(Reader<'_>, i16), String> {
     let mut reader = Reader::of(data, "value");
     let version = reader.int16("version")?;
     if !(0..=HIGHEST_VALUE).contains(&version) {
@@ -58,6 +116,13 @@ pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
         ));
     }
     reader.flexible = version >= FLEXIBLE;
+    Ok((reader, version))
+}
+
+/// Reads the value of a group's record. Returns an error if its version is unknown, or if its bytes
+/// do not have the fields.
+pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
+    let (mut reader, version) = value_reader(data)?;
     let protocol_type = reader.string("protocolType")?;
     let generation_id = reader.int32("generation")?;
     let protocol = reader.nullable_string("protocol")?;
@@ -186,22 +251,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn tagged(&mut self) -> Result<(), String> {
+    /// Reads tagged fields, and returns the one with tag 0, the only tag that Kafka uses here.
+    fn tagged(&mut self) -> Result<Option<&'a [u8]>, String> {
+        let mut first = None;
         if !self.flexible {
-            return Ok(());
+            return Ok(first);
         }
         for _ in 0..self.varint("tagged fields")? {
             let tag = self.varint("tagged fields")?;
             let length = self.varint("tagged fields")? as usize;
-            if self.take(length, "tagged fields").is_err() {
+            let Ok(data) = self.take(length, "tagged fields") else {
                 let left = self.data.len() - self.at;
                 return Err(format!(
                     "{}.tagged field {tag}: needs {length} bytes, {left} are left",
                     self.what
                 ));
+            };
+            if tag == 0 {
+                first = Some(data);
             }
         }
-        Ok(())
+        Ok(first)
     }
 
     fn end(&self) -> Result<(), String> {

@@ -8,7 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.spark import SchemaError, assign_groups, count_records, current_groups
+from kafka_rebalance.spark import (
+    COMMITS_SCHEMA,
+    SchemaError,
+    assign_groups,
+    committed_offsets,
+    count_records,
+    current_groups,
+)
+from kafka_rebalance.spark.compaction import reads_nothing
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_value,
+)
 from tests.test_records import TOPICS, captured, reference
 
 if TYPE_CHECKING:
@@ -126,3 +141,76 @@ def test_wrong_columns_are_named_before_anything_runs(
         current_groups(_frame(spark, [], schema), _inventory(spark))
     with pytest.raises(SchemaError, match=r"topics\.partitions: missing"):
         current_groups(_frame(spark, []), _inventory(spark).drop("partitions"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "silent", "silent_if_set"),
+    [
+        (
+            "Relation [key#7] KafkaRelation(strategy=Subscribe[t, __consumer_offsets], start=E)",
+            True,
+            False,
+        ),
+        (
+            "Relation [key#7] KafkaRelation(strategy=Assign[__consumer_offsets-0], start=E)",
+            True,
+            False,
+        ),
+        ("Relation [key#7] KafkaRelation(strategy=SubscribePattern[__consumer_.*])", True, True),
+        ("Relation [key#7] KafkaRelation(strategy=Subscribe[copy], start=E)", False, False),
+        (
+            (
+                "StreamingRelationV2 org.apache.spark.sql.kafka010.KafkaSourceProvider@1, kafka, "
+                "[subscribe=__consumer_offsets], [key#7]"
+            ),
+            True,
+            False,
+        ),
+        ("Relation [key#7] parquet lake/__consumer_offsets", False, False),
+        ("RelationV2[key#7] kafka_rebalance_records", False, False),
+    ],
+)
+def test_sparks_own_source_that_reads_nothing(plan: str, silent: bool, silent_if_set: bool) -> None:
+    assert reads_nothing(f"Project [key#7]\n+- {plan}", is_set=False) == silent
+    assert reads_nothing(f"Project [key#7]\n+- {plan}", is_set=True) == silent_if_set
+
+
+def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
+    """The last commit of each partition; a tombstone and a corrupt record beside them."""
+    places = [OffsetCommitKey("g", "t", p) for p in range(3)] + [OffsetCommitKey("h", "t", 0)]
+    keys = [encode_key(place) for place in places]
+    time_ms = 1_795_319_085_565
+    values = [
+        encode_value(OffsetCommitValue(offset, "m", time_ms + offset, 4)) for offset in range(5)
+    ]
+    rows = [
+        ("one", keys[0], values[0], 0, 1),
+        ("one", keys[0], values[1], 0, 2),
+        ("two", keys[0], values[4], 0, 0),
+        ("one", keys[1], values[2], 0, 3),
+        ("one", keys[1], None, 0, 4),
+        ("one", keys[2], values[3][:9], 0, 5),
+        ("one", keys[3], values[2], 1, 0),
+        ("one", encode_key(GroupMetadataKey("g")), b"", 0, 6),
+    ]
+    random.Random(2).shuffle(rows)
+    records = _frame(spark, rows, f"cluster string, {RECORDS}")
+    found = {
+        (row["cluster"], row["group_id"], row["partition"]): row
+        for row in committed_offsets(records).collect()
+    }
+    assert {place: row["offset"] for place, row in found.items()} == {
+        ("one", "g", 0): 1,
+        ("two", "g", 0): 4,
+        ("one", "g", 2): None,
+        ("one", "h", 0): 2,
+    }
+    assert found["one", "g", 2]["error"] == "value.offset: needs 8 bytes, 7 are left"
+    row = found["one", "h", 0]
+    assert (row["topic"], row["metadata"], row["leader_epoch"]) == ("t", "m", 4)
+    assert row["commit_timestamp"].timestamp() == (time_ms + 2) / 1000
+    assert committed_offsets(records.drop("cluster")).columns[0] == "group_id"
+    assert (
+        committed_offsets(records).schema
+        == spark.createDataFrame([], f"cluster string, {COMMITS_SCHEMA}").schema
+    )

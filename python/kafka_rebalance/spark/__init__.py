@@ -16,21 +16,45 @@ try:
 except ImportError:
     raise MissingExtra("kafka_rebalance.spark", "spark") from None
 
-from .consumer_offsets import GROUPS_SCHEMA, KINDS_SCHEMA, count_records, current_groups
+from .consumer_offsets import (
+    COMMITS_SCHEMA,
+    GROUPS_SCHEMA,
+    KINDS_SCHEMA,
+    committed_offsets,
+    count_records,
+    current_groups,
+)
 from .functions import assign_groups, assign_lines, assign_udf, plan_groups
+from .kafka_records import (
+    BOUNDS_SCHEMA,
+    RECORDS_SCHEMA,
+    offset_bounds,
+    read_consumer_offsets,
+    stream_consumer_offsets,
+)
+from .kept_groups import keep_current_groups, kept_records
 from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
 
 __all__ = [
+    "BOUNDS_SCHEMA",
+    "COMMITS_SCHEMA",
     "GROUPS_SCHEMA",
     "INPUT_SCHEMA",
     "KINDS_SCHEMA",
     "OUTPUT_SCHEMA",
     "PLAN_SCHEMA",
+    "RECORDS_SCHEMA",
     "SchemaError",
     "assign_groups",
     "assign_lines",
     "assign_udf",
+    "committed_offsets",
     "count_records",
     "current_groups",
+    "keep_current_groups",
+    "kept_records",
+    "offset_bounds",
     "plan_groups",
+    "read_consumer_offsets",
+    "stream_consumer_offsets",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the present groups from the records of `__consumer_offsets`.
+"""Computes the present groups and their commits from the records of `__consumer_offsets`.
 
     records = spark.read.parquet("lake/consumer_offsets")
     groups = current_groups(records, topics).where("kind = 'consumer' and state = 'Stable'")
@@ -20,7 +20,15 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from kafka_rebalance import _core
-from kafka_rebalance.errors import SchemaError
+
+from .compaction import (
+    COMMIT_KEYS,
+    GROUP_KEYS,
+    check_records,
+    last_records,
+    require_columns,
+    with_cluster,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,14 +50,24 @@ members. `state` is Empty or Stable, the two in which Kafka writes a record. If 
 all columns but `group_id` are null.
 """
 
+COMMITS_SCHEMA = (
+    "group_id string, topic string, partition int, offset bigint, leader_epoch int, "
+    "metadata string, commit_timestamp timestamp, expire_timestamp timestamp, topic_id string, "
+    "error string"
+)
+"""The columns of `committed_offsets`, after `cluster string` if the records have that column.
+
+`leader_epoch` is null where the consumer sent none, `expire_timestamp` in all records but the old
+ones of version 1, and `topic_id` if the broker is older than Kafka 4.4. If `error` is not null, all
+columns after `partition` are null.
+"""
+
 KINDS_SCHEMA = "kind string, records bigint, tombstones bigint"
 """The columns of `count_records`, after `cluster string` if the records have that column."""
 
-_GROUP_KEY = "X'0002'"
 _KINDS = {
-    "X'0000'": "offset commit",
-    "X'0001'": "offset commit",
-    _GROUP_KEY: "group",
+    **dict.fromkeys(COMMIT_KEYS, "offset commit"),
+    **dict.fromkeys(GROUP_KEYS, "group"),
     **{f"X'00{key:02X}'": "consumer protocol (KIP-848)" for key in (3, 4, 5, 6, 7, 8, 16)},
     **{f"X'00{key:02X}'": "share group (KIP-932)" for key in range(9, 16)},
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
@@ -68,16 +86,10 @@ def current_groups(
     Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
     record cannot be read, its row has an `error`, and the job goes on.
     """
-    has_cluster = _check(records)
+    has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
-    _require(topics, {"name": t.StringType(), "partitions": t.IntegerType()}, "topics.")
-    latest = (
-        records.where(f.expr(f"substring(key, 1, 2) = {_GROUP_KEY}"))
-        .groupBy(*keys, "partition", "key")
-        .agg(f.max_by("value", "offset").alias("value"))
-        .where("value is not null")
-        .select(*keys, "key", "value")
-    )
+    require_columns(topics, {"name": t.StringType(), "partitions": t.IntegerType()}, "topics.")
+    latest = last_records(records, GROUP_KEYS, has_cluster=has_cluster)
     known = topics.select(
         [name for name in ("cluster", "name", "partitions", "racks") if name in topics.columns]
     ).toArrow()
@@ -97,7 +109,31 @@ def current_groups(
                     groups = groups.add_column(0, "cluster", names)
                 yield groups
 
-    return latest.mapInArrow(run, _with_cluster(GROUPS_SCHEMA, has_cluster))
+    latest = latest.select(*keys, "key", "value")
+    return latest.mapInArrow(run, with_cluster(GROUPS_SCHEMA, has_cluster))
+
+
+def committed_offsets(records: DataFrame) -> DataFrame:
+    """Returns the offsets that groups have committed, with their times: COMMITS_SCHEMA.
+
+    All groups that commit are here: classic, KIP-848, and consumers that assign by themselves.
+
+    Errors: SchemaError as in `current_groups`. A record that cannot be read is a row with an
+    `error`, and the job goes on.
+    """
+    has_cluster = check_records(records)
+    keys = ["cluster"] if has_cluster else []
+
+    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
+        for batch in batches:
+            commits = pa.record_batch(_core.commits_from_records(batch))
+            yield commits.add_column(0, "cluster", batch["cluster"]) if has_cluster else commits
+
+    latest = last_records(records, COMMIT_KEYS, has_cluster=has_cluster)
+    latest = latest.select(*keys, "key", "value")
+    return latest.mapInArrow(run, with_cluster(COMMITS_SCHEMA, has_cluster))
 
 
 def count_records(records: DataFrame) -> DataFrame:
@@ -105,7 +141,7 @@ def count_records(records: DataFrame) -> DataFrame:
 
     An unknown kind is counted by the version of its key: "key version 99".
     """
-    has_cluster = _check(records)
+    has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
     first = f.substring("key", 1, 2)
     kind = f.when(f.coalesce(f.length("key"), f.lit(0)) < 2, "unreadable key")
@@ -137,34 +173,3 @@ def _inventory(topics: "pa.Table", cluster: str | None) -> "_core.TopicInventory
     whole = topics.combine_chunks()
     batches = whole.to_batches() or [pa.RecordBatch.from_pylist([], schema=whole.schema)]
     return _core.TopicInventory(batches[0])
-
-
-def _check(records: DataFrame) -> bool:
-    """Returns whether the records have a cluster."""
-    _require(
-        records,
-        {
-            "key": t.BinaryType(),
-            "value": t.BinaryType(),
-            "partition": t.IntegerType(),
-            "offset": t.LongType(),
-        },
-        "records.",
-    )
-    return "cluster" in records.columns
-
-
-def _require(frame: DataFrame, expected: dict[str, t.DataType], at: str) -> None:
-    found = {field.name: field.dataType for field in frame.schema.fields}
-    for name, expected_type in expected.items():
-        if name not in found:
-            raise SchemaError(f"{at}{name}: missing; expected {expected_type.simpleString()}")
-        whole = (t.IntegerType, t.LongType)
-        is_whole = isinstance(found[name], whole) and isinstance(expected_type, whole)
-        if not (is_whole or isinstance(found[name], type(expected_type))):
-            wrong, right = found[name].simpleString(), expected_type.simpleString()
-            raise SchemaError(f"{at}{name}: {wrong} in place of {right}")
-
-
-def _with_cluster(schema: str, has_cluster: bool) -> str:
-    return f"cluster string, {schema}" if has_cluster else schema

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every reader of a Kafka log has in common: bounds, settings, columns, errors.
+
+Settings have the names of librdkafka ("bootstrap.servers", "sasl.password"), whichever client
+reads. Their values never appear in the text of an error: `cluster_errors` takes them out.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from .consumer_groups import RETRY_S, ClusterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 20_000
+BATCH_BYTES = 4 << 20
+"""A batch of records ends at this many bytes of keys and values, or at BATCH_ROWS."""
+
+IDLE_S = 120.0
+"""How long a range may stand still, by default; a change of the partition's leader takes less."""
+
+_SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
+_HIDDEN = "***"
+_YEAR_10000_MS = 253_402_300_800_000  # Python and Spark show no later time
+
+_T = TypeVar("_T")
+
+
+class Bounds(NamedTuple):
+    """The offsets of a partition: records are in [earliest, last_stable).
+
+    A transaction that is still open holds back all records between the last stable offset and
+    the high watermark.
+    """
+
+    earliest: int
+    last_stable: int
+    high_watermark: int
+
+
+class TopicLog(Protocol):
+    """The log of one topic, read without a group: nothing is written to the cluster."""
+
+    def bounds(self) -> dict[int, Bounds]:
+        """Returns the bounds of every partition. Errors: ClusterError, also if there is none."""
+        ...
+
+    def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
+        """Yields the committed records of offsets [start, end); compaction leaves gaps in them.
+
+        Errors: ClusterError if the log no longer has `start`, or if no record and no new position
+        arrives for the idle time.
+        """
+        ...
+
+
+class RecordColumns:
+    """Collects records as the columns of Spark's own Kafka source."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self._topic, self._partition = topic, partition
+        self._clear()
+
+    def _clear(self) -> None:
+        self._keys: list[bytes | None] = []
+        self._values: list[bytes | None] = []
+        self._offsets: list[int] = []
+        self._times: list[int] = []
+        self._types: list[int] = []
+        self._bytes = 0
+
+    def append(
+        self, key: bytes | None, value: bytes | None, offset: int, time_ms: int, time_type: int
+    ) -> None:
+        """Adds a record; `time_type` is 0 for CreateTime, 1 for LogAppendTime, -1 for none."""
+        self._keys.append(key)
+        self._values.append(value)
+        self._offsets.append(offset)
+        self._times.append(min(time_ms, _YEAR_10000_MS - 1))
+        self._types.append(time_type)
+        self._bytes += len(key or b"") + len(value or b"")
+
+    @property
+    def is_full(self) -> bool:
+        return self._bytes >= BATCH_BYTES or len(self._offsets) >= BATCH_ROWS
+
+    def __bool__(self) -> bool:
+        return bool(self._offsets)
+
+    def batch(self) -> "pa.RecordBatch":
+        """Returns the records so far, and begins anew."""
+        import pyarrow as pa
+
+        rows = len(self._offsets)
+        times = pa.array(self._times, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC"))
+        columns = {
+            "key": pa.array(self._keys, pa.binary()),
+            "value": pa.array(self._values, pa.binary()),
+            "topic": pa.repeat(pa.scalar(self._topic, pa.string()), rows),
+            "partition": pa.repeat(pa.scalar(self._partition, pa.int32()), rows),
+            "offset": pa.array(self._offsets, pa.int64()),
+            "timestamp": times,
+            "timestampType": pa.array(self._types, pa.int32()),
+        }
+        self._clear()
+        return pa.record_batch(columns)
+
+
+class IdleLimit:
+    """Ends a range that stands still: the client retries for ever, a task must not."""
+
+    def __init__(self, seconds: float, partition: int, end: int) -> None:
+        self._seconds, self._partition, self._end = seconds, partition, end
+        self._position = -1
+        self._deadline = time.monotonic() + seconds
+
+    def check(self, position: int) -> None:
+        """Errors: ClusterError if `position` has been the same for the whole time."""
+        if position != self._position:
+            self._position = position
+            self._deadline = time.monotonic() + self._seconds
+        elif time.monotonic() > self._deadline:
+            raise ClusterError(
+                f"partition {self._partition}: nothing after offset {position} for "
+                f"{self._seconds:.0f} s, {self._end} is the end of the range; is its leader alive?"
+            )
+
+
+def no_partitions(topic: str) -> ClusterError:
+    """Returns the error of a topic without partitions: it would read as an empty table."""
+    return ClusterError(
+        f"topic {topic}: the cluster shows no partition of it; no group has been there yet, "
+        "or the principal may not describe the topic"
+    )
+
+
+def lost_offset(partition: int, offset: int) -> ClusterError:
+    """Returns the error of a range whose records have been deleted."""
+    return ClusterError(
+        f"partition {partition}: the log no longer has offset {offset}; its records were deleted, "
+        "or the topic was made anew: read it anew, into another table with another checkpoint"
+    )
+
+
+@contextmanager
+def cluster_errors(settings: Mapping[str, str], *kinds: type[Exception]) -> Iterator[None]:
+    """Turns a client's exceptions of these kinds into ClusterError, without secrets.
+
+    The client's own exception is no cause of the new one: its text could show a secret.
+    """
+    caught: tuple[type[Exception], ...] = (*kinds, OSError, ValueError)
+    try:
+        yield
+    except ClusterError:
+        raise
+    except caught as error:
+        name = type(error).__name__
+        problem = without_secrets(f"{name}: {error}", settings)
+        raise ClusterError(f"{settings.get('bootstrap.servers')}: {problem}") from None
+
+
+def without_secrets(text: str, settings: Mapping[str, str]) -> str:
+    """Returns the text with the values of secret settings replaced by ***."""
+    for name, value in settings.items():
+        if value and any(secret in name for secret in _SECRETS):
+            text = text.replace(value, _HIDDEN)
+    return text
+
+
+def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
+    """Calls again while the cluster is busy with a change of leaders, at most for RETRY_S."""
+    deadline = time.monotonic() + RETRY_S
+    while True:
+        try:
+            return call()
+        except Exception as error:
+            if not is_retriable(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+def client_name(settings: Mapping[str, Any]) -> str:
+    """Returns the client id that brokers see."""
+    return str(settings.get("client.id", "kafka-rebalance"))

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compaction as Kafka does it, on records of `__consumer_offsets` in a DataFrame.
+
+For each key in a partition the record with the largest offset counts, and a tombstone removes the
+key. Timestamps do not matter, nor does the order of rows.
+"""
+
+import re
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from kafka_rebalance.errors import SchemaError
+
+GROUP_KEYS = ("X'0002'",)
+COMMIT_KEYS = ("X'0000'", "X'0001'")
+"""The first two bytes of a record's key are its version, and thus its kind."""
+
+# Spark's own source in a plan, once and as a stream, with a topic or with a pattern.
+_SOURCE = r"(?:KafkaRelation\(|kafka010).*"
+_TOPIC = re.compile(_SOURCE + "__consumer_offsets")
+_PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IGNORECASE)
+_NOT_SILENT = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+
+
+def check_records(records: DataFrame) -> bool:
+    """Returns whether the records have a cluster.
+
+    Errors: SchemaError for a column that is missing or of another type, and for a frame of Spark's
+    own Kafka source that would read nothing.
+    """
+    require_columns(
+        records,
+        {
+            "key": t.BinaryType(),
+            "value": t.BinaryType(),
+            "partition": t.IntegerType(),
+            "offset": t.LongType(),
+        },
+        "records.",
+    )
+    _refuse_silent_source(records)
+    return "cluster" in records.columns
+
+
+def _refuse_silent_source(records: DataFrame) -> None:
+    """Spark's own Kafka source sees no partition of internal topics, and reports no error."""
+    if not hasattr(records, "_jdf"):  # Spark Connect: its client does not see the analyzed plan
+        return
+    is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
+    # Only searched, never shown: a plan can contain the options of a source.
+    if reads_nothing(records._jdf.queryExecution().analyzed().toString(), is_set=is_set):
+        raise SchemaError(
+            "records: Spark's own Kafka source finds no partition of __consumer_offsets, so it "
+            f"would read nothing; set {_NOT_SILENT} to true and use the option subscribe or "
+            "assign, or use read_consumer_offsets"
+        )
+
+
+def reads_nothing(plan: str, *, is_set: bool) -> bool:
+    """Returns whether a plan's source is Spark's own and sees no partition of internal topics.
+
+    `is_set` is the session's setting; it helps topics by name, and no pattern.
+    """
+    return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
+
+
+def last_records(
+    records: DataFrame, kinds: Sequence[str], *, has_cluster: bool, tombstones: bool = False
+) -> DataFrame:
+    """Returns the last record of each key of these kinds: its place, key, value and offset.
+
+    A key whose last record is a tombstone is left out, except with `tombstones`. Offsets are only
+    comparable within a partition, so the partition is part of the key.
+    """
+    keys = ["cluster"] if has_cluster else []
+    wanted = f"substring(key, 1, 2) in ({', '.join(kinds)})"
+    last = (
+        records.where(f.expr(wanted))
+        .groupBy(*keys, "partition", "key")
+        .agg(f.max_by("value", "offset").alias("value"), f.max("offset").alias("offset"))
+    )
+    return last if tombstones else last.where("value is not null")
+
+
+def require_columns(frame: DataFrame, expected: dict[str, t.DataType], at: str) -> None:
+    """Errors: SchemaError that names a column that is missing or of another type."""
+    found = {field.name: field.dataType for field in frame.schema.fields}
+    for name, expected_type in expected.items():
+        if name not in found:
+            raise SchemaError(f"{at}{name}: missing; expected {expected_type.simpleString()}")
+        whole = (t.IntegerType, t.LongType)
+        is_whole = isinstance(found[name], whole) and isinstance(expected_type, whole)
+        if not (is_whole or isinstance(found[name], type(expected_type))):
+            wrong, right = found[name].simpleString(), expected_type.simpleString()
+            raise SchemaError(f"{at}{name}: {wrong} in place of {right}")
+
+
+def with_cluster(schema: str, has_cluster: bool) -> str:
+    """Returns the schema, after a column `cluster` if there is one."""
+    return f"cluster string, {schema}" if has_cluster else schema

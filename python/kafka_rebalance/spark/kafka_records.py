@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads `__consumer_offsets` into Spark, once or as a stream, without a connector's jars.
+
+    records = read_consumer_offsets(spark, bootstrap_servers="broker:9092")
+    current_groups(records, topics)
+
+A Python Data Source: the driver asks for the bounds of each partition, and each task reads a range
+of offsets with the Kafka client that is installed on the executors. No group is used, and nothing
+is written to the cluster.
+
+Only committed records are read, so an open transaction holds back all later records of its
+partition; `offset_bounds` shows how many.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from kafka_rebalance.live.log_records import IDLE_S, TopicLog
+from kafka_rebalance.live.topic_log import CLIENTS, open_log
+
+from .stream_limits import Offsets, beginning, next_end, ranges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RECORDS_SCHEMA = (
+    "key binary, value binary, topic string, partition int, offset bigint, "
+    "timestamp timestamp, timestampType int"
+)
+"""The columns of `read_consumer_offsets`, which are those of Spark's own Kafka source."""
+
+BOUNDS_SCHEMA = "partition int, earliest bigint, last_stable bigint, high_watermark bigint"
+"""The columns of `offset_bounds`."""
+
+TOPIC = "__consumer_offsets"
+RECORDS_PER_TASK = 500_000
+
+_FORMAT = "kafka_rebalance_records"
+_CLIENT_PREFIX = "kafka."
+_OPTIONS = {
+    "topic": "the topic, in place of __consumer_offsets",
+    "client": " or ".join(CLIENTS),
+    "optionsFile": "a file of lines `kafka.name=value`, on the driver and on every executor",
+    "maxRecordsPerPartition": "offsets that one task reads at most",
+    "maxOffsetsPerTrigger": "offsets that one micro-batch reads at most",
+    "kafkaConsumer.pollTimeoutMs": "how long a task may stand still",
+}
+
+
+def read_consumer_offsets(
+    spark: SparkSession, *, bootstrap_servers: str, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """Returns the records of `__consumer_offsets` up to now: RECORDS_SCHEMA.
+
+    `options` are `kafka.` and a client setting as librdkafka calls it ("kafka.sasl.password"), and:
+    topic, client, optionsFile, maxRecordsPerPartition, kafkaConsumer.pollTimeoutMs.
+
+    Errors: ValueError for an option that does not exist. When the frame is used, Spark raises
+    its own exception around a ClusterError; a topic without partitions is such an error.
+    """
+    named = _checked(bootstrap_servers, options)
+    spark.dataSource.register(KafkaRecords)
+    return spark.read.format(_FORMAT).options(**named).load()
+
+
+def stream_consumer_offsets(
+    spark: SparkSession, *, bootstrap_servers: str, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """Returns the records of `__consumer_offsets` from the beginning on, as a stream.
+
+    `options` are those of `read_consumer_offsets`, and maxOffsetsPerTrigger. Progress shows offsets
+    as JSON; `latestOffset` is the high watermark, so records of open transactions count as unread.
+    """
+    named = _checked(bootstrap_servers, options)
+    spark.dataSource.register(KafkaRecords)
+    return spark.readStream.format(_FORMAT).options(**named).load()
+
+
+def offset_bounds(
+    spark: SparkSession, *, bootstrap_servers: str, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """Returns the bounds of each partition now, as this process sees the cluster: BOUNDS_SCHEMA.
+
+    `high_watermark - last_stable` is how many offsets an open transaction holds back.
+    """
+    bounds = _source(_checked(bootstrap_servers, options)).open().bounds()
+    rows = [(partition, *one) for partition, one in bounds.items()]
+    return spark.createDataFrame(rows, BOUNDS_SCHEMA)
+
+
+def _checked(bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[str, str]:
+    """Returns all options as text, or names those that do not exist."""
+    known = {name.lower(): name for name in _OPTIONS}
+    for name in options or {}:
+        if name.lower() not in known and not name.lower().startswith(_CLIENT_PREFIX):
+            raise ValueError(
+                f"options: {name} does not exist; there are {', '.join(_OPTIONS)}, and "
+                "kafka.NAME for a setting of the Kafka client"
+            )
+    named = {name: str(value) for name, value in (options or {}).items()}
+    named["kafka.bootstrap.servers"] = bootstrap_servers
+    _source(named)  # errors of values appear here, and not in a task
+    return named
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The options, read. Client settings can be secrets, so no text shows them."""
+
+    settings: Mapping[str, str] = field(repr=False)
+    topic: str
+    client: str | None
+    options_file: str | None
+    records_per_task: int
+    offsets_per_trigger: int | None
+    idle_s: float
+
+    def open(self) -> TopicLog:
+        settings = dict(self.settings)
+        if self.options_file is not None:
+            settings = {**_settings(_lines(self.options_file)), **settings}
+        return open_log(settings, self.topic, client=self.client, idle_s=self.idle_s)
+
+
+def _source(options: Mapping[str, str]) -> _Source:
+    # Spark looks options up without regard to case, and its copy of them is in lower case.
+    given = {name.lower(): value for name, value in options.items()}
+    client = given.get("client")
+    if client is not None and client not in CLIENTS:
+        raise ValueError(f"options.client: {client} is none of {', '.join(CLIENTS)}")
+    idle_ms = _whole(given, "kafkaConsumer.pollTimeoutMs")
+    return _Source(
+        settings=_settings(given),
+        topic=given.get("topic", TOPIC),
+        client=client,
+        options_file=given.get("optionsfile"),
+        records_per_task=_whole(given, "maxRecordsPerPartition") or RECORDS_PER_TASK,
+        offsets_per_trigger=_whole(given, "maxOffsetsPerTrigger"),
+        idle_s=IDLE_S if idle_ms is None else idle_ms / 1000,
+    )
+
+
+def _settings(options: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name.lower().removeprefix(_CLIENT_PREFIX): value
+        for name, value in options.items()
+        if name.lower().startswith(_CLIENT_PREFIX)
+    }
+
+
+def _whole(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name.lower())
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"options.{name}: {text} is not a whole number above 0")
+    return int(text)
+
+
+def _lines(path: str) -> dict[str, str]:
+    """Reads `name=value` lines; blank lines and lines with # are passed over."""
+    named = {}
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            name, equals, value = line.partition("=")
+            if not equals or not name.strip().lower().startswith(_CLIENT_PREFIX):
+                raise ValueError(f"{path}:{number}: not a line kafka.NAME=VALUE")
+            named[name.strip()] = value.strip()
+    return named
+
+
+class OffsetRange(InputPartition):
+    """The offsets [start, end) of a partition: one task. Its text has no client setting."""
+
+    def __init__(self, partition: int, start: int, end: int) -> None:
+        self.partition, self.start, self.end = partition, start, end
+
+
+class _RangeReader:
+    """The part that runs on executors: it knows the source and its range, and nothing else."""
+
+    def __init__(self, source: _Source) -> None:
+        self._source = source
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        if isinstance(partition, OffsetRange):
+            log = self._source.open()
+            yield from log.records(partition.partition, partition.start, partition.end)
+        # Else Spark reads an empty plan, where it has one partition without a value.
+
+    def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
+        longest = self._source.records_per_task
+        return [
+            OffsetRange(int(partition), *one)
+            for partition, last in end.items()
+            for one in ranges(start.get(partition, last), last, longest)
+        ]
+
+
+class _BatchReader(_RangeReader, DataSourceReader):
+    def partitions(self) -> list[OffsetRange]:
+        bounds = self._source.open().bounds()
+        return self._ranges(beginning(bounds), next_end({}, bounds))
+
+
+class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The part that runs on the driver, in one process as long as the query does."""
+
+    def __init__(self, source: _Source) -> None:
+        super().__init__(source)
+        self._log = source.open()
+        self._target: Offsets | None = None
+
+    def initialOffset(self) -> Offsets:  # noqa: N802
+        return beginning(self._log.bounds())
+
+    # The two parameters make Spark (4.2 and later) hand over the limit.
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        return next_end(start, self._log.bounds(), limit=most, target=self._target)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        most = self._source.offsets_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def reportLatestOffset(self) -> Offsets:  # noqa: N802
+        bounds = self._log.bounds()
+        return {str(partition): one.high_watermark for partition, one in bounds.items()}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._target = next_end({}, self._log.bounds())
+
+    def partitions(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
+        if end.keys() - start.keys():  # a partition that is new since the last micro-batch
+            start = {**beginning(self._log.bounds()), **start}
+        return self._ranges(start, end)
+
+
+class KafkaRecords(DataSource):
+    """The format behind `read_consumer_offsets` and `stream_consumer_offsets`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return _FORMAT
+
+    def schema(self) -> str:
+        return RECORDS_SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _BatchReader(_source(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return _StreamReader(_source(self.options))

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps a table of the present groups while a stream of records goes on.
+
+    stream = stream_consumer_offsets(spark, bootstrap_servers="broker:9092")
+    query = keep_current_groups(stream, "/data/groups")
+    current_groups(kept_records(spark, "/data/groups"), topics)
+
+The directory:
+
+    current.json            which table is current, and the next offset of each partition
+    v-00000007-3f2a91c0/    a table: the last record of each key, as Parquet
+    checkpoint/             Spark's own
+
+A micro-batch in five steps:
+
+1. Take the records that the table does not hold yet: `offset >= next[partition]`. If there is no
+   such record, the micro-batch was applied before a crash, or has none of a group: it is done.
+2. Join them with the current table, and keep the last record of each key.
+3. Write this as a new directory. Its name is not used by any other run.
+4. Replace `current.json` in one step (write aside, fsync, rename).
+5. Remove the tables that are neither current nor among the last few, which may have readers.
+
+The table and its offsets change in the same step, so a kill at any point loses nothing and doubles
+nothing. The id of a micro-batch is not used: with a new checkpoint, ids begin at 0 again.
+"""
+
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from kafka_rebalance.errors import KafkaRebalanceError
+
+from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+CURRENT = "current.json"
+READERS_KEEP = 2
+"""How many tables before the current one stay, for queries that began to read them."""
+
+_TABLE = re.compile(r"v-\d{8}-[0-9a-f]{8}")
+_SCHEME = re.compile(r"^(?!file:)[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+
+
+def keep_current_groups(
+    stream: DataFrame,
+    path: str,
+    *,
+    commits: bool = False,
+    every: str | None = "30 seconds",
+    checkpoint: str | None = None,
+) -> "StreamingQuery":
+    """Starts a query that keeps the last record of each group in a table; returns the query.
+
+    `stream` has the columns that `current_groups` takes. With `commits`, the table also holds
+    committed offsets. `every` is the time between two micro-batches; None reads all records that
+    are there now, and then stops. `path` is a directory that the driver and all executors see.
+    One query writes to it at a time.
+
+    Started again with that path, the query goes on where it stopped, after whatever end.
+
+    Errors: SchemaError for wrong columns; ValueError for a path of an object store.
+    """
+    has_cluster = check_records(stream)
+    table = _KeptTable(
+        _local(path), (*GROUP_KEYS, *COMMIT_KEYS) if commits else GROUP_KEYS, has_cluster
+    )
+    writer = stream.writeStream.foreachBatch(table.apply).option(
+        "checkpointLocation", checkpoint or _uri(table.path / "checkpoint")
+    )
+    if every is None:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=every).start()
+
+
+def kept_records(spark: SparkSession, path: str) -> DataFrame:
+    """Returns the table that `keep_current_groups` keeps, as it is now: `current_groups` takes it.
+
+    Errors: KafkaRebalanceError if there is none yet.
+    """
+    directory = _local(path)
+    pointer = Pointer.read(directory)
+    if pointer is None:
+        raise KafkaRebalanceError(f"{path}: no table is there yet; keep_current_groups makes it")
+    return spark.read.parquet(_uri(directory / pointer.directory))
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The content of current.json.
+
+    `next` maps a partition to its next offset; in a table of several clusters the key is the
+    cluster, a slash, and the partition. `kinds` are the records that the table holds.
+    """
+
+    version: int
+    directory: str
+    next: dict[str, int]
+    kinds: list[str]
+    previous: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> "Pointer | None":
+        """Returns the pointer of a directory; None if it has no table yet."""
+        try:
+            return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+
+    def replace(self, path: Path) -> None:
+        """Makes this the directory's pointer in one step, durably."""
+        aside = path / f"{CURRENT}.{uuid.uuid4().hex[:8]}.tmp"
+        with aside.open("w", encoding="utf-8") as file:
+            json.dump(asdict(self), file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path / CURRENT)
+
+
+class _KeptTable:
+    def __init__(self, path: Path, kinds: Sequence[str], has_cluster: bool) -> None:
+        self.path = path
+        self._kinds = kinds
+        self._has_cluster = has_cluster
+        self._keys = ["cluster"] if has_cluster else []
+
+    def apply(self, batch: DataFrame, _batch_id: int) -> None:
+        """Brings the table to the end of a micro-batch; see the steps above."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        pointer = Pointer.read(self.path)
+        if pointer is not None and pointer.kinds != list(self._kinds):
+            raise KafkaRebalanceError(
+                f"{self.path}: the table there was made with another value of commits; "
+                "take another path, for Kafka's records of before are not read again"
+            )
+        columns = [*self._keys, "partition", "key", "value", "offset"]
+        last = last_records(batch, self._kinds, has_cluster=self._has_cluster, tombstones=True)
+        fresh = last.select(*columns).where(self._is_new(pointer)).persist()
+        try:
+            ends = fresh.groupBy(self._place().alias("place")).agg(f.max("offset").alias("last"))
+            following = {row["place"]: row["last"] + 1 for row in ends.collect()}
+            if following:
+                self._replace(batch.sparkSession, pointer, fresh, following)
+        finally:
+            fresh.unpersist()
+        self._remove_others(Pointer.read(self.path))
+
+    def _replace(
+        self,
+        spark: SparkSession,
+        pointer: Pointer | None,
+        fresh: DataFrame,
+        following: dict[str, int],
+    ) -> None:
+        whole = fresh
+        if pointer is not None:
+            held = spark.read.parquet(_uri(self.path / pointer.directory))
+            whole = fresh.unionByName(held)
+        version = 1 if pointer is None else pointer.version + 1
+        directory = f"v-{version:08}-{uuid.uuid4().hex[:8]}"
+        latest = last_records(whole, self._kinds, has_cluster=self._has_cluster)
+        latest.write.parquet(_uri(self.path / directory))
+        if Pointer.read(self.path) != pointer:
+            raise KafkaRebalanceError(f"{self.path}: another query writes there; stop one of them")
+        before = [] if pointer is None else [pointer.directory, *pointer.previous]
+        Pointer(
+            version,
+            directory,
+            {**(pointer.next if pointer else {}), **following},
+            list(self._kinds),
+            before[:READERS_KEEP],
+        ).replace(self.path)
+
+    def _is_new(self, pointer: Pointer | None) -> Column:
+        if pointer is None:
+            return f.lit(True)
+        pairs = [f.lit(value) for pair in pointer.next.items() for value in pair]
+        following = f.try_element_at(f.create_map(*pairs), self._place())
+        return f.col("offset") >= f.coalesce(following, f.lit(0))
+
+    def _place(self) -> Column:
+        partition = f.col("partition").cast("string")
+        if not self._has_cluster:
+            return partition
+        return f.concat(f.coalesce("cluster", f.lit("")), f.lit("/"), partition)
+
+    def _remove_others(self, pointer: Pointer | None) -> None:
+        """Removes tables that nothing refers to: old ones, and those of runs that were killed."""
+        kept = {pointer.directory, *pointer.previous} if pointer else set()
+        for path in self.path.iterdir():
+            if (_TABLE.fullmatch(path.name) and path.name not in kept) or path.suffix == ".tmp":
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+
+
+def _uri(path: Path) -> str:
+    """Returns the path for Spark, whose default file system can be another one."""
+    return f"file://{path}"  # not `as_uri`: Spark does not decode %20
+
+
+def _local(path: str) -> Path:
+    if _SCHEME.match(path):
+        raise ValueError(
+            f"path: {path} is no directory of a file system that this process sees; current.json "
+            "needs its atomic rename (a mounted path is good)"
+        )
+    return Path(re.sub(r"^file:(//)?(?=/)", "", path)).absolute()

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver that gets killed: `python -m tests.kills.driver SERVER PATH [--once]`."""
+
+from __future__ import annotations
+
+import sys
+
+from kafka_rebalance.spark import keep_current_groups, stream_consumer_offsets
+from kafka_rebalance.spark.session import session
+
+
+def main() -> None:
+    server, path, *options = sys.argv[1:]
+    spark = session("kills", master="local[2]")
+    # Small micro-batches: the more there are, the more places there are to be killed at.
+    limited = {"maxOffsetsPerTrigger": "60"}
+    stream = stream_consumer_offsets(spark, bootstrap_servers=server, options=limited)
+    every = None if "--once" in options else "100 milliseconds"
+    keep_current_groups(stream, path, commits=True, every=every).awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

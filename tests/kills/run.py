@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rebalances go on while a driver keeps the table of groups and is killed again and again.
+
+1. Groups of Java members rebalance: members join and leave, whole groups are deleted.
+2. Meanwhile the driver is started, and killed with SIGKILL: every second time at a random moment
+   after its start, otherwise at a random moment after it has replaced the pointer.
+3. At last a driver reads the rest. Its table has to equal a batch run over the topic.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance.live.topic_log import open_log
+from kafka_rebalance.spark import kept_records, read_consumer_offsets
+from kafka_rebalance.spark.compaction import COMMIT_KEYS, GROUP_KEYS, last_records
+from kafka_rebalance.wire.group_records import GroupMetadataValue, decode_key, decode_value
+from tests.support.broker import Broker
+from tests.support.live_members import JavaMembers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+GROUPS = 8
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+COLUMNS = ("partition", "offset", "key", "value")
+START_TIMEOUT_S = 600.0
+
+Row = tuple[Any, ...]
+
+
+@dataclass
+class Outcome:
+    """What happened, and how the table differs from the batch run."""
+
+    rebalances: int = 0
+    records: int = 0
+    kills: list[str] = field(default_factory=list)
+    tables: int = 0
+    kept: int = 0
+    only_kept: set[Row] = field(default_factory=set)
+    only_batch: set[Row] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        kills = "".join(f"\n  killed {one}" for one in self.kills)
+        return (
+            f"{self.rebalances} rebalances, {self.records} records; {len(self.kills)} kills:{kills}"
+            f"\n  tables written: {self.tables}; rows of the last one: {self.kept}"
+            f"\n  rows only in the table: {len(self.only_kept)}, "
+            f"only in the batch run: {len(self.only_batch)}"
+        )
+
+
+def run(
+    start_session: Callable[[], SparkSession],
+    directory: Path,
+    *,
+    rebalances: int,
+    kills: int,
+    seed: int,
+) -> Outcome:
+    """Runs a broker, its members, the drivers, and then the comparison in a session."""
+    outcome = Outcome()
+    path = directory / "groups"
+    with (
+        Broker() as broker,
+        JavaMembers(broker.bootstrap_server, directory / "java-members.log") as members,
+    ):
+        server = broker.bootstrap_server
+        killer = _Killer(server, path, kills, seed, outcome)
+        _create_topic(server)
+        try:
+            _rebalance(server, members, 1, killer.start)
+            made = 2
+            while (outcome.rebalances < rebalances or killer.is_alive()) and killer.failure is None:
+                _rebalance(server, members, made)
+                made += 1
+                outcome.rebalances, outcome.records = _generations(server)
+            killer.join()
+        finally:
+            killer.stop()  # a driver has a session of its own, and would go on
+        if killer.failure is not None:
+            raise killer.failure
+        with _driver(server, path, "--once") as last:
+            if last.wait(START_TIMEOUT_S * 2):
+                raise RuntimeError(f"the last driver ended with {last.returncode}")
+        _compare(start_session(), server, path, outcome)
+    return outcome
+
+
+def _rebalance(
+    server: str, members: JavaMembers, made: int, meanwhile: Callable[[], None] | None = None
+) -> None:
+    """Every group rebalances: in odd turns a member joins, in even turns the oldest one leaves."""
+    if made % 2:
+        members.tell(
+            add=[_member(f"g{n}", made, ASSIGNORS[n % len(ASSIGNORS)]) for n in range(GROUPS)]
+        )
+    elif made > 2:
+        members.tell(close=[f"g{n}-{made - 3}" for n in range(GROUPS)])
+    if made % 5 == 0:  # a group that comes and goes
+        members.tell(add=[_member("gone", made, "range")])
+        members.tell(close=[f"gone-{made}"])
+        _delete_group(server, "gone")
+    if meanwhile is not None:
+        meanwhile()
+
+
+def _member(group_id: str, made: int, assignor: str) -> dict[str, Any]:
+    configs = {"enable.auto.commit": "true", "auto.commit.interval.ms": "200"}
+    return {
+        "group_id": group_id,
+        "client_id": f"{group_id}-{made}",
+        "assignors": [assignor],
+        "topics": ["t"],
+        "configs": configs,
+    }
+
+
+def _create_topic(server: str) -> None:
+    from kafka import KafkaAdminClient
+
+    with KafkaAdminClient(bootstrap_servers=server) as admin:
+        topic = {"num_partitions": 12, "replication_factor": 1}
+        admin.create_topics({"t": topic}, wait_for_metadata=True)
+
+
+def _delete_group(server: str, group_id: str) -> None:
+    from kafka import KafkaAdminClient
+
+    with KafkaAdminClient(bootstrap_servers=server) as admin:
+        admin.delete_groups([group_id])
+
+
+def _generations(server: str) -> tuple[int, int]:
+    """Returns how many generations and how many records the log has, past the first of a group."""
+    log = open_log({"bootstrap.servers": server}, "__consumer_offsets")
+    seen, records = set(), 0
+    for partition, bounds in log.bounds().items():
+        for batch in log.records(partition, bounds.earliest, bounds.last_stable):
+            records += batch.num_rows
+            columns = (batch["key"].to_pylist(), batch["value"].to_pylist())
+            for key, data in zip(*columns, strict=True):
+                value = decode_value(decode_key(key), data)
+                if isinstance(value, GroupMetadataValue) and value.members:
+                    seen.add((key, value.generation_id, value.current_state_timestamp_ms))
+    return len(seen), records
+
+
+class _Killer(threading.Thread):
+    """Starts drivers and kills them."""
+
+    def __init__(self, server: str, path: Path, kills: int, seed: int, outcome: Outcome) -> None:
+        super().__init__(daemon=True)
+        self._server, self._path, self._kills = server, path, kills
+        self._rng = random.Random(seed)
+        self._outcome = outcome
+        self.failure: Exception | None = None
+        self._driver: _driver | None = None
+
+    def stop(self) -> None:
+        """Kills the driver that is running; the thread ends with an error, if at all."""
+        self._kills = 0
+        if self._driver is not None:
+            self._driver.kill()
+
+    def run(self) -> None:
+        try:
+            while (made := len(self._outcome.kills)) < self._kills:
+                self._kill(after_pointer=made % 2 == 0)
+        except Exception as failure:
+            self.failure = failure
+
+    def _kill(self, *, after_pointer: bool) -> None:
+        begun = time.monotonic()
+        self._driver = _driver(self._server, self._path)
+        with self._driver as driver:
+            if after_pointer:
+                before = _version(self._path)
+                while _version(self._path) == before:
+                    if driver.poll() is not None:
+                        raise RuntimeError(f"the driver ended with {driver.returncode}")
+                    if time.monotonic() > begun + START_TIMEOUT_S:
+                        raise TimeoutError("the driver replaces no pointer")
+                    time.sleep(0.01)
+                time.sleep(self._rng.choice((0.0, self._rng.uniform(0, 6))))
+            else:
+                time.sleep(self._rng.uniform(2, 25))
+        self._outcome.kills.append(
+            f"{time.monotonic() - begun:.1f} s after its start, table {_version(self._path)}"
+        )
+
+
+class _driver:  # noqa: N801 -- used like a function
+    """A driver with all its processes; the end of the block kills them."""
+
+    def __init__(self, server: str, path: Path, *options: str) -> None:
+        self._command = [sys.executable, "-m", "tests.kills.driver", server, str(path), *options]
+        self._log = path.with_name("driver.log")
+
+    def __enter__(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, start_new_session=True
+            )
+        return self._process
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def _version(path: Path) -> int:
+    try:
+        version: int = json.loads((path / "current.json").read_text(encoding="utf-8"))["version"]
+    except FileNotFoundError:
+        return 0
+    return version
+
+
+def _compare(spark: SparkSession, server: str, path: Path, outcome: Outcome) -> None:
+    records = read_consumer_offsets(spark, bootstrap_servers=server)
+    batch = last_records(records, (*GROUP_KEYS, *COMMIT_KEYS), has_cluster=False)
+    kept, expected = _rows(kept_records(spark, str(path))), _rows(batch)
+    outcome.tables, outcome.kept = _version(path), len(kept)
+    outcome.only_kept, outcome.only_batch = set(kept) - set(expected), set(expected) - set(kept)
+    if len(set(kept)) < len(kept):
+        raise AssertionError("a row is there twice")
+
+
+def _rows(frame: DataFrame) -> list[Row]:
+    return [
+        tuple(bytes(value) if isinstance(value, bytearray) else value for value in row)
+        for row in frame.select(*COLUMNS).collect()
+    ]

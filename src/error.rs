@@ -39,6 +39,20 @@ impl GroupError {
         }
     }
 
+    /// The kind of error, for counting: `never-ends` or `throws` if Kafka's class does, `change` for
+    /// a change that does not fit the group, `group` for the group's own fields.
+    pub fn kind(&self) -> &'static str {
+        if self.never_ends {
+            "never-ends"
+        } else if self.throws {
+            "throws"
+        } else if self.path.starts_with("changes[") {
+            "change"
+        } else {
+            "group"
+        }
+    }
+
     /// The error of a group for which Kafka's class throws; a live leader would fail its rebalance.
     pub fn assignor_throws(assignor: &str, exception: &str, reason: &str) -> Self {
         Self {

@@ -57,8 +57,8 @@ mod _core {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use super::arrow::{
-        ArrowBatch, TopicInventory, assign_batch, assign_line_batch, groups_from_records,
-        plan_batch,
+        ArrowBatch, TopicInventory, assign_batch, assign_line_batch, compare_batch,
+        compare_line_batch, groups_from_records, plan_batch, plan_line_batch,
     };
     #[pymodule_export]
     use super::assign::{Anomaly, Columns, Partitions, assign};

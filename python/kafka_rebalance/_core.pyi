@@ -37,6 +37,8 @@ __all__ = [
     "assign_line_batch",
     "assign_lines",
     "best_possible",
+    "compare_batch",
+    "compare_line_batch",
     "connect_eager",
     "connect_incremental",
     "decode_assignment",
@@ -51,6 +53,7 @@ __all__ = [
     "intern",
     "plan",
     "plan_batch",
+    "plan_line_batch",
 ]
 
 VERSION: str
@@ -273,6 +276,25 @@ def assign_batch(
 ) -> ArrowBatch: ...
 def assign_line_batch(
     batch: object, assignor: str | None, max_partitions: int, threads: int
+) -> ArrowBatch: ...
+def compare_batch(
+    batch: object,
+    changes: Sequence[str],
+    max_partitions: int,
+    threads: int,
+) -> ArrowBatch: ...
+def compare_line_batch(
+    batch: object,
+    changes: Sequence[str],
+    max_partitions: int,
+    threads: int,
+) -> ArrowBatch: ...
+def plan_line_batch(
+    batch: object,
+    assignor: str | None,
+    changes: Sequence[str],
+    max_partitions: int,
+    threads: int,
 ) -> ArrowBatch: ...
 def plan_batch(
     batch: object,

@@ -55,14 +55,8 @@ pub fn assign_batch(
     max_partitions: u64,
     threads: usize,
 ) -> PyResult<ArrowBatch> {
-    answer(
-        py,
-        batch,
-        assignor,
-        max_partitions,
-        threads,
-        batch::assign_batch,
-    )
+    let work = batch::assign_batch;
+    answer(py, batch, assignor, max_partitions, threads, work)
 }
 
 #[pyfunction]
@@ -73,14 +67,8 @@ pub fn assign_line_batch(
     max_partitions: u64,
     threads: usize,
 ) -> PyResult<ArrowBatch> {
-    answer(
-        py,
-        batch,
-        assignor,
-        max_partitions,
-        threads,
-        batch::assign_line_batch,
-    )
+    let work = batch::assign_line_batch;
+    answer(py, batch, assignor, max_partitions, threads, work)
 }
 
 #[pyfunction]
@@ -96,6 +84,44 @@ pub fn plan_batch(
         batch::plan_batch(batch, changes.as_deref(), options)
     };
     answer(py, batch, assignor, max_partitions, threads, plan)
+}
+
+#[pyfunction]
+pub fn plan_line_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    assignor: Option<&str>,
+    changes: Vec<String>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<ArrowBatch> {
+    let plan = |batch: &RecordBatch, options| batch::plan_line_batch(batch, &changes, options);
+    answer(py, batch, assignor, max_partitions, threads, plan)
+}
+
+#[pyfunction]
+pub fn compare_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    changes: Vec<String>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<ArrowBatch> {
+    let compare = |batch: &RecordBatch, options| batch::compare_batch(batch, &changes, options);
+    answer(py, batch, None, max_partitions, threads, compare)
+}
+
+#[pyfunction]
+pub fn compare_line_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    changes: Vec<String>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<ArrowBatch> {
+    let compare =
+        |batch: &RecordBatch, options| batch::compare_line_batch(batch, &changes, options);
+    answer(py, batch, None, max_partitions, threads, compare)
 }
 
 /// Partition counts and racks of topics, for `groups_from_records`.

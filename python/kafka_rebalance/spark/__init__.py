@@ -17,20 +17,44 @@ except ImportError:
     raise MissingExtra("kafka_rebalance.spark", "spark") from None
 
 from .consumer_offsets import GROUPS_SCHEMA, KINDS_SCHEMA, count_records, current_groups
-from .functions import assign_groups, assign_lines, assign_udf, plan_groups
-from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
+from .functions import assign_groups, assign_lines, compare_groups, plan_each_change, plan_groups
+from .probe import probe_executors
+from .schema import (
+    ASSIGNMENT_SCHEMA,
+    COMPARE_SCHEMA,
+    EACH_CHANGE_SCHEMA,
+    HISTOGRAM_SCHEMA,
+    INPUT_SCHEMA,
+    OUTPUT_SCHEMA,
+    PLAN_SCHEMA,
+    SUMMARY_SCHEMA,
+)
+from .sql import assign_udf, register_functions
+from .summary import explode_assignment, fleet_histogram, fleet_summary
 
 __all__ = [
+    "ASSIGNMENT_SCHEMA",
+    "COMPARE_SCHEMA",
+    "EACH_CHANGE_SCHEMA",
     "GROUPS_SCHEMA",
+    "HISTOGRAM_SCHEMA",
     "INPUT_SCHEMA",
     "KINDS_SCHEMA",
     "OUTPUT_SCHEMA",
     "PLAN_SCHEMA",
+    "SUMMARY_SCHEMA",
     "SchemaError",
     "assign_groups",
     "assign_lines",
     "assign_udf",
+    "compare_groups",
     "count_records",
     "current_groups",
+    "explode_assignment",
+    "fleet_histogram",
+    "fleet_summary",
+    "plan_each_change",
     "plan_groups",
+    "probe_executors",
+    "register_functions",
 ]

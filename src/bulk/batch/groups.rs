@@ -34,6 +34,7 @@ pub struct Groups<'a> {
     subscription_version: Integers<'a>,
     user_data: Strings<'a>,
     user_data_generation_id: Integers<'a>,
+    error: Strings<'a>,
 }
 
 impl<'a> Groups<'a> {
@@ -51,6 +52,7 @@ impl<'a> Groups<'a> {
         let owned_partitions = owned_entry.lists("partitions", true)?;
         Ok(Self {
             group_id: row.strings("group_id", true)?,
+            error: row.strings("error", false)?,
             assignor: row.strings("assignor", false)?,
             topic_name: topic.strings("name", true)?,
             topic_partitions: topic.integers("partitions", true)?,
@@ -81,7 +83,12 @@ impl<'a> Groups<'a> {
         self.group_id.get(row).ok().flatten()
     }
 
+    /// The group of a row. A row that comes with an `error` keeps it.
     pub fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        if let Some(error) = optional_text(&self.error, row, || "error".into())? {
+            let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
+            return Err(GroupError::new(path, problem));
+        }
         let group_id = text(&self.group_id, row, || "group_id".into())?;
         let assignor = optional_text(&self.assignor, row, || "assignor".into())?;
         let mut builder = GroupBuilder::new(group_id, assignor);

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]
-//! | anomalies: [{kind, topic, partition, member_id}] | error
+//! | anomalies: [{kind, topic, partition, member_id}] | error | error_kind
 //! ```
 
 use std::sync::Arc;
@@ -45,6 +45,7 @@ pub fn schema() -> Schema {
         ("assignment", list_of(DataType::Struct(member_fields()))),
         ("anomalies", list_of(DataType::Struct(anomaly_fields()))),
         ("error", DataType::Utf8),
+        ("error_kind", DataType::Utf8),
     ]))
 }
 
@@ -52,6 +53,7 @@ struct Columns {
     group_id: StringBuilder,
     assignor: StringBuilder,
     error: StringBuilder,
+    error_kind: StringBuilder,
     members: Ends,
     member_id: StringBuilder,
     runs: Ends,
@@ -72,6 +74,7 @@ pub fn write(rows: &[Row]) -> RecordBatch {
         group_id: StringBuilder::new(),
         assignor: StringBuilder::new(),
         error: StringBuilder::new(),
+        error_kind: StringBuilder::new(),
         members: Ends::new(),
         member_id: StringBuilder::new(),
         runs: Ends::new(),
@@ -92,12 +95,14 @@ pub fn write(rows: &[Row]) -> RecordBatch {
         match answer {
             Ok(answer) => {
                 columns.error.append_null();
+                columns.error_kind.append_null();
                 columns.assignor.append_value(answer.assignor.name());
                 columns.answer(answer);
                 columns.anomalies(answer);
             }
             Err(error) => {
                 columns.error.append_value(error.to_string());
+                columns.error_kind.append_value(error.kind());
                 columns.assignor.append_null();
                 columns.members.push(0);
                 columns.anomalies.push(0);
@@ -181,6 +186,7 @@ impl Columns {
             Arc::new(assignment),
             Arc::new(anomalies),
             Arc::new(self.error.finish()),
+            Arc::new(self.error_kind.finish()),
         ];
         RecordBatch::try_new(Arc::new(schema()), columns).expect("columns are of the schema")
     }

@@ -59,7 +59,7 @@ def test_lines_with_every_bad_case(tmp_path: Path) -> None:
     good = [json.dumps({**GOOD, "group_id": f"g{n}"}).encode() for n in range(1000)]
     source, target = tmp_path / "groups.jsonl", tmp_path / "out"
     source.write_bytes(b"\n".join([*good[:500], *bad_lines(), *good[500:], b""]))
-    run = command("fleet", source, target, "--json")
+    run = command("fleet", "assign", source, target, "--json")
     assert run.returncode == 3, run.stderr
     summary = json.loads(run.stdout)
     assert summary["groups"] == 1000 + len(bad_lines())
@@ -70,7 +70,7 @@ def test_lines_with_every_bad_case(tmp_path: Path) -> None:
     assert len(errors) == len(bad_lines())
     assert all(": " in error for error in errors)
 
-    again = command("fleet", source, target)
+    again = command("fleet", "assign", source, target)
     assert again.returncode == 2
     assert "--overwrite" in again.stderr
 
@@ -81,11 +81,11 @@ def test_groups_that_never_end_are_counted(tmp_path: Path) -> None:
     good = json.dumps(GOOD).encode()
     hanging = (vectors / "never_ends_smallest.jsonl").read_bytes()
     source.write_bytes(b"\n".join([good, b"{nope", hanging]))
-    run = command("fleet", source, tmp_path / "out", "--json")
+    run = command("fleet", "assign", source, tmp_path / "out", "--json")
     assert run.returncode == 3, run.stderr
     summary = json.loads(run.stdout)
     assert (summary["errors"], summary["never_end"]) == (3, 2)
-    told = command("fleet", source, tmp_path / "out", "--overwrite").stdout
+    told = command("fleet", "assign", source, tmp_path / "out", "--overwrite").stdout
     assert "2 of the errors: the assignor never ends, so the leader hangs" in told
 
 
@@ -95,11 +95,11 @@ def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
 
     cases = [case for case in map(json.loads, captured_lines()) if "error" not in case]
     pq.write_table(pa.Table.from_pylist(cases), table_source)
-    run = command("fleet", table_source, tmp_path / "out", "--assignor", "sticky")
+    run = command("fleet", "assign", table_source, tmp_path / "out", "--assignor", "sticky")
     assert run.returncode == 0, run.stderr
     assert f"{len(cases)} groups" in run.stdout
-    assert command("fleet", tmp_path / "nothing", tmp_path / "x").returncode == 2
-    unknown = command("fleet", table_source, tmp_path / "x", "--assignor", "nope")
+    assert command("fleet", "assign", tmp_path / "nothing", tmp_path / "x").returncode == 2
+    unknown = command("fleet", "assign", table_source, tmp_path / "x", "--assignor", "nope")
     assert unknown.returncode == 2
     assert 'assignor: "nope" is not known' in unknown.stderr
 
@@ -117,17 +117,17 @@ def test_input_is_never_overwritten(tmp_path: Path) -> None:
     (source / "nested").mkdir(parents=True)
     (source / "nested" / "group.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     for target in (source, source / "out", tmp_path):
-        run = command("fleet", source, target, "--assignor", "range", "--overwrite")
+        run = command("fleet", "assign", source, target, "--assignor", "range", "--overwrite")
         assert run.returncode == 2
         assert "overlaps INPUT, which would be overwritten" in run.stderr
     assert (source / "nested" / "group.jsonl").exists()
-    run = command("fleet", source, tmp_path / "out", "--assignor", "range")
+    run = command("fleet", "assign", source, tmp_path / "out", "--assignor", "range")
     assert "20 groups" in run.stdout  # also in directories below
 
 
 def test_sparks_own_errors_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    run = command("fleet", tmp_path / "empty", tmp_path / "out", "--assignor", "range")
+    run = command("fleet", "assign", tmp_path / "empty", tmp_path / "out", "--assignor", "range")
     assert run.returncode == 1
     assert "Traceback" not in run.stderr
     assert "kafka-rebalance: Spark: " in run.stderr
@@ -137,7 +137,7 @@ def test_without_spark_the_command_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "group.jsonl").write_text("{}", encoding="utf-8")
     code = (
         "import sys; sys.modules['pyspark'] = None; from kafka_rebalance.cli import main; "
-        f"sys.exit(main(['fleet', {str(tmp_path)!r}, {str(tmp_path) + '-out'!r}]))"
+        f"sys.exit(main(['fleet', 'assign', {str(tmp_path)!r}, {str(tmp_path) + '-out'!r}]))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 1

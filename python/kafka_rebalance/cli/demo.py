@@ -88,7 +88,9 @@ def run(args: argparse.Namespace) -> int:
             .withColumn("number", (f.col("id") / len(rows)).cast("bigint"))
             .withColumn("group_id", f.format_string("%s-%05d", "group_id", "number"))
         )
-        done = jobs.write(assign_groups(fleet, assignor=ASSIGNOR), output)
+        anomalies = {"with_anomalies": f.count("anomalies")}
+        answered = assign_groups(fleet, assignor=ASSIGNOR)
+        done = jobs.write(answered, str(output), counts=anomalies)
         first = spark.read.parquet(str(output)).where(f.col("group_id").endswith("-00000"))
         answers = {row["group_id"].removesuffix("-00000"): row for row in first.collect()}
     finally:
@@ -139,7 +141,7 @@ def _print(
     print(f"{len(outcomes)} groups of a real cluster, {groups:,} after copying, with {ASSIGNOR}:")
     print(f"  {members:,} members, {partitions:,} partitions")
     print(f"  {done.seconds:.1f} s, {groups / done.seconds:,.0f} groups a second, Spark included")
-    print(f"  {done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
+    print(f"  {done.errors:,} with errors, {done.counts['with_anomalies']:,} with anomalies")
     for line in refused:
         print(f"  left out: {line['group_id']} ({line['error']})")
     print()

@@ -91,10 +91,10 @@ SUMMARY_SCHEMA = (
 
 `never_ends` and `throws` are among the `errors`. A spread is the difference between the fullest and
 the emptiest member; `uneven` counts groups that end with a larger spread than the best possible.
-`moves` to `leaderless` are sums over all groups; `with_*` counts the groups where the figure is not 0. The
-percentiles are over groups. `worst` has the groups whose spread is the furthest above the best
-possible; ties go to more partition-rounds without a reader, waiting and leaderless partitions, then
-to more moves.
+`moves` to `leaderless` are sums over all groups; `with_*` counts the groups where the figure is not
+0. The percentiles are over groups. `worst` has the groups whose spread is the furthest above the
+best possible; ties go to more partition-rounds without a reader, waiting and leaderless partitions,
+then to more moves.
 """
 
 HISTOGRAM_SCHEMA = "figure string, low bigint, high bigint, groups bigint"
@@ -220,7 +220,9 @@ _TOPIC = t.StructField("topic", t.StringType())
 
 def _check_present(found: t.StructType, names: list[str]) -> None:
     present = [name for name in names if name in found.names]
-    _check_fields(t.StructType([t.StructField(name, t.StringType()) for name in present]), found, "")
+    _check_fields(
+        t.StructType([t.StructField(name, t.StringType()) for name in present]), found, ""
+    )
 
 
 def check_changes(found: t.StructType) -> None:

@@ -22,6 +22,10 @@ ARROW_BYTES = "4m"
 LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
+_RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*$", re.MULTILINE)
+"""A line of a Python traceback that names the exception."""
+
+
 @contextmanager
 def spark_errors() -> Iterator[None]:
     """Turns an exception of Spark into a SparkFailedError with a single line."""
@@ -49,7 +53,9 @@ def sentence(text: str) -> str:
         )
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if "Traceback (most recent call last)" in text:
-        python = re.findall(r"^((?:\w+\.)*\w*(?:Error|Exception|Throws|Ends)\b.*)$", text, re.MULTILINE)
+        python = re.findall(
+            r"^((?:\w+\.)*\w*(?:Error|Exception|Throws|Ends)\b.*)$", text, re.MULTILINE
+        )
         if python:
             return str(python[-1])
     return lines[0] if lines else "no message"

@@ -21,7 +21,7 @@ from .functions import known
 from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 def register_functions(spark: SparkSession) -> None:

@@ -97,9 +97,7 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
         help="refuse groups with more than N partitions (default: %(default)s)",
     )
     spark = parser.add_argument_group("Spark")
-    spark.add_argument(
-        "--tasks", type=whole(1), metavar="N", help="spread the groups over N tasks"
-    )
+    spark.add_argument("--tasks", type=whole(1), metavar="N", help="spread the groups over N tasks")
     spark.add_argument(
         "--master", help="Spark's master (default: local[*]; under spark-submit: the one there)"
     )

@@ -154,6 +154,11 @@ def write(
     return Done(found.pop("groups"), found.pop("errors"), found.pop("never_ends"), seconds, found)
 
 
+def write_plain(frame: DataFrame, target: str, *, overwrite: bool = False) -> None:
+    """Writes a small frame as one Parquet file, without counting its rows."""
+    frame.coalesce(1).write.mode("overwrite" if overwrite else "error").parquet(target)
+
+
 @contextmanager
 def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yields a path beside `path`, and moves what was written there to `path` at the end."""

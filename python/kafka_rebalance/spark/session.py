@@ -58,6 +58,8 @@ def sentence(text: str) -> str:
         )
         if python:
             return str(python[-1])
+    if lines and lines[0].startswith("An error occurred while calling"):
+        return ": ".join(lines[1:2]).removeprefix(": ") or lines[0]
     return lines[0] if lines else "no message"
 
 

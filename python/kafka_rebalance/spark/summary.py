@@ -67,7 +67,7 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
 
 
 def fleet_histogram(plans: DataFrame) -> DataFrame:
-    """Counts groups by spread before and after, and by moves: HISTOGRAM_SCHEMA.
+    """Counts groups by spread (before, after, possible) and by moves: HISTOGRAM_SCHEMA.
 
     Bins are 0, 1, 2 to 3, 4 to 7 and so on, because a fleet has many small groups and few large
     ones. Rows are those with groups, in no order; clusters are counted together.
@@ -77,6 +77,7 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
     figures = {
         "spread_before": spread("balance_before"),
         "spread_after": spread("balance_after"),
+        "spread_possible": spread("balance_possible"),
         "moves": f.col("moves"),
     }
     pairs = [f.struct(f.lit(name).alias("figure"), c.alias("n")) for name, c in figures.items()]
@@ -112,3 +113,26 @@ def _worst(spreads: dict[str, Column], count: int) -> Column:
     order = f.struct(above, stopped, "moves", "group_id")
     known = f.col("moves").isNotNull()
     return f.max_by(f.when(known, group), f.when(known, order), count)
+
+
+def racks_of(groups: DataFrame) -> DataFrame:
+    """Returns the racks of members and replicas: one column `rack`, each rack once."""
+    if schema.is_lines(groups.schema):
+        read = f.from_json(f.col("line").cast("string"), _RACKS)
+        groups = groups.select(read.alias("group")).select("group.*")
+    lists = []
+    for column, field, expression in (
+        ("members", "rack_id", "transform(members, one -> one.rack_id)"),
+        ("topics", "racks", "flatten(flatten(transform(topics, one -> one.racks)))"),
+    ):
+        kind = groups.schema[column].dataType if column in groups.columns else None
+        element = getattr(kind, "elementType", None)
+        if field in getattr(element, "names", ()):
+            lists.append(f.filter(f.expr(expression), lambda rack: rack != ""))
+    if not lists:
+        return groups.select(f.lit("").alias("rack")).limit(0)
+    found = f.array_distinct(f.concat(*[f.coalesce(one, f.array()) for one in lists]))
+    return groups.select(f.explode(found).alias("rack")).distinct()
+
+
+_RACKS = "members array<struct<rack_id: string>>, topics array<struct<racks: array<array<string>>>>"

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +89,10 @@ def test_groups_that_never_end_are_counted(tmp_path: Path) -> None:
     assert (summary["errors"], summary["never_end"]) == (3, 2)
     told = command("fleet", "assign", source, tmp_path / "out", "--overwrite").stdout
     assert "2 of the errors: the assignor never ends, so the leader hangs" in told
+    words = shlex.split(re.search("a way out: kafka-rebalance (.*)", told)[1])  # type: ignore[index]
+    explained = command(*words)
+    assert "never ends" in explained.stdout + explained.stderr
+    assert "switch-assignor" in explained.stdout + explained.stderr
 
 
 def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
@@ -107,9 +113,13 @@ def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
 def test_demo(tmp_path: Path) -> None:
     run = command("demo", "--groups", "100", "--output", tmp_path / "out")
     assert run.returncode == 0, run.stderr
-    assert pq.read_table(tmp_path / "out").num_rows == 100
+    assert pq.read_table(tmp_path / "out" / "assigned").num_rows == 100
     assert "100 after copying" in run.stdout
-    assert max(map(len, run.stdout.splitlines())) <= 100
+    last = run.stdout.splitlines()[-1]
+    assert last == f"The report, for a browser: {tmp_path / 'out' / 'summary' / 'report.html'}"
+    assert max(map(len, run.stdout.splitlines()[:-1])) <= 110
+    page = Path(last.rpartition(": ")[2]).read_text(encoding="utf-8")
+    assert "remove-rack=a" in page
 
 
 def test_input_is_never_overwritten(tmp_path: Path) -> None:

@@ -37,7 +37,23 @@ _USUAL = ("add-members=1", "remove-members=1")
 
 
 def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
-    """Runs the job and writes the page; returns the exit code."""
+    """Runs the job, and prints its counts; returns the exit code."""
+    done = write_summary(args, spark, plain=plain)
+    if args.json:
+        print(json.dumps(done))
+    else:
+        print(f"{done['groups']:,} groups, {len(done['changes'])} changes, in {done['seconds']} s")
+        print(f"{done['errors']:,} with errors, {done['uneven']:,} less even than possible")
+        for name, count in done["left_out"].items():
+            print(f"left out: {count:,} {name}")
+        print(f"written to {args.output}; the page: {done['report']}")
+    return of_errors(done["errors"])
+
+
+def write_summary(
+    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
+) -> dict[str, Any]:
+    """Runs the job and writes the page; `args` are those of the command. Returns the counts."""
     from kafka_rebalance.spark import jobs, paths
     from kafka_rebalance.spark.session import spark_errors
 
@@ -45,26 +61,15 @@ def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -
     if args.report is None and here is None:
         problem = f"missing; {args.output} is not a local directory, and the page needs one"
         raise GroupError("--report", problem)
+    directory = None if args.report is None else Path(args.report)
     with spark_errors():
         groups = read(args, spark, plain=plain)
         if here is None:
-            page = _write(args, spark, groups, args.output, Path(args.report), plain=plain)
-        else:
-            with jobs.whole_directory(here, overwrite=args.overwrite) as written:
-                written.mkdir()
-                report = Path(args.report) if args.report else written
-                page = _write(args, spark, groups, str(written), report, plain=plain)
-    final = Path(args.report or args.output) / "report.html"
-    errors = page.pop("errors")
-    if args.json:
-        print(json.dumps({**page, "errors": errors, "report": str(final)}))
-    else:
-        print(f"{page['groups']:,} groups, {len(page['changes'])} changes, in {page['seconds']} s")
-        print(f"{errors:,} with errors, {page['uneven']:,} less even than possible")
-        for name, count in page["left_out"].items():
-            print(f"left out: {count:,} {name}")
-        print(f"written to {args.output}; the page: {final}")
-    return of_errors(errors)
+            assert directory is not None
+            return _write(args, spark, groups, args.output, directory, plain=plain)
+        with jobs.whole_directory(here, overwrite=args.overwrite) as written:
+            written.mkdir()
+            return _write(args, spark, groups, str(written), directory or written, plain=plain)
 
 
 def _write(
@@ -112,6 +117,7 @@ def _write(
     )
     from kafka_rebalance.report.fleet.page import fleet_page
 
+    directory.mkdir(parents=True, exist_ok=True)
     (directory / "report.html").write_text(fleet_page(report), encoding="utf-8")
     return {
         "groups": now.groups,
@@ -121,6 +127,7 @@ def _write(
         "left_out": left_out(),
         "seconds": seconds,
         "output": args.output,
+        "report": str(Path(args.report or args.output) / "report.html"),
     }
 
 

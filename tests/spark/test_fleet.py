@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
@@ -11,9 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_rebalance.data import captured_lines
+from tests.test_records import TOPICS, captured
 
 GOOD = {
     "group_id": "good",
@@ -97,8 +100,6 @@ def test_groups_that_never_end_are_counted(tmp_path: Path) -> None:
 
 def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
     table_source = tmp_path / "groups.parquet"
-    import pyarrow as pa
-
     cases = [case for case in map(json.loads, captured_lines()) if "error" not in case]
     pq.write_table(pa.Table.from_pylist(cases), table_source)
     run = command("fleet", "assign", table_source, tmp_path / "out", "--assignor", "sticky")
@@ -108,6 +109,74 @@ def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
     unknown = command("fleet", "assign", table_source, tmp_path / "x", "--assignor", "nope")
     assert unknown.returncode == 2
     assert 'assignor: "nope" is not known' in unknown.stderr
+
+
+def test_a_summary_of_clusters(tmp_path: Path) -> None:
+    """One directory a cluster; the page's commands work."""
+    for cluster in ("eu", "1"):
+        place = tmp_path / "lake" / f"cluster={cluster}"
+        place.mkdir(parents=True)
+        (place / "groups.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
+    source, target = (tmp_path / "lake").as_uri(), tmp_path / "out"
+    run = command("fleet", "summary", source, target, "--change", "add-members=1", "--json")
+    assert run.returncode == 3, run.stderr  # one captured line is an error
+    summary = json.loads(run.stdout)
+    zones = [f"remove-rack={rack}" for rack in "abc"]
+    assert summary["changes"] == ["", "add-members=1", *zones]
+    assert (summary["groups"], summary["errors"]) == (40, 2)
+    plans = pq.read_table(target / "plans").to_pylist()
+    assert len(plans) == 40 * 5
+    totals = pq.read_table(target / "summary").to_pylist()
+    assert {(row["cluster"], row["change"]) for row in totals} == {
+        (cluster, change) for cluster in ("eu", "1") for change in summary["changes"]
+    }
+    assert all(row["groups"] == 20 for row in totals)
+    page = (target / "report.html").read_text(encoding="utf-8")
+    assert summary["report"] == str(target / "report.html")
+    commands = [
+        html.unescape(one) for one in re.findall("<code>kafka-rebalance (.*?)</code>", page)
+    ]
+    assert len(commands) == 20
+    shown = command(*shlex.split(commands[0]))
+    assert shown.returncode == 0, shown.stderr
+    assert "rebalance" in shown.stdout
+
+
+def test_records_as_kafka_keeps_them(tmp_path: Path) -> None:
+    log = [(key, value, 0, offset) for offset, (key, value) in enumerate(captured())]
+    names = ("key", "value", "partition", "offset")
+    rows = [dict(zip(names, row, strict=True)) for row in log]
+    kinds = [pa.binary(), pa.binary(), pa.int32(), pa.int64()]
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "log.parquet")
+    topics = [{"name": name, "partitions": count} for name, count in TOPICS.items()]
+    inventory = tmp_path / "topics.jsonl"
+    inventory.write_text("\n".join(map(json.dumps, topics)), encoding="utf-8")
+    words = ["fleet", "compare", tmp_path / "log.parquet", tmp_path / "out"]
+    missing = command(*words, "--format", "records")
+    assert missing.returncode == 2
+    assert "--topics: missing" in missing.stderr
+    run = command(*words, "--topics", inventory, "--add-members", "1", "--json")
+    summary = json.loads(run.stdout)
+    rows = pq.read_table(tmp_path / "out").to_pylist()
+    assert len(rows) == summary["groups"] > 5
+    assert sum(summary["left_out"].values()) > 0
+    assert summary["errors"] == sum(row["error"] is not None for row in rows)
+    good = [row for row in rows if row["recommended"] is not None]
+    assert good
+    assert all(len(row["candidates"]) == 4 for row in good)
+
+
+def test_paths_of_other_file_systems_are_left_to_spark(tmp_path: Path) -> None:
+    run = command("fleet", "plan", "s3a://bucket/groups", tmp_path / "out")
+    assert run.returncode == 1
+    assert "S3AFileSystem" in run.stderr
+    assert "Traceback" not in run.stderr
+    here = command("fleet", "assign", "file:///nothing", tmp_path / "out")
+    assert (here.returncode, "there is no file:///nothing" in here.stderr) == (2, True)
+    far = command("fleet", "assign", "/x", "/y", "--master", "spark://127.0.0.1:1")
+    assert far.returncode == 2
+    assert "/x is a local path; a cluster needs one that all its machines see" in far.stderr
 
 
 def test_demo(tmp_path: Path) -> None:

@@ -3,14 +3,12 @@
 
 import argparse
 import json
-import os
-import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import BUILT_IN, unknown
 from kafka_rebalance.errors import GroupError
@@ -19,6 +17,7 @@ from kafka_rebalance.plans.changes.text import VERBS
 
 from .argument_types import whole
 from .exit_codes import of_errors
+from .fleet_groups import command, read
 from .groups import add_changes
 
 if TYPE_CHECKING:
@@ -176,21 +175,6 @@ def _session(args: argparse.Namespace) -> "Iterator[SparkSession]":
         spark.stop()
 
 
-def read(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> "DataFrame":
-    """Returns the groups of INPUT."""
-    from kafka_rebalance.spark import jobs
-
-    return jobs.read_groups(
-        spark,
-        args.input,
-        format=args.format,
-        topics=args.topics,
-        assume_assigned=args.assume_assigned,
-        partitions=args.tasks,
-        plain=plain,
-    )
-
-
 def _answer(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
     from kafka_rebalance.spark import assign_groups, compare_groups, jobs, plan_groups
     from kafka_rebalance.spark.session import spark_errors
@@ -279,17 +263,3 @@ def _advice(args: argparse.Namespace, spark: "SparkSession", groups: "DataFrame"
     place = Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "never-end.jsonl"
     place.write_text("".join(f"{line}\n" for line in lines.values()), encoding="utf-8")
     return command(args, place, wanted[0][1], args.changes if args.word != "assign" else [])
-
-
-def command(
-    args: argparse.Namespace, file: Path | str, group_id: str | None, changes: Sequence[Any]
-) -> str:
-    """Returns a command that plans one group as this job did."""
-    words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan", os.fspath(file)]
-    if group_id is not None:
-        words += ["--group", group_id]
-    if getattr(args, "assignor", None) is not None:
-        words += ["--assignor", args.assignor]
-    for change in changes:
-        words += ["--change", str(change)]
-    return shlex.join(words)

@@ -25,7 +25,7 @@ from kafka_rebalance.report.fleet.fleet_report import (
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import of_errors
-from .fleet import command, read
+from .fleet_groups import command, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,7 +18,7 @@ HELP = "ship the environment with the job, see docs/cluster.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class ExecutorPython:
     """The Python of one executor. `missing` is the error of an import, None if all are there."""
 
     host: str
@@ -28,7 +28,9 @@ class Worker:
     missing: str | None
 
 
-def probe_executors(spark: SparkSession, *, tasks: int = 4, seconds: float = 120.0) -> list[Worker]:
+def probe_executors(
+    spark: SparkSession, *, tasks: int = 4, seconds: float = 120.0
+) -> list[ExecutorPython]:
     """Runs small tasks that import this package, and returns the Pythons that they found.
 
     A task that finds this package at another version, or not at all, is an error that names the
@@ -61,10 +63,10 @@ def probe_executors(spark: SparkSession, *, tasks: int = 4, seconds: float = 120
     tag = "kafka-rebalance probe"
     pool = ThreadPoolExecutor(1)
 
-    def collect() -> list[Worker]:
+    def collect() -> list[ExecutorPython]:
         spark.addTag(tag)
         with spark_errors():
-            return [Worker(*row) for row in frame.collect()]
+            return [ExecutorPython(*row) for row in frame.collect()]
 
     try:
         workers = pool.submit(collect).result(timeout=seconds)

@@ -49,7 +49,7 @@ def moves(changes: Sequence[ChangeTotals]) -> str:
     figure, axes = _axes(1.3 + 0.5 * len(shown))
     at = range(len(shown))
     bars = [(-0.2, _DARK, "with the groups' assignors", [one.moves for one in shown])]
-    bars.append((0.2, _LIGHT, "fewest possible", [one.least_moves for one in shown]))
+    bars.append((0.2, _LIGHT, "fewest for the best balance", [one.least_moves for one in shown]))
     for shift, colour, label, values in bars:
         axes.barh(
             [y + shift for y in at], values, 0.4, color=colour, label=label, ec="#555", lw=0.5

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -93,23 +92,23 @@ def test_comparisons_are_those_of_one_group(groups: DataFrame) -> None:
     changes = ["add-members=1", "remove-rack=a"]
     rows = {_key(row): row for row in compare_groups(groups, changes=changes).collect()}
     assert len(rows) == len(in_clusters())
-    recommended = Counter()
+    reasons = set()
     for case in in_clusters():
         row = rows[_key(case)]
         group = kr.GroupSpec.from_dict(case)
-        racks = {member.rack_id for member in group.members}
-        replicas = {r for topic in group.topics for each in topic.racks or () for r in each}
-        affected = changes if "a" in racks | replicas else changes[:1]
-        expected = kr.compare(group, affected)
-        if "a" not in racks | replicas:
-            assert "remove-rack=a: " in row["not_affected"]
+        try:
+            expected = kr.compare(group, changes)
+            assert row["not_affected"] is None
+        except kr.NotAffected:
+            expected = kr.compare(group, changes[:1])
+            assert row["not_affected"].startswith("remove-rack=a: ")
         assert (row["recommended"], row["reason"]) == (expected.recommended, expected.reason)
         found = [one.asDict(recursive=True) for one in row["candidates"]]
         assert [{k: v for k, v in one.items() if k != "error_kind"} for one in found] == [
             {**dict.fromkeys(kr.Figures.__slots__), **one.to_dict()} for one in expected.candidates
         ]
-        recommended[row["recommended"]] += 1
-    assert len(recommended) > 1
+        reasons.add(row["reason"])
+    assert len(reasons) > 5
 
 
 def test_each_change_is_planned_alone(groups: DataFrame, plans: DataFrame) -> None:
@@ -156,7 +155,8 @@ def test_groups_that_a_change_does_not_concern_are_counted(plans: DataFrame) -> 
     (row,) = fleet_summary(
         plans.where("change = 'partitions orders=100'").drop("cluster")
     ).collect()
-    assert row["not_affected"] == row["groups"] - 2  # `orders`, in both clusters
+    names = [{topic["name"] for topic in case["topics"]} for case in in_clusters()]
+    assert row["not_affected"] == sum("orders" not in each for each in names) > 0
     assert row["errors"] == 0
 
 
@@ -215,7 +215,8 @@ def test_lines_are_groups_like_columns(spark: SparkSession) -> None:
         lambda frame: plan_each_change(frame, ["", "add-members=1"]),
     ):
         answers = of(lines).collect()
-        assert [row for row in answers if row["error"] is None] == of(columns).collect()
+        good = [row for row in answers if row["error"] is None]
+        assert sorted(good, key=str) == sorted(of(columns).collect(), key=str)
         assert {row["error_kind"] for row in answers if row["error"]} == {"group"}
     with pytest.raises(SchemaError, match="changes: contract lines have none"):
         plan_groups(lines)
@@ -225,7 +226,13 @@ def test_lines_are_groups_like_columns(spark: SparkSession) -> None:
 
 def test_groups_come_back_as_contract_lines(groups: DataFrame) -> None:
     lines = contract_lines(groups, [("two", "orders"), ("one", "payments")])
-    cases = {_key(case): kr.GroupSpec.from_dict(case) for case in in_clusters()}
+    # INPUT_SCHEMA has no hosts.
+    cases = {
+        _key(case): kr.GroupSpec.from_dict(
+            {**case, "members": [{**one, "client_host": None} for one in case["members"]]}
+        )
+        for case in in_clusters()
+    }
     assert set(lines) == {("two", "orders"), ("one", "payments")}
     for key, line in lines.items():
         again = kr.GroupSpec.from_json(line)

@@ -49,7 +49,7 @@ def drawn(rng: random.Random, n: int, members: int) -> dict[str, Any]:
     topics = []
     for t in range(rng.randint(1, 4)):
         partitions = rng.choice([1, 3, 6, 12, 24, 48])
-        replicas = [[rng.choice(racks)] for _ in range(partitions)] if has_racks else None
+        replicas = tuple((rng.choice(racks),) for _ in range(partitions)) if has_racks else None
         topics.append(kr.Topic(f"topic-{n}-{t}", partitions, replicas))
     names = tuple(topic.name for topic in topics)
     joined = tuple(

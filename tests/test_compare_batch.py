@@ -43,8 +43,8 @@ def test_drawn_groups() -> None:
     rng = random.Random(77)
     drawn = generate(77, 800, kr.assignor_names(), lambda _: {})
     cases = [_with_clients(rng, with_client_ids(rng, case)) for case in drawn]
-    reasons = Counter()
-    recommended = Counter()
+    reasons: Counter[str] = Counter()
+    recommended: Counter[str | None] = Counter()
     errors = 0
     for case in cases:
         group = kr.GroupSpec.from_dict(case)

@@ -87,8 +87,8 @@ def packed_environment(wheel: Path, place: Path) -> Path:
     """Makes an environment of the wheel and pyarrow, and packs it."""
     environment = place / "environment"
     subprocess.run([_bare_python(), "-m", "venv", environment], check=True)
-    pip = [environment / "bin" / "python", "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, wheel, "pyarrow"], check=True)
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, str(wheel), "pyarrow"], check=True)
     packed = shutil.make_archive(str(place / "environment"), "gztar", environment)
     shutil.rmtree(environment)
     return Path(packed)

@@ -86,8 +86,8 @@ class Standalone:
 def submit(url: str, options: list[str], words: list[str]) -> subprocess.CompletedProcess[str]:
     """Gives `kafka-rebalance fleet` to a cluster, as a user does from another machine."""
     assert application.__file__ is not None
-    command = [
-        SPARK_HOME / "bin" / "spark-submit",
+    command: list[str] = [
+        str(SPARK_HOME / "bin" / "spark-submit"),
         *("--master", url, "--executor-memory", "600m"),
         *("--conf", f"spark.pyspark.driver.python={sys.executable}"),
         *("--conf", "spark.log.level=ERROR"),

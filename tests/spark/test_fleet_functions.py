@@ -33,6 +33,8 @@ from kafka_rebalance.spark.jobs import contract_lines
 from kafka_rebalance.spark.summary import racks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
 
 CHANGES = ["", "add-members=1", "remove-rack=a", "partitions orders=100"]
@@ -209,11 +211,12 @@ def test_lines_are_groups_like_columns(spark: SparkSession) -> None:
     rows = [(json.dumps(case).encode(), "c") for case in cases]
     lines = spark.createDataFrame([*rows, (b"{nope", "c")], "line binary, cluster string")
     columns = spark.createDataFrame([{**case, "cluster": "c"} for case in cases], KEYED)
-    for of in (
+    functions: list[Callable[[DataFrame], DataFrame]] = [
         lambda frame: plan_groups(frame, changes=["add-members=1"]),
-        lambda frame: compare_groups(frame),
+        compare_groups,
         lambda frame: plan_each_change(frame, ["", "add-members=1"]),
-    ):
+    ]
+    for of in functions:
         answers = of(lines).collect()
         good = [row for row in answers if row["error"] is None]
         assert sorted(good, key=str) == sorted(of(columns).collect(), key=str)
@@ -227,7 +230,7 @@ def test_lines_are_groups_like_columns(spark: SparkSession) -> None:
 def test_groups_come_back_as_contract_lines(groups: DataFrame) -> None:
     lines = contract_lines(groups, [("two", "orders"), ("one", "payments")])
     # INPUT_SCHEMA has no hosts.
-    cases = {
+    cases: dict[tuple[str | None, str], kr.GroupSpec] = {
         _key(case): kr.GroupSpec.from_dict(
             {**case, "members": [{**one, "client_host": None} for one in case["members"]]}
         )

@@ -18,14 +18,14 @@ pub struct Source<'a> {
 }
 
 enum Form<'a> {
-    Columns(Groups<'a>),
+    Columns(Box<Groups<'a>>),
     Lines(Vec<Result<Value, GroupError>>),
 }
 
 impl<'a> Source<'a> {
     /// Finds the contract's columns.
     pub fn columns(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
-        let form = Form::Columns(Groups::of(batch)?);
+        let form = Form::Columns(Box::new(Groups::of(batch)?));
         let rows = batch.num_rows();
         Ok(Self { rows, form })
     }

@@ -22,7 +22,8 @@ pub struct Comparison {
     pub reason: String,
 }
 
-/// Plans the same changes by each assignor. An error comes with the index of its change.
+/// Plans the changes with each assignor and recommends one. An error comes with the index of its
+/// change.
 pub fn compare(
     group: &GroupSpec,
     changes: &[Change],
@@ -111,7 +112,8 @@ fn named(clients: &[Client]) -> String {
     names.join(" and ")
 }
 
-/// One criterion, where less is better. `equal` is the text for candidates equal so far.
+/// A criterion; the smallest value is the best. `equal` follows in the reason if this criterion
+/// decides.
 struct Measure {
     of: fn(&Figures) -> f64,
     /// The text for two values, of the better candidate and of the other one.
@@ -147,7 +149,7 @@ const MEASURES: [Measure; 4] = [
     },
 ];
 
-/// A sentence: why the best is better than the group's own assignor, or than the next one.
+/// Returns why the best one is better than the group's own assignor, or than the next best.
 fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked]) -> String {
     let name = best.0.name();
     let own = |one: &&Ranked| group.assignor == Some(one.0.name());

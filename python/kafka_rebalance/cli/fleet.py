@@ -248,8 +248,8 @@ def _advice(args: argparse.Namespace, spark: "SparkSession", groups: "DataFrame"
 
     answers = spark.read.parquet(args.output)
     clusters = schema.keys(answers.schema)
-    hung = answers.where("error_kind = 'never-ends' and group_id is not null")
-    rows = hung.select(*clusters, "group_id").orderBy("group_id").limit(_EXAMPLES).collect()
+    endless = answers.where("error_kind = 'never-ends' and group_id is not null")
+    rows = endless.select(*clusters, "group_id").orderBy("group_id").limit(_EXAMPLES).collect()
     wanted = [(row["cluster"] if clusters else None, row["group_id"]) for row in rows]
     lines = jobs.contract_lines(groups, wanted)
     place = Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "never-end.jsonl"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A look at the executors before a long job: is this package there, and in the same version?"""
+"""Checks before a long job that the executors have this package, in the version of the driver."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

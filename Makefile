@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
         differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
-        bench-bulk bench-coordinator bench-simulator franz \
+        bench-bulk bench-coordinator bench-simulator bench-fleet franz \
         browser reality prediction pages pictures clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
@@ -95,6 +95,10 @@ bench-coordinator: $(VENV)/built ## the group coordinator: requests a second, by
 
 bench-simulator: $(VENV)/built ## the simulator: events a second, hours of groups a second (half an hour)
 	$(BIN)/python -m pytest -q -s benches/test_simulator.py --benchmark-columns=median,ops
+
+bench-fleet: $(VENV)/built ## 200,000 groups planned on Spark, and decoding of group records (docs/scale.md)
+	$(BIN)/python -m benches.fleet
+	$(BIN)/python -m benches.records
 
 franz: benches/peers/franz/franz
 benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mod

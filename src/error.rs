@@ -37,6 +37,18 @@ impl GroupError {
         }
     }
 
+    /// The kind of an error, for counts: `never-ends` or `throws` if Kafka's class does, `change`
+    /// for a change that does not fit the group, `group` for the group's own fields.
+    pub fn kind_name(&self) -> &'static str {
+        match self.kind {
+            ErrorKind::NeverEnds => "never-ends",
+            ErrorKind::Throws => "throws",
+            ErrorKind::NotAffected => "change",
+            ErrorKind::BadField if self.path.starts_with("changes[") => "change",
+            ErrorKind::BadField => "group",
+        }
+    }
+
     /// The error of a change that mentions a topic, member or rack which the group does not have.
     pub fn not_affected(problem: String) -> Self {
         Self {

@@ -2,6 +2,8 @@
 //! Plans of changes, and the optimum with which they are compared.
 
 pub mod changes;
+pub mod clients;
+pub mod comparison;
 pub mod figures;
 pub mod possible;
 pub mod rebalance_plan;

@@ -68,7 +68,7 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{
         ArrowBatch, TopicInventory, assign_batch, assign_line_batch, commits_from_records,
-        groups_from_records, plan_batch,
+        compare_batch, compare_line_batch, groups_from_records, plan_batch, plan_line_batch,
     };
     #[pymodule_export]
     use super::assign::{Anomaly, Columns, Partitions, assign};

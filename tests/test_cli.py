@@ -169,7 +169,7 @@ def test_connect_answers_scripts(tmp_path: Path, engine: Engine) -> None:
         ("assign", "-", "--max-partitions", "-1"),
         ("assign", "-", "--threads", "99999999999999999999"),
         ("assign", "-", "--max-line-bytes", "0"),
-        ("fleet", "x", "y", "--partitions", "0"),
+        ("fleet", "assign", "x", "y", "--tasks", "0"),
         ("connect", "-", "--then", "60s"),
     ],
 )

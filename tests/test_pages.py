@@ -15,6 +15,14 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.group.model import Member, Topic
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.fleet.fleet_report import (
+    Bin,
+    ChangeTotals,
+    ClusterTotals,
+    FleetReport,
+    WorstGroup,
+)
+from kafka_rebalance.report.fleet.page import fleet_page
 from kafka_rebalance.report.plans.page import plan_page
 from kafka_rebalance.report.runs.page import runs_page
 from kafka_rebalance.simulator import simulate
@@ -49,6 +57,11 @@ addEventListener("load", () => {
     tables: [...document.querySelectorAll("table")].map((one) => one.rows.length),
     unseen: bars.filter((one) => !(box(one).width > 0 && box(one).height > 5)).length,
     bars: bars.length,
+    pictures: svgs.map((svg) => svg.getAttribute("aria-label")),
+    width: Math.max(0, ...svgs.map((svg) => box(svg).width)),
+    smallest: Math.min(99, ...svgs.flatMap((svg) => [...svg.querySelectorAll("text")].map((text) =>
+      parseFloat(getComputedStyle(text).fontSize) * box(svg).width /
+      (svg.viewBox.baseVal.width || box(svg).width)))),
     titles: bars.map((one) => one.textContent),
     out,
     beyond,
@@ -56,20 +69,23 @@ addEventListener("load", () => {
   const place = document.createElement("pre");
   place.id = "seen";
   place.textContent = JSON.stringify(seen);
-  document.body.append(place);
+  top.document.body.append(place);
 });
 </script>
 """
 
 
-def _seen(page: str, directory: Path) -> dict[str, Any]:
+def _seen(page: str, directory: Path, width: int = WIDTH) -> dict[str, Any]:
     """Opens a page in the browser and returns what `LOOK` measures."""
     path = directory / "page.html"
-    path.write_text(page.replace("</body>", LOOK + "</body>"), encoding="utf-8")
+    page = page.replace("</body>", LOOK + "</body>")
+    if width < 500:  # no window of the browser is narrower, but a frame is
+        page = f'<iframe width="{width}" height="2000" srcdoc="{html.escape(page)}"></iframe>'
+    path.write_text(page, encoding="utf-8")
     assert BROWSER is not None
     command = [
         BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-        f"--user-data-dir={directory / 'profile'}", f"--window-size={WIDTH},2000",
+        f"--user-data-dir={directory / 'profile'}", f"--window-size={width},2000",
         "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom", path.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
@@ -133,3 +149,44 @@ def test_a_plan(tmp_path: Path) -> None:
     )
     _is_readable(seen)
     assert len(seen["tables"]) >= 3
+
+
+def _fleet() -> FleetReport:
+    """Large figures, long names, and a name that is markup."""
+
+    def totals(change: str, seed: int) -> ChangeTotals:
+        return ChangeTotals(
+            change, 1_234_567, 12, 300, 2, 180_000, 92_000_000 // seed, 41_000_000 // seed,
+            3, 120, 90_000, 700_000 // seed, 30_000, 4_000,
+        )  # fmt: skip
+
+    racks = {f"eu-west-1-a-very-long-name-{n}": totals(f"remove-rack={n}", n) for n in (1, 2, 3)}
+    worst = [
+        WorstGroup(
+            "eu", f"<orders>-{n}-{'x' * 40}", "remove-rack=eu-west-1a", 30 - n, 1, 45, 300,
+            f"kafka-rebalance plan /data/fleet/worst/{n:02}.jsonl --change remove-rack=eu-west-1a",
+        )
+        for n in range(20)
+    ]  # fmt: skip
+    bins = [
+        Bin(0, 0, 900_000),
+        Bin(1, 1, 300_000),
+        *(Bin(2**n, 2**n * 2 - 1, 9) for n in range(1, 12)),
+    ]
+    return FleetReport(
+        "1,234,567 groups", ["one", "two"], bins, bins[:3], [totals("", 9), *racks.values()], racks,
+        [ClusterTotals("eu", 12, 1, 2, 3)], worst,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [1200, 380])
+def test_a_fleet(tmp_path: Path, width: int) -> None:
+    report = _fleet()
+    seen = _seen(fleet_page(report), tmp_path, width)
+    _is_readable(seen)
+    assert seen["heads"] == [report.title, "Each change alone", "Clusters", "The worst groups"]
+    assert seen["tables"] == [1 + len(report.changes), 2, 21]
+    assert seen["pictures"] == ["Groups by spread, now and at best", "Moves by change",
+                                "Groups hurt by the loss of each rack"]  # fmt: skip
+    assert 0.6 * width / 2 < seen["width"] <= width
+    assert seen["smallest"] >= 8

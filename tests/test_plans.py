@@ -121,10 +121,17 @@ def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 def figures_or_error(plan: RebalancePlan | GroupError) -> dict[str, Any]:
     if isinstance(plan, GroupError):
         names = kr.Figures.__slots__
-        error = {"not_affected": None, "error": str(plan)}
+        error = {"not_affected": None, "error": str(plan), "error_kind": _kind(plan)}
         return {"assignor": None, **dict.fromkeys(names), **error}
     figures = plan.figures().to_dict()
-    return {"assignor": plan.assignor, **figures, "not_affected": None, "error": None}
+    none = {"not_affected": None, "error": None, "error_kind": None}
+    return {"assignor": plan.assignor, **figures, **none}
+
+
+def _kind(error: GroupError) -> str:
+    if isinstance(error, kr.AssignorThrows):
+        return "never-ends" if isinstance(error, kr.NeverEnds) else "throws"
+    return "change" if error.path.startswith("changes[") else "group"
 
 
 def test_rusts_figures_are_the_same_also_the_errors() -> None:

@@ -32,8 +32,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         source, target = Path(directory, "groups.parquet"), Path(directory, "assigned")
         write(source, args.groups, giant=args.giant)
-        command = [sys.executable, "-m", "kafka_rebalance", "fleet", str(source), str(target)]
-        command += ["--assignor", "cooperative-sticky", "--json"]
+        command = [sys.executable, "-m", "kafka_rebalance", "fleet", "assign"]
+        command += [str(source), str(target), "--assignor", "cooperative-sticky", "--json"]
         run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         driver, workers = watch(run)
         assert run.stdout is not None

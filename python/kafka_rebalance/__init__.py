@@ -17,7 +17,7 @@ _NAMES = {
         register unregister validate_cooperative
     """,
     "assignors.registry": "Engine",
-    "bulk.batch": "assign_batch plan_batch",
+    "bulk.batch": "assign_batch compare_batch plan_batch",
     "bulk.lines": "assign_lines",
     "coordinator.states": "IllegalTransition",
     "errors": """
@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
     from kafka_rebalance.assignors import validate_cooperative as validate_cooperative
     from kafka_rebalance.assignors.registry import Engine as Engine
     from kafka_rebalance.bulk.batch import assign_batch as assign_batch
+    from kafka_rebalance.bulk.batch import compare_batch as compare_batch
     from kafka_rebalance.bulk.batch import plan_batch as plan_batch
     from kafka_rebalance.bulk.lines import assign_lines as assign_lines
     from kafka_rebalance.coordinator.states import IllegalTransition as IllegalTransition

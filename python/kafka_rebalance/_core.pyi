@@ -38,6 +38,8 @@ __all__ = [
     "assign_lines",
     "best_possible",
     "commits_from_records",
+    "compare_batch",
+    "compare_line_batch",
     "connect_eager",
     "connect_incremental",
     "decode_assignment",
@@ -52,6 +54,7 @@ __all__ = [
     "intern",
     "plan",
     "plan_batch",
+    "plan_line_batch",
 ]
 
 VERSION: str
@@ -203,6 +206,25 @@ def assign_batch(
 ) -> ArrowBatch: ...
 def assign_line_batch(
     batch: object, assignor: str | None, max_partitions: int, threads: int
+) -> ArrowBatch: ...
+def compare_batch(
+    batch: object,
+    changes: Sequence[str],
+    max_partitions: int,
+    threads: int,
+) -> ArrowBatch: ...
+def compare_line_batch(
+    batch: object,
+    changes: Sequence[str],
+    max_partitions: int,
+    threads: int,
+) -> ArrowBatch: ...
+def plan_line_batch(
+    batch: object,
+    assignor: str | None,
+    changes: Sequence[str],
+    max_partitions: int,
+    threads: int,
 ) -> ArrowBatch: ...
 def plan_batch(
     batch: object,

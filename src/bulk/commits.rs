@@ -135,7 +135,7 @@ impl Columns {
     }
 
     fn finish(mut self) -> RecordBatch {
-        nested::batch([
+        nested::batch(vec![
             ("group_id", Arc::new(self.group_id.finish())),
             ("topic", Arc::new(self.topic.finish())),
             ("partition", Arc::new(self.partition.finish())),

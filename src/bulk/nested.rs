@@ -9,27 +9,27 @@ use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
 use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{Field, Fields, Schema};
 
+/// A column and its name.
+pub type Named<'a> = (&'a str, ArrayRef);
+
 /// Makes a record batch of named columns. Spark takes the columns by position.
-pub fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> RecordBatch {
+pub fn batch(columns: Vec<Named>) -> RecordBatch {
     let (fields, columns) = described(columns);
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
     batch.expect("the fields describe the columns, which are of equal length")
 }
 
 /// Makes a column of structs; a struct is null where `valid` has no bit.
-pub fn structs<const N: usize>(
-    columns: [(&str, ArrayRef); N],
-    valid: Option<NullBuffer>,
-) -> ArrayRef {
+pub fn structs(columns: Vec<Named>, valid: Option<NullBuffer>) -> ArrayRef {
     let (fields, columns) = described(columns);
     Arc::new(StructArray::new(fields, columns, valid))
 }
 
-fn described<const N: usize>(columns: [(&str, ArrayRef); N]) -> (Fields, Vec<ArrayRef>) {
-    let fields = columns
-        .iter()
-        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
-    (fields.collect(), columns.map(|(_, column)| column).to_vec())
+fn described(columns: Vec<Named>) -> (Fields, Vec<ArrayRef>) {
+    let field = |(name, column): &Named| Field::new(*name, column.data_type().clone(), true);
+    let fields = columns.iter().map(field).collect();
+    let columns = columns.into_iter().map(|(_, column)| column);
+    (fields, columns.collect())
 }
 
 /// The lengths of a column of lists, added one by one.
@@ -94,7 +94,7 @@ impl Runs {
     pub fn finish(mut self) -> ArrayRef {
         let partitions = self.of_run.list(Arc::new(self.partition.finish()));
         let topics = Arc::new(self.topic.finish());
-        let runs = structs([("topic", topics), ("partitions", partitions)], None);
+        let runs = structs(vec![("topic", topics), ("partitions", partitions)], None);
         self.of_member.list(runs)
     }
 }

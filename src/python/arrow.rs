@@ -86,6 +86,49 @@ pub fn plan_batch(
     })
 }
 
+#[pyfunction]
+pub fn plan_line_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    assignor: Option<&str>,
+    changes: Vec<String>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<ArrowBatch> {
+    let options = options(py, assignor, max_partitions, threads)?;
+    answer(py, batch, |batch| {
+        batch::plan_line_batch(batch, &changes, options)
+    })
+}
+
+#[pyfunction]
+pub fn compare_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    changes: Vec<String>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<ArrowBatch> {
+    let options = options(py, None, max_partitions, threads)?;
+    answer(py, batch, |batch| {
+        batch::compare_batch(batch, &changes, options)
+    })
+}
+
+#[pyfunction]
+pub fn compare_line_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    changes: Vec<String>,
+    max_partitions: u64,
+    threads: usize,
+) -> PyResult<ArrowBatch> {
+    let options = options(py, None, max_partitions, threads)?;
+    answer(py, batch, |batch| {
+        batch::compare_line_batch(batch, &changes, options)
+    })
+}
+
 /// Partition counts and racks of topics, for `groups_from_records`.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct TopicInventory(records::Inventory);

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_rebalance.data import captured_lines
+from tests.test_records import TOPICS, captured
 
 GOOD = {
     "group_id": "good",
@@ -59,7 +64,7 @@ def test_lines_with_every_bad_case(tmp_path: Path) -> None:
     good = [json.dumps({**GOOD, "group_id": f"g{n}"}).encode() for n in range(1000)]
     source, target = tmp_path / "groups.jsonl", tmp_path / "out"
     source.write_bytes(b"\n".join([*good[:500], *bad_lines(), *good[500:], b""]))
-    run = command("fleet", source, target, "--json")
+    run = command("fleet", "assign", source, target, "--json")
     assert run.returncode == 3, run.stderr
     summary = json.loads(run.stdout)
     assert summary["groups"] == 1000 + len(bad_lines())
@@ -70,7 +75,7 @@ def test_lines_with_every_bad_case(tmp_path: Path) -> None:
     assert len(errors) == len(bad_lines())
     assert all(": " in error for error in errors)
 
-    again = command("fleet", source, target)
+    again = command("fleet", "assign", source, target)
     assert again.returncode == 2
     assert "--overwrite" in again.stderr
 
@@ -81,35 +86,109 @@ def test_groups_that_never_end_are_counted(tmp_path: Path) -> None:
     good = json.dumps(GOOD).encode()
     hanging = (vectors / "never_ends_smallest.jsonl").read_bytes()
     source.write_bytes(b"\n".join([good, b"{nope", hanging]))
-    run = command("fleet", source, tmp_path / "out", "--json")
+    run = command("fleet", "assign", source, tmp_path / "out", "--json")
     assert run.returncode == 3, run.stderr
     summary = json.loads(run.stdout)
     assert (summary["errors"], summary["never_end"]) == (3, 2)
-    told = command("fleet", source, tmp_path / "out", "--overwrite").stdout
+    told = command("fleet", "assign", source, tmp_path / "out", "--overwrite").stdout
     assert "2 of the errors: the assignor never ends, so the leader hangs" in told
+    words = shlex.split(re.search("a way out: kafka-rebalance (.*)", told)[1])  # type: ignore[index]
+    explained = command(*words)
+    assert "never ends" in explained.stdout + explained.stderr
+    assert "switch-assignor" in explained.stdout + explained.stderr
 
 
 def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
     table_source = tmp_path / "groups.parquet"
-    import pyarrow as pa
-
     cases = [case for case in map(json.loads, captured_lines()) if "error" not in case]
     pq.write_table(pa.Table.from_pylist(cases), table_source)
-    run = command("fleet", table_source, tmp_path / "out", "--assignor", "sticky")
+    run = command("fleet", "assign", table_source, tmp_path / "out", "--assignor", "sticky")
     assert run.returncode == 0, run.stderr
     assert f"{len(cases)} groups" in run.stdout
-    assert command("fleet", tmp_path / "nothing", tmp_path / "x").returncode == 2
-    unknown = command("fleet", table_source, tmp_path / "x", "--assignor", "nope")
+    assert command("fleet", "assign", tmp_path / "nothing", tmp_path / "x").returncode == 2
+    unknown = command("fleet", "assign", table_source, tmp_path / "x", "--assignor", "nope")
     assert unknown.returncode == 2
     assert 'assignor: "nope" is not known' in unknown.stderr
+
+
+def test_a_summary_of_clusters(tmp_path: Path) -> None:
+    """One directory a cluster; the page's commands work."""
+    for cluster in ("eu", "1"):
+        place = tmp_path / "lake" / f"cluster={cluster}"
+        place.mkdir(parents=True)
+        (place / "groups.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
+    source, target = (tmp_path / "lake").as_uri(), tmp_path / "out"
+    run = command("fleet", "summary", source, target, "--change", "add-members=1", "--json")
+    assert run.returncode == 3, run.stderr  # one captured line is an error
+    summary = json.loads(run.stdout)
+    zones = [f"remove-rack={rack}" for rack in "abc"]
+    assert summary["changes"] == ["", "add-members=1", *zones]
+    assert (summary["groups"], summary["errors"]) == (40, 2)
+    plans = pq.read_table(target / "plans").to_pylist()
+    assert len(plans) == 40 * 5
+    totals = pq.read_table(target / "summary").to_pylist()
+    assert {(row["cluster"], row["change"]) for row in totals} == {
+        (cluster, change) for cluster in ("eu", "1") for change in summary["changes"]
+    }
+    assert all(row["groups"] == 20 for row in totals)
+    page = (target / "report.html").read_text(encoding="utf-8")
+    assert summary["report"] == str(target / "report.html")
+    commands = [
+        html.unescape(one) for one in re.findall("<code>kafka-rebalance (.*?)</code>", page)
+    ]
+    assert len(commands) == 20
+    shown = command(*shlex.split(commands[0]))
+    assert shown.returncode == 0, shown.stderr
+    assert "rebalance" in shown.stdout
+
+
+def test_records_as_kafka_keeps_them(tmp_path: Path) -> None:
+    log = [(key, value, 0, offset) for offset, (key, value) in enumerate(captured())]
+    names = ("key", "value", "partition", "offset")
+    rows = [dict(zip(names, row, strict=True)) for row in log]
+    kinds = [pa.binary(), pa.binary(), pa.int32(), pa.int64()]
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "log.parquet")
+    topics = [{"name": name, "partitions": count} for name, count in TOPICS.items()]
+    inventory = tmp_path / "topics.jsonl"
+    inventory.write_text("\n".join(map(json.dumps, topics)), encoding="utf-8")
+    words = ["fleet", "compare", tmp_path / "log.parquet", tmp_path / "out"]
+    missing = command(*words, "--format", "records")
+    assert missing.returncode == 2
+    assert "--topics: missing" in missing.stderr
+    run = command(*words, "--topics", inventory, "--add-members", "1", "--json")
+    summary = json.loads(run.stdout)
+    rows = pq.read_table(tmp_path / "out").to_pylist()
+    assert len(rows) == summary["groups"] > 5
+    assert sum(summary["left_out"].values()) > 0
+    assert summary["errors"] == sum(row["error"] is not None for row in rows)
+    good = [row for row in rows if row["recommended"] is not None]
+    assert good
+    assert all(len(row["candidates"]) == 4 for row in good)
+
+
+def test_paths_of_other_file_systems_are_left_to_spark(tmp_path: Path) -> None:
+    run = command("fleet", "plan", "s3a://bucket/groups", tmp_path / "out")
+    assert run.returncode == 1
+    assert "S3AFileSystem" in run.stderr
+    assert "Traceback" not in run.stderr
+    here = command("fleet", "assign", "file:///nothing", tmp_path / "out")
+    assert (here.returncode, "there is no file:///nothing" in here.stderr) == (2, True)
+    far = command("fleet", "assign", "/x", "/y", "--master", "spark://127.0.0.1:1")
+    assert far.returncode == 2
+    assert "/x is a local path; a cluster needs one that all its machines see" in far.stderr
 
 
 def test_demo(tmp_path: Path) -> None:
     run = command("demo", "--groups", "100", "--output", tmp_path / "out")
     assert run.returncode == 0, run.stderr
-    assert pq.read_table(tmp_path / "out").num_rows == 100
+    assert pq.read_table(tmp_path / "out" / "assigned").num_rows == 100
     assert "100 after copying" in run.stdout
-    assert max(map(len, run.stdout.splitlines())) <= 100
+    last = run.stdout.splitlines()[-1]
+    assert last == f"The report, for a browser: {tmp_path / 'out' / 'summary' / 'report.html'}"
+    assert max(map(len, run.stdout.splitlines()[:-1])) <= 110
+    page = Path(last.rpartition(": ")[2]).read_text(encoding="utf-8")
+    assert "remove-rack=a" in page
 
 
 def test_input_is_never_overwritten(tmp_path: Path) -> None:
@@ -117,17 +196,17 @@ def test_input_is_never_overwritten(tmp_path: Path) -> None:
     (source / "nested").mkdir(parents=True)
     (source / "nested" / "group.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
     for target in (source, source / "out", tmp_path):
-        run = command("fleet", source, target, "--assignor", "range", "--overwrite")
+        run = command("fleet", "assign", source, target, "--assignor", "range", "--overwrite")
         assert run.returncode == 2
         assert "overlaps INPUT, which would be overwritten" in run.stderr
     assert (source / "nested" / "group.jsonl").exists()
-    run = command("fleet", source, tmp_path / "out", "--assignor", "range")
+    run = command("fleet", "assign", source, tmp_path / "out", "--assignor", "range")
     assert "20 groups" in run.stdout  # also in directories below
 
 
 def test_sparks_own_errors_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    run = command("fleet", tmp_path / "empty", tmp_path / "out", "--assignor", "range")
+    run = command("fleet", "assign", tmp_path / "empty", tmp_path / "out", "--assignor", "range")
     assert run.returncode == 1
     assert "Traceback" not in run.stderr
     assert "kafka-rebalance: Spark: " in run.stderr
@@ -137,7 +216,7 @@ def test_without_spark_the_command_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "group.jsonl").write_text("{}", encoding="utf-8")
     code = (
         "import sys; sys.modules['pyspark'] = None; from kafka_rebalance.cli import main; "
-        f"sys.exit(main(['fleet', {str(tmp_path)!r}, {str(tmp_path) + '-out'!r}]))"
+        f"sys.exit(main(['fleet', 'assign', {str(tmp_path)!r}, {str(tmp_path) + '-out'!r}]))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 1

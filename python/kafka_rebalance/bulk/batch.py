@@ -25,8 +25,8 @@ def assign_batch(
     `batch` is a pyarrow RecordBatch, or any object with the Arrow PyCapsule protocol of one. If
     `assignor` is None, each row's own assignor is used. If `threads` is None, all cores are used.
 
-    Answer   columns group_id, assignor, assignment, anomalies, error; a bad group has an error and
-             a null assignment.
+    Answer   columns group_id, assignor, assignment, anomalies, error, error_kind. A bad group has
+             an error and a null assignment; a row that comes with an `error` keeps it.
     Errors   TypeError for a column that is missing or has another type; GroupError for an unknown
              `assignor`.
     """
@@ -49,14 +49,34 @@ def plan_batch(
     has its own changes in a column `changes`, a list of texts (null: no changes). The other
     parameters are those of `assign_batch`.
 
-    Answer   columns group_id, assignor, those of `Figures`, not_affected, error. A bad group, or a
-             group with a change that does not fit, has an error and null figures. A change that
-             refers to a topic, member, client or rack that a group lacks is left out for this
-             group and listed in not_affected; if no change is left, the figures are null.
+    Answer   columns group_id, assignor, those of `Figures`, not_affected, error, error_kind. A bad
+             group, or a group with a change that does not fit, has an error and null figures. A
+             change that refers to a topic, member, client or rack that a group lacks is left out
+             for this group and listed in not_affected; if no change is left, the figures are null.
     """
     threads = _threads(threads)
     answers = _core.plan_batch(batch, assignor, changes, max_partitions, threads)
     return _record_batch(answers, "plan_batch")
+
+
+def compare_batch(
+    batch: object,
+    changes: Sequence[str] = (),
+    *,
+    max_partitions: int = MAX_PARTITIONS,
+    threads: int | None = None,
+) -> "pa.RecordBatch":
+    """Compares all built-in assignors for every row of a batch of groups, as `compare` does.
+
+    `changes` are texts for every group, as in `plan_batch`; other parameters are those of
+    `assign_batch`.
+
+    Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
+             figures of each assignor, or its error), not_affected, error, error_kind.
+    """
+    threads = _threads(threads)
+    answers = _core.compare_batch(batch, list(changes), max_partitions, threads)
+    return _record_batch(answers, "compare_batch")
 
 
 def _threads(threads: int | None) -> int:

@@ -26,8 +26,8 @@ _SHOWN = 5
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Copies groups that were captured from a real cluster, assigns all copies on Spark, and "
-        "prints next steps."
+        "Copies groups that were captured from a real cluster, assigns all copies on Spark, plans "
+        "changes of them, and prints next steps and the path of a report."
     )
     parser.add_argument(
         "--groups",
@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="DIR",
-        help="where to write the answers (default: a new temporary directory)",
+        help="where to write groups, answers and report (default: a new temporary directory)",
     )
     parser.set_defaults(run=run)
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
     from pyspark.sql import functions as f  # isort: skip (after the import that reports a missing pyspark)
 
-    output = args.output or Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "assigned"
+    output = args.output or Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "demo"
     if output.exists():
         raise GroupError("--output", f"{output} exists already")
     print(f"starting Spark for {args.groups:,} groups …", file=sys.stderr)
@@ -89,14 +89,34 @@ def run(args: argparse.Namespace) -> int:
             .withColumn("number", (f.col("id") / len(rows)).cast("bigint"))
             .withColumn("group_id", f.format_string("%s-%05d", "group_id", "number"))
         )
-        done = jobs.write(assign_groups(fleet, assignor=ASSIGNOR), output)
-        first = spark.read.parquet(str(output)).where(f.col("group_id").endswith("-00000"))
+        fleet.drop("n", "id", "number").write.parquet(str(output / "groups"))
+        read = spark.read.parquet(str(output / "groups"))
+        anomalies = {"with_anomalies": f.count("anomalies")}
+        answered = assign_groups(read, assignor=ASSIGNOR)
+        assigned = str(output / "assigned")
+        done = jobs.write(answered, assigned, counts=anomalies)
+        report = _summary(spark, output)
+        first = spark.read.parquet(assigned).where(f.col("group_id").endswith("-00000"))
         answers = {row["group_id"].removesuffix("-00000"): row for row in first.collect()}
     finally:
         spark.stop()
     outcomes = [_outcome(group, answers[group.group_id]["assignment"]) for group in groups]
     _print(outcomes, refused, args.groups, done, output)
+    print(f"The report, for a browser: {report.absolute()}")
     return DONE
+
+
+def _summary(spark: Any, output: Path) -> Path:
+    """Plans changes of all groups; returns the path of the page."""
+    from . import fleet
+    from .fleet_summary import write_summary
+
+    print("planning changes of every group …", file=sys.stderr)
+    parser = argparse.ArgumentParser()
+    fleet.add_options(parser)
+    words = ["summary", str(output / "groups"), str(output / "summary")]
+    write_summary(parser.parse_args([*words, "--change", "add-members=1"]), spark, plain=True)
+    return output / "summary" / "report.html"
 
 
 def _captured() -> tuple[list[GroupSpec], list[dict[str, Any]]]:
@@ -139,7 +159,7 @@ def _print(
     print(f"{len(outcomes)} groups of a real cluster, {groups:,} after copying, with {ASSIGNOR}:")
     print(f"  {members:,} members, {partitions:,} partitions")
     print(f"  {done.seconds:.1f} s, {groups / done.seconds:,.0f} groups a second, Spark included")
-    print(f"  {done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
+    print(f"  {done.errors:,} with errors, {done.counts['with_anomalies']:,} with anomalies")
     for line in refused:
         print(f"  left out: {line['group_id']} ({line['error']})")
     print()
@@ -160,7 +180,7 @@ def _print(
         ],
     )
     print()
-    print(f"The answers are in {output} (Parquet). Next steps:")
+    print(f"Groups, answers (Parquet) and report are in {output}. Next steps:")
     if (command := Path(sys.executable).with_name("activate")).exists():
         print(f"  . {os.path.relpath(command)}  # puts kafka-rebalance on the path")
     print("  kafka-rebalance demo --sample > groups.jsonl   # these groups, as input")
@@ -170,5 +190,5 @@ def _print(
     )
     print("  kafka-rebalance assign groups.jsonl --assignor cooperative-sticky     # who owns what")
     print(
-        "  kafka-rebalance fleet groups.jsonl OUT --assignor cooperative-sticky  # many, on Spark"
+        "  kafka-rebalance fleet summary groups.jsonl OUT                        # many, on Spark"
     )

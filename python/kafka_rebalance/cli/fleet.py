@@ -1,104 +1,257 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet`: assigns every group of a file or directory on Spark."""
+"""`kafka-rebalance fleet`: assigns, plans, compares or summarises every group, on Spark."""
 
 import argparse
 import json
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import BUILT_IN, unknown
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import MAX_PARTITIONS
 
 from .exit_codes import of_errors
-from .options import whole
+from .fleet_groups import command, read
+from .groups import add_changes
+from .options import add_max_partitions, whole
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_rebalance.spark.jobs import Done
+
+_EXAMPLES = 20
+"""The largest number of groups whose contract lines are kept for a command."""
+
+_WORDS = {
+    "assign": "who owns what in every group",
+    "plan": "play changes of every group, one after another",
+    "compare": "play changes of every group with every assignor, and recommend one",
+    "summary": "play each change alone: totals, worst groups and a page with pictures",
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Assigns every group of INPUT (JSON lines or Parquet, a file or a directory) and writes "
-        "OUTPUT as Parquet: group_id, assignor, assignment, anomalies, error. For a bad group "
-        "only the column error is set; the job continues with the others."
+        "Answers every group of INPUT and writes OUTPUT as Parquet, one row for each group. For a "
+        "bad group only the columns error and error_kind are set; the job continues with the "
+        "others. Paths are Spark's: local ones, hdfs://, s3a:// and others."
     )
-    parser.add_argument(
-        "input", metavar="INPUT", type=Path, help="JSON lines or Parquet, a file or a directory"
+    words = parser.add_subparsers(title="words", required=True, metavar="WORD", dest="word")
+    for word, line in _WORDS.items():
+        one = words.add_parser(word, help=line, description=f"Writes {line}.")
+        _add_paths(one)
+        if word in ("assign", "plan", "summary"):
+            one.add_argument(
+                "--assignor",
+                metavar="NAME",
+                help=f"use this one for all groups, not their own: {', '.join(BUILT_IN)}",
+            )
+        if word != "assign":
+            add_changes(one)
+        if word == "summary":
+            one.add_argument(
+                "--report",
+                metavar="DIR",
+                help="a local directory for the page and the worst groups (default: OUTPUT)",
+            )
+            one.add_argument(
+                "--racks",
+                metavar="RACK,…",
+                help="the racks to lose, one in each plan (default: all; an empty text: none)",
+            )
+        one.set_defaults(run=run)
+
+
+def _add_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help="a file or a directory that Spark reads")
+    parser.add_argument("output", metavar="OUTPUT", help="the directory to create")
+    reading = parser.add_argument_group("reading")
+    reading.add_argument(
+        "--format",
+        choices=("lines", "parquet", "records"),
+        help="contract lines, the contract's columns, or records of __consumer_offsets as Parquet "
+        "(default: by suffixes; records if --topics is given)",
     )
-    parser.add_argument("output", metavar="OUTPUT", type=Path, help="the directory to create")
-    parser.add_argument(
-        "--assignor",
-        metavar="NAME",
-        help=f"use this one for all groups, not their own: {', '.join(BUILT_IN)}",
+    reading.add_argument(
+        "--topics",
+        metavar="PATH",
+        help="for records: the topics' name, partitions and racks, as Parquet or JSON lines",
     )
-    parser.add_argument(
-        "--max-partitions",
-        type=whole(0),
-        default=MAX_PARTITIONS,
-        metavar="N",
-        help="refuse groups with more than N partitions (default: %(default)s)",
+    reading.add_argument(
+        "--assume-assigned",
+        action="store_true",
+        help="for records: count the partitions of topics that PATH lacks from the assignments",
     )
-    parser.add_argument(
-        "--partitions",
-        type=whole(1),
-        metavar="N",
-        help="spread the groups over N Spark tasks",
+    add_max_partitions(parser)
+    spark = parser.add_argument_group("Spark")
+    spark.add_argument("--tasks", type=whole(1), metavar="N", help="spread the groups over N tasks")
+    spark.add_argument(
+        "--master", help="Spark's master (default: local[*]; under spark-submit: the one there)"
     )
-    parser.add_argument(
-        "--master", default="local[*]", help="Spark's master (default: %(default)s)"
+    spark.add_argument("--remote", metavar="URL", help="a Spark Connect server: sc://host:port")
+    spark.add_argument(
+        "--shared-files",
+        action="store_true",
+        help="every machine of the cluster sees the local paths",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an OUTPUT that exists")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    parser.set_defaults(run=run)
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.assignor is not None and args.assignor not in BUILT_IN:
+    if getattr(args, "assignor", None) is not None and args.assignor not in BUILT_IN:
         raise GroupError("assignor", unknown(args.assignor))
-    if not args.input.exists():
-        raise GroupError("INPUT", f"there is no {args.input}")
-    if _overlap(args.input.resolve(), args.output.resolve()):
-        raise GroupError("OUTPUT", f"{args.output} overlaps INPUT, which would be overwritten")
-    if args.output.exists() and not args.overwrite:
-        raise GroupError("OUTPUT", f"{args.output} exists; --overwrite replaces it")
-    from kafka_rebalance.spark import jobs
+    if args.format == "records" and args.topics is None:
+        raise GroupError("--topics", "missing; records do not have the topics' partition counts")
+    plain = _check_paths(args)
+    with _session(args) as spark:
+        if args.word == "summary":
+            from .fleet_summary import summarise
+
+            return summarise(args, spark, plain=plain)
+        return _answer(args, spark, plain=plain)
+
+
+def _is_here(args: argparse.Namespace) -> bool:
+    """Returns whether driver and executors are this machine's."""
+    from kafka_rebalance.spark.session import is_submitted
+
+    is_local = args.master is None or args.master.startswith("local")
+    return args.remote is None and is_local and not is_submitted()
+
+
+def _check_paths(args: argparse.Namespace) -> bool:
+    """Checks local paths; returns whether paths without a scheme are local."""
+    from kafka_rebalance.spark.paths import check_local
+    from kafka_rebalance.spark.session import is_submitted
+
+    if _is_here(args) or args.shared_files:
+        check_local(args.input, args.output, overwrite=args.overwrite)
+        return True
+    _refuse_files(args, plain=args.remote is None and not is_submitted())
+    return False
+
+
+def _refuse_files(args: argparse.Namespace, *, plain: bool) -> None:
+    """Refuses local paths with a cluster: each executor would write to a disk of its own."""
+    from kafka_rebalance.spark.paths import local
+
+    for name in ("input", "output"):
+        path = getattr(args, name)
+        if local(path, plain=plain) is not None:
+            problem = f"{path} is a local path; a cluster needs one that all its machines see"
+            raise GroupError(name.upper(), f"{problem}: hdfs://, s3a://, or --shared-files")
+
+
+@contextmanager
+def _session(args: argparse.Namespace) -> "Iterator[SparkSession]":
+    from kafka_rebalance.spark import probe_executors
     from kafka_rebalance.spark.session import session, spark_errors
 
     with spark_errors():
-        spark = session("fleet", master=args.master, progress=sys.stderr.isatty())
+        spark = session(
+            f"fleet {args.word}",
+            master=args.master,
+            remote=args.remote,
+            progress=sys.stderr.isatty(),
+        )
     try:
-        with spark_errors():
-            done = jobs.run(
-                spark,
-                args.input,
-                args.output,
-                assignor=args.assignor,
-                max_partitions=args.max_partitions,
-                partitions=args.partitions,
-                overwrite=args.overwrite,
-            )
+        if not _is_here(args):
+            probe_executors(spark)
+        yield spark
     finally:
         spark.stop()
-    rate = done.groups / done.seconds
+
+
+def _answer(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
+    from kafka_rebalance.spark import assign_groups, compare_groups, jobs, plan_groups
+    from kafka_rebalance.spark.session import spark_errors
+
+    from pyspark.sql import functions as f  # isort: skip (after the import that reports a missing pyspark)
+
+    with spark_errors():
+        groups = read(args, spark, plain=plain)
+        left, left_out = jobs.assignable(groups)
+        most = args.max_partitions
+        if args.word == "assign":
+            answers = assign_groups(left, assignor=args.assignor, max_partitions=most)
+            counts = {"with_anomalies": f.count("anomalies")}
+        elif args.word == "plan":
+            answers = plan_groups(
+                left, assignor=args.assignor, changes=args.changes, max_partitions=most
+            )
+            counts = {
+                "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
+                "unsettled": f.count_if(~f.col("settled")),
+                "moves": f.coalesce(f.sum("moves"), f.lit(0)),
+                "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
+            }
+        else:
+            answers = compare_groups(left, changes=args.changes, max_partitions=most)
+            other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))
+            counts = {
+                "not_affected": f.count_if(f.isnull("candidates") & f.isnull("error")),
+                "another_recommended": f.count_if(other),
+                **{
+                    f"recommended {name}": f.count_if(f.col("recommended") == name)
+                    for name in BUILT_IN
+                },
+            }
+        done = jobs.write(
+            answers,
+            args.output,
+            overwrite=args.overwrite,
+            plain=plain,
+            counts=counts,
+        )
+        advice = _advice(args, spark, groups) if done.never_ends else None
+    _report(args, done, left_out(), advice)
+    return of_errors(done.errors)
+
+
+def _report(
+    args: argparse.Namespace, done: "Done", left_out: dict[str, int], advice: str | None
+) -> None:
     if args.json:
         summary = {
             "groups": done.groups,
             "errors": done.errors,
-            "never_end": done.never_end,
-            "with_anomalies": done.with_anomalies,
+            "never_end": done.never_ends,
+            **{name.replace(" ", "_"): count for name, count in done.counts.items()},
+            "left_out": left_out,
             "seconds": round(done.seconds, 3),
-            "output": str(args.output),
+            "output": args.output,
         }
         print(json.dumps(summary))
-    else:
-        print(f"{done.groups:,} groups in {done.seconds:.1f} s ({rate:,.0f} a second)")
-        print(f"{done.errors:,} with errors, {done.with_anomalies:,} with anomalies")
-        if done.never_end:
-            print(
-                f"{done.never_end:,} of the errors: the assignor never ends, so the leader hangs "
-                "(kafka-rebalance plan INPUT --group G shows a way out)"
-            )
-        print(f"written to {args.output}")
-    return of_errors(done.errors)
+        return
+    rate = done.groups / done.seconds
+    print(f"{done.groups:,} groups in {done.seconds:.1f} s ({rate:,.0f} a second)")
+    shown = [(name, count) for name, count in done.counts.items() if count or "recomm" not in name]
+    words = [f"{done.errors:,} with errors"]
+    words += [f"{count:,} {name.replace('_', ' ')}" for name, count in shown]
+    print(", ".join(words))
+    for name, count in left_out.items():
+        print(f"left out: {count:,} {name}")
+    if advice is not None:
+        print(f"{done.never_ends:,} of the errors: the assignor never ends, so the leader hangs;")
+        print(f"a way out: {advice}")
+    print(f"written to {args.output}")
 
 
-def _overlap(a: Path, b: Path) -> bool:
-    return a == b or a in b.parents or b in a.parents
+def _advice(args: argparse.Namespace, spark: "SparkSession", groups: "DataFrame") -> str:
+    """Returns a command that explains one of the groups that never end."""
+    from kafka_rebalance.spark import jobs, schema
+
+    answers = spark.read.parquet(args.output)
+    clusters = schema.keys(answers.schema)
+    endless = answers.where("error_kind = 'never-ends' and group_id is not null")
+    rows = endless.select(*clusters, "group_id").orderBy("group_id").limit(_EXAMPLES).collect()
+    wanted = [(row["cluster"] if clusters else None, row["group_id"]) for row in rows]
+    lines = jobs.contract_lines(groups, wanted)
+    place = Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "never-end.jsonl"
+    place.write_text("".join(f"{line}\n" for line in lines.values()), encoding="utf-8")
+    return command(args, place, wanted[0][1], args.changes if args.word != "assign" else [])

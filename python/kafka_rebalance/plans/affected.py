@@ -2,8 +2,8 @@
 """Applies one list of changes to many groups, and leaves out the changes that do not fit a group.
 
 If a group lacks the topic, member, client or rack to which a change refers (NotAffected), this
-change is left out for this group; the other changes are applied. Mirror: `plan_as_far_as_affected`
-in `src/bulk/batch.rs`.
+change is left out for this group; the other changes are applied. Mirror: `as_far_as_affected` in
+`src/bulk/batch.rs`.
 """
 
 import re

@@ -24,7 +24,7 @@ from .consumer_offsets import (
     count_records,
     current_groups,
 )
-from .functions import assign_groups, assign_lines, assign_udf, plan_groups
+from .functions import assign_groups, assign_lines, compare_groups, plan_each_change, plan_groups
 from .kafka_records import (
     BOUNDS_SCHEMA,
     RECORDS_SCHEMA,
@@ -33,28 +33,52 @@ from .kafka_records import (
     stream_consumer_offsets,
 )
 from .kept_groups import keep_current_groups, kept_records
-from .schema import INPUT_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
+from .probe import probe_executors
+from .schema import (
+    ASSIGNMENT_SCHEMA,
+    COMPARE_SCHEMA,
+    EACH_CHANGE_SCHEMA,
+    HISTOGRAM_SCHEMA,
+    INPUT_SCHEMA,
+    OUTPUT_SCHEMA,
+    PLAN_SCHEMA,
+    SUMMARY_SCHEMA,
+)
+from .sql import assign_udf, register_functions
+from .summary import explode_assignment, fleet_histogram, fleet_summary
 
 __all__ = [
+    "ASSIGNMENT_SCHEMA",
     "BOUNDS_SCHEMA",
     "COMMITS_SCHEMA",
+    "COMPARE_SCHEMA",
+    "EACH_CHANGE_SCHEMA",
     "GROUPS_SCHEMA",
+    "HISTOGRAM_SCHEMA",
     "INPUT_SCHEMA",
     "KINDS_SCHEMA",
     "OUTPUT_SCHEMA",
     "PLAN_SCHEMA",
     "RECORDS_SCHEMA",
+    "SUMMARY_SCHEMA",
     "SchemaError",
     "assign_groups",
     "assign_lines",
     "assign_udf",
     "committed_offsets",
+    "compare_groups",
     "count_records",
     "current_groups",
+    "explode_assignment",
+    "fleet_histogram",
+    "fleet_summary",
     "keep_current_groups",
     "kept_records",
     "offset_bounds",
+    "plan_each_change",
     "plan_groups",
+    "probe_executors",
     "read_consumer_offsets",
+    "register_functions",
     "stream_consumer_offsets",
 ]

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DataFrame functions around the Rust core."""
+"""DataFrame functions around the Rust core: one row for each group, in Arrow batches."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-from pyspark.sql.pandas.functions import arrow_udf
 
 from kafka_rebalance.assignors.registry import BUILT_IN
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes import Change, SwitchAssignor
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
-from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA, check, check_changes, contract
+from . import schema
+from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, contract
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,16 +26,17 @@ def assign_groups(
 ) -> DataFrame:
     """Assigns every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
 
-    If `assignor` is None, each row's own is used. A bad group has an `error`; the job goes on.
+    If `assignor` is None, each row's own is used. A bad group has an `error`; the job goes on. If
+    the groups have a column `cluster`, it is the first column of the answers.
 
     Raises SchemaError, before the job runs, for columns that do not fit the contract; GroupError
     for an unknown assignor. A group is one row, so a group of a million partitions has to fit into
     a task's memory.
     """
-    _known(assignor)
-    check(groups.schema)
-    needed = groups.select(*_needed(groups.schema, assignor))
-    return needed.mapInArrow(_worker(assignor, max_partitions, "assign_batch"), OUTPUT_SCHEMA)
+    known(assignor)
+    schema.check(groups.schema)
+    one = ("", (assignor, max_partitions, 1))
+    return _in_workers(groups, _unread(assignor), "assign", [one], OUTPUT_SCHEMA)
 
 
 def assign_lines(
@@ -46,8 +47,10 @@ def assign_lines(
     Rust reads the lines, so that a line that is not JSON or not UTF-8 has an `error`, like other
     bad groups. Binary is better than text. Output and parameters are those of `assign_groups`.
     """
-    _known(assignor)
-    return lines.mapInArrow(_worker(assignor, max_partitions, "assign_line_batch"), OUTPUT_SCHEMA)
+    if len(lines.columns) != 1:
+        raise SchemaError(f"{', '.join(lines.columns)}: expected one column of contract lines")
+    named = lines.select(f.col(f"`{lines.columns[0]}`").alias("line"))
+    return assign_groups(named, assignor=assignor, max_partitions=max_partitions)
 
 
 def plan_groups(
@@ -63,67 +66,76 @@ def plan_groups(
     its own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`; a
     change that does not fit a group is that row's `error`. If one of `changes` refers to a topic,
     member, client or rack that a group lacks, it is left out for this group, see `not_affected`.
+    A column `cluster` is the first column of the answers.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
     or at `changes[i]` for a change that cannot be read.
     """
-    _known(assignor)
-    check(groups.schema)
-    texts = None if changes is None else [str(change) for change in parse_changes(changes)]
-    needed = _selected(groups.schema, {"members[].client_host"})
-    if texts is None:
-        check_changes(groups.schema)
-        needed.append(f.col("changes"))
-
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        from kafka_rebalance import _core
-
-        for batch in batches:
-            answers = _core.plan_batch(batch, assignor, texts, max_partitions, 1)
-            yield pa.record_batch(answers)
-
-    return groups.select(*needed).mapInArrow(run, PLAN_SCHEMA)
+    known(assignor)
+    schema.check(groups.schema)
+    if changes is not None:
+        one: _Call = ("", (assignor, _texts(changes), max_partitions, 1))
+        return _in_workers(groups, _HOST, "plan", [one], PLAN_SCHEMA)
+    if schema.is_lines(groups.schema):
+        raise SchemaError("changes: contract lines have none; name them in the call")
+    schema.check_changes(groups.schema)
+    one = ("", (assignor, None, max_partitions, 1))
+    return _in_workers(groups, _HOST, "plan", [one], PLAN_SCHEMA, more=("changes",))
 
 
-def assign_udf(
-    assignor: str | None = None, *, max_partitions: int = MAX_PARTITIONS
-) -> Callable[..., Column]:
-    """Returns `assign_groups` as a column function for `withColumn`: a struct of OUTPUT_SCHEMA.
+def plan_each_change(
+    groups: DataFrame,
+    changes: Iterable[Change | str],
+    *,
+    assignor: str | None = None,
+    max_partitions: int = MAX_PARTITIONS,
+) -> DataFrame:
+    """Plans every group once for each change alone: a row a group and change, EACH_CHANGE_SCHEMA.
 
-        groups.withColumn("result", assign_udf("sticky")("group_id", "topics", "members"))
-
-    The function takes the columns `group_id`, `topics`, `members` and, if `assignor` is None,
-    `assignor`, in this order. It needs 1.8 times the CPU of `assign_groups`, which is better if you
-    need no other columns. Errors are those of `assign_groups`, but columns are checked at run time.
+    The plan of a change is that of `plan_groups(groups, changes=[change])`, and "" is the next
+    rebalance without a change. Each group is read once, however many changes there are.
+    Parameters and errors are those of `plan_groups`.
     """
-    _known(assignor)
-    names = ["group_id", "topics", "members"] + (["assignor"] if assignor is None else [])
-
-    import pyarrow as pa
-
-    # Spark reads these annotations to find out which kind of function this is.
-    def run(*columns: pa.Array) -> pa.Array:
-        from kafka_rebalance import _core
-
-        batch = pa.record_batch(list(columns), names=names)
-        answers = _core.assign_batch(batch, assignor, max_partitions, 1)
-        return pa.record_batch(answers).to_struct_array()
-
-    make_udf: Any = arrow_udf  # its overloads have no functions with any number of arguments
-    udf = make_udf(run, _struct(OUTPUT_SCHEMA))
-
-    def column(*columns: Any) -> Column:
-        if len(columns) != len(names):
-            raise TypeError(f"{len(columns)} columns in place of {', '.join(names)}")
-        result: Column = udf(*columns)
-        return result
-
-    return column
+    known(assignor)
+    schema.check(groups.schema)
+    given = list(changes)
+    texts = iter(_texts([change for change in given if change != ""]))
+    labels = ["" if change == "" else next(texts) for change in given]
+    calls: list[_Call] = [
+        (text, (assignor, [text] if text else [], max_partitions, 1)) for text in labels
+    ]
+    return _in_workers(groups, _HOST, "plan", calls, PLAN_SCHEMA, label="change")
 
 
-def _known(assignor: str | None) -> None:
+def compare_groups(
+    groups: DataFrame,
+    *,
+    changes: Iterable[Change | str] = (),
+    max_partitions: int = MAX_PARTITIONS,
+) -> DataFrame:
+    """Plans the changes of every group by every assignor, and recommends one: COMPARE_SCHEMA.
+
+    Figures, rule and reason are those of `kafka_rebalance.compare`: the most even result; ties are
+    broken by the fewest partition-rounds without a reader, then the fewest moves, then the most
+    reading in a member's own rack, then by the group's own assignor. Changes that refer to
+    something that a group lacks are left out for this group. A column `cluster` is the first
+    column of the answers.
+
+    Raises SchemaError for columns that do not fit the contract; GroupError at `changes[i]` for a
+    change that cannot be read or that switches the assignor.
+    """
+    schema.check(groups.schema)
+    parsed = parse_changes(changes)
+    for i, change in enumerate(parsed):
+        if isinstance(change, SwitchAssignor):
+            problem = "a comparison asks every assignor as it is; leave the switch out"
+            raise GroupError(f"changes[{i}]", problem)
+    one = ("", (_texts(parsed), max_partitions, 1))
+    return _in_workers(groups, _HOST, "compare", [one], COMPARE_SCHEMA)
+
+
+def known(assignor: str | None) -> None:
+    """Raises GroupError for an assignor that the core does not have."""
     if assignor is not None and assignor not in BUILT_IN:
         raise GroupError(
             "assignor",
@@ -131,27 +143,62 @@ def _known(assignor: str | None) -> None:
         )
 
 
-def _worker(
-    assignor: str | None, max_partitions: int, name: str
-) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns the function of a Python worker. It uses one thread, as a Spark task has one core."""
+def _texts(changes: Iterable[Change | str]) -> list[str]:
+    return [str(change) for change in parse_changes(changes)]
+
+
+_HOST = {"members[].client_host"}
+
+_Call = tuple[str, tuple[Any, ...]]
+"""A label, and the arguments of the core's function behind the batch."""
+
+
+def _in_workers(
+    groups: DataFrame,
+    drop: set[str],
+    verb: str,
+    calls: Sequence[_Call],
+    answers_schema: str,
+    *,
+    label: str | None = None,
+    more: Sequence[str] = (),
+) -> DataFrame:
+    """Runs a bulk function of the core on the groups, once for each call, by mapInArrow.
+
+    A cluster stays in Spark's own column beside the answers. Each call has one thread, as a Spark
+    task has one core. The function that is pickled imports inside, so that it needs nothing of
+    this module on the executors.
+    """
+    clusters = schema.keys(groups.schema)
+    lines = schema.is_lines(groups.schema)
+    needed = [f.col("line")] if lines else _selected(groups.schema, drop)
+    needed += [f.col(name) for name in more]
+    function = f"{verb}_line_batch" if lines else f"{verb}_batch"
+    labels = [] if label is None else [label]
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
         from kafka_rebalance import _core
 
+        work = getattr(_core, function)
         for batch in batches:
-            answers = getattr(_core, name)(batch, assignor, max_partitions, 1)
-            yield pa.record_batch(answers)
+            rows = batch.select(batch.schema.names[len(clusters) :])
+            for text, arguments in calls:
+                answers = pa.record_batch(work(rows, *arguments))
+                keys = [batch.column(i) for i in range(len(clusters))]
+                keys += [pa.array([text] * len(rows), pa.string()) for _ in labels]
+                names = [*clusters, *labels, *answers.schema.names]
+                yield pa.RecordBatch.from_arrays([*keys, *answers.columns], names)
 
-    return run
+    keyed = schema.with_keys(answers_schema, [*clusters, *labels])
+    return groups.select(*clusters, *needed).mapInArrow(run, keyed)
 
 
-def _needed(found: t.StructType, assignor: str | None) -> list[Column]:
-    """Returns the columns and fields that the assignor reads, because others only cost time.
+def _unread(assignor: str | None) -> set[str]:
+    """Returns the columns and fields that the assignor does not read, because they cost time.
 
-    Other fields are not validated either: for roundrobin, owned partitions may be wrong.
+    These fields are not validated either: for roundrobin, owned partitions may be wrong.
     """
     drop = {"members[].client_id", "members[].client_host"}
     if assignor is not None:
@@ -161,20 +208,17 @@ def _needed(found: t.StructType, assignor: str | None) -> list[Column]:
         drop |= {"topics[].racks", "members[].rack_id"}
     if row is not None and not row.remembers:
         drop |= {"members[].owned_partitions", "members[].generation_id"}
-    return _selected(found, drop)
+    return drop
 
 
 def _selected(found: t.StructType, drop: set[str]) -> list[Column]:
     wanted = contract()
-    return [
+    columns = [
         _pruned(f.col(field.name), field.dataType, field.name, wanted, drop).alias(field.name)
         for field in found.fields
         if field.name in wanted.names and field.name not in drop
     ]
-
-
-def _struct(columns: str) -> str:
-    return f"struct<{columns}>"
+    return [*columns, *([f.col("error")] if "error" in found.names else [])]
 
 
 def _pruned(

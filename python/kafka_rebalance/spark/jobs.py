@@ -1,93 +1,222 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bulk job: reads groups from files, writes answers as Parquet, and counts them."""
+"""The bulk jobs: read groups from any path that Spark reads, write answers as Parquet, count."""
 
+import json
+import os
+import shutil
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.errors import GroupError
 
-from .functions import assign_groups, assign_lines
+from . import paths, schema
+from .consumer_offsets import current_groups
 
-_LINES = (".jsonl", ".json", ".ndjson")
+_BLANK = r"\A[ \t\r\n\x0b\f]*\z"
+_CLUSTER = "/cluster=([^/]+)/"
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The counts of a job; `seconds` is the wall time of reading, assigning and writing.
+    """The counts of a job; `seconds` is the wall time of reading, computing and writing.
 
-    `never_end` counts the `errors` that have the text of `NeverEnds.here` in errors.py.
+    `never_ends` is among the `errors`. `counts` has what else the job counted.
     """
 
     groups: int
     errors: int
-    never_end: int
-    with_anomalies: int
+    never_ends: int
     seconds: float
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def is_lines(path: Path) -> bool:
-    """Returns whether a file, or any file of a directory, is JSON lines (maybe gzipped)."""
-    files = [path] if path.is_file() else [p for p in sorted(path.rglob("*")) if p.is_file()]
-    names = (file.name.removesuffix(".gz") for file in files)
-    return any(name.endswith(_LINES) for name in names)
-
-
-def run(
+def read_groups(
     spark: SparkSession,
-    source: Path,
-    target: Path,
+    source: str,
     *,
-    assignor: str | None,
-    max_partitions: int = MAX_PARTITIONS,
+    format: str | None = None,
+    topics: str | None = None,
+    assume_assigned: bool = False,
     partitions: int | None = None,
-    overwrite: bool = False,
-) -> Done:
-    """Assigns every group of `source` and writes Parquet; `partitions` are Spark's, not Kafka's."""
-    answers = answer(
-        spark, source, assignor=assignor, max_partitions=max_partitions, partitions=partitions
+    plain: bool = True,
+) -> DataFrame:
+    """Returns the groups of a path: contract rows, or contract lines in a column `line`.
+
+    `format` is one of `paths.FORMATS`; None: RECORDS if `topics` is given, else by suffixes. Files
+    below a directory `cluster=NAME` have a column `cluster`. Groups of RECORDS are those that
+    `assignable` leaves. `partitions` is Spark's number of partitions; `plain` is as in
+    `paths.local`.
+    """
+    if format is None:
+        suffixes = paths.format_of(source, plain=plain)
+        format = suffixes if topics is None else paths.RECORDS
+    if format == paths.LINES:
+        groups = _lines(spark, source)
+    elif format == paths.PARQUET:
+        groups = _with_text_cluster(spark.read.parquet(source))
+    elif topics is None:
+        raise GroupError("--topics", "missing; records do not have the topics' partition counts")
+    else:
+        records = _with_text_cluster(spark.read.parquet(source))
+        known = read_topics(spark, topics, plain=plain)
+        groups = current_groups(records, known, assume_assigned=assume_assigned)
+    return groups if partitions is None else groups.repartition(partitions)
+
+
+def read_topics(spark: SparkSession, source: str, *, plain: bool = True) -> DataFrame:
+    """Returns an inventory of topics: name, partitions, and racks and cluster if they are there."""
+    if paths.format_of(source, plain=plain) == paths.PARQUET:
+        return _with_text_cluster(spark.read.parquet(source))
+    return _with_text_cluster(spark.read.json(source))
+
+
+def _lines(spark: SparkSession, source: str) -> DataFrame:
+    # The lines stay bytes, because Spark does not check UTF-8; Rust reports a bad line.
+    text = spark.read.option("recursiveFileLookup", "true").text(source)
+    line = f.col("value").cast("binary").alias("line")
+    full = text.where(~f.col("value").rlike(_BLANK))
+    if not any("/cluster=" in file for file in text.inputFiles()):
+        return full.select(line)
+    name = f.url_decode(f.regexp_extract(f.col("_metadata.file_path"), _CLUSTER, 1))
+    return full.select(f.nullif(name, f.lit("")).alias("cluster"), line)
+
+
+def _with_text_cluster(frame: DataFrame) -> DataFrame:
+    """Returns a frame whose cluster is text, though Spark reads `cluster=1` as a number."""
+    if "cluster" not in frame.columns:
+        return frame
+    return frame.withColumn("cluster", f.col("cluster").cast("string"))
+
+
+def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
+    """Leaves out the groups of records that have nothing to assign, and counts them by kind.
+
+    Others than consumer groups and groups without members are no errors. The counts are there
+    after a job has run.
+    """
+    if "kind" not in groups.columns or "state" not in groups.columns:
+        return groups, dict
+    found = Observation()
+    is_bad = f.col("error").isNotNull()
+    is_consumer = f.coalesce(f.col("kind") == "consumer", f.lit(False))
+    is_connect = f.coalesce(f.col("kind") == "connect", f.lit(False))
+    has_members = f.coalesce(f.size("members") > 0, f.lit(False))
+    counted = groups.observe(
+        found,
+        f.count_if(~is_bad & is_consumer & ~has_members).alias("empty groups"),
+        f.count_if(~is_bad & is_connect).alias("Connect clusters"),
+        f.count_if(~is_bad & ~is_consumer & ~is_connect).alias("groups of other kinds"),
     )
-    return write(answers, target, overwrite=overwrite)
+    left = counted.where(is_bad | (is_consumer & has_members))
+    return left, lambda: {name: count for name, count in found.get.items() if count}
 
 
-def write(answers: DataFrame, target: Path, *, overwrite: bool = False) -> Done:
-    """Runs a job: writes its answers as Parquet, and counts them in one pass."""
+def write(
+    answers: DataFrame,
+    target: str,
+    *,
+    overwrite: bool = False,
+    plain: bool = True,
+    counts: Mapping[str, Column] | None = None,
+    by: Iterable[str] = (),
+) -> Done:
+    """Runs a job: writes its answers as Parquet, and counts them in one pass.
+
+    A local `target` is there either whole or not at all, and replaces an older one only at the
+    end. In other file systems Spark's committer writes `_SUCCESS` last. `by` are columns that
+    become directories; `plain` is as in `paths.local`.
+    """
     start = time.perf_counter()
-    counts = Observation()
+    observed = Observation()
     counted = answers.observe(
-        counts,
+        observed,
         f.count(f.lit(1)).alias("groups"),
         f.count("error").alias("errors"),
-        f.count_if(f.col("error").contains("assignor never ends here")).alias("never_end"),
-        f.count("anomalies").alias("with_anomalies"),
+        f.count_if(f.col("error_kind") == "never-ends").alias("never_ends"),
+        *[column.alias(name) for name, column in (counts or {}).items()],
     )
-    counted.write.mode("overwrite" if overwrite else "error").parquet(str(target))
+    here = paths.local(target, plain=plain)
+    if here is None:
+        mode = "overwrite" if overwrite else "error"
+        counted.write.mode(mode).partitionBy(*by).parquet(target)
+    else:
+        with whole_directory(here, overwrite=overwrite) as written:
+            counted.write.mode("error").partitionBy(*by).parquet(written.as_uri())
+    found = dict(observed.get)
     seconds = time.perf_counter() - start
-    found = counts.get
-    return Done(
-        found["groups"], found["errors"], found["never_end"], found["with_anomalies"], seconds
-    )
+    return Done(found.pop("groups"), found.pop("errors"), found.pop("never_ends"), seconds, found)
 
 
-def answer(
-    spark: SparkSession,
-    source: Path,
-    *,
-    assignor: str | None,
-    max_partitions: int = MAX_PARTITIONS,
-    partitions: int | None = None,
-) -> DataFrame:
-    """Returns the answers as a DataFrame; `partitions` is Spark's number of partitions."""
-    if is_lines(source):
-        # The lines stay bytes, because Spark does not check UTF-8; Rust reports a bad line.
-        text = spark.read.option("recursiveFileLookup", "true").text(str(source))
-        blank = f.col("value").rlike(r"\A[ \t\r\n\x0b\f]*\z")
-        lines = text.where(~blank).select(f.col("value").cast("binary").alias("line"))
-        spread = lines if partitions is None else lines.repartition(partitions)
-        return assign_lines(spread, assignor=assignor, max_partitions=max_partitions)
-    groups = spark.read.parquet(str(source))
-    spread = groups if partitions is None else groups.repartition(partitions)
-    return assign_groups(spread, assignor=assignor, max_partitions=max_partitions)
+def write_plain(frame: DataFrame, target: str, *, overwrite: bool = False) -> None:
+    """Writes a small frame as one Parquet file, without counting its rows."""
+    frame.coalesce(1).write.mode("overwrite" if overwrite else "error").parquet(target)
+
+
+@contextmanager
+def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yields a path beside `path`, and moves what was written there to `path` at the end."""
+    path = path.absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("new", "old"))
+    try:
+        yield written
+        if overwrite and path.exists():
+            path.rename(old)
+        written.rename(path)
+    finally:
+        for left in (written, old):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def contract_lines(
+    groups: DataFrame, wanted: Iterable[tuple[str | None, str]]
+) -> dict[tuple[str | None, str], str]:
+    """Returns the contract lines of a few groups, by cluster and id, for the other commands."""
+    pairs = list(wanted)
+    ids = sorted({group_id for _, group_id in pairs})
+    if not ids:
+        return {}
+    clusters = schema.keys(groups.schema)
+    if schema.is_lines(groups.schema):
+        text = f.col("line").cast("string")
+        group_id = f.get_json_object(text, "$.group_id")
+        rows = groups.select(*clusters, group_id.alias("group_id"), text.alias("line"))
+    else:
+        names = [*schema.contract().names, "generation_id", "leader_library"]
+        rows = groups.select(*clusters, *[name for name in names if name in groups.columns])
+    found = {}
+    for row in rows.where(f.col("group_id").isin(ids)).collect():
+        key = (row["cluster"] if clusters else None, row["group_id"])
+        if key in pairs:
+            found[key] = row["line"] if "line" in row else _line(row.asDict(recursive=True))
+    return found
+
+
+def _line(row: dict[str, Any]) -> str:
+    """Returns a contract line: no nulls, no columns but the contract's, topics by name."""
+    row.pop("cluster", None)
+    names = [topic["name"] for topic in row["topics"] or ()]
+    for member in row["members"] or ():
+        member["topics"] = [_name(one, names) for one in member["topics"] or ()]
+        for owned in member.get("owned_partitions") or ():
+            owned["topic"] = _name(owned["topic"], names)
+    return json.dumps(_without_nulls(row))
+
+
+def _name(topic: Any, names: list[str]) -> Any:
+    return names[topic] if isinstance(topic, int) and topic < len(names) else topic
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_without_nulls(one) for one in value]
+    return value

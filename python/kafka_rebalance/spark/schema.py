@@ -18,6 +18,10 @@ INPUT_SCHEMA = (
 
 `members[].topics` may be array<int> and `owned_partitions[].topic` int: indexes into the group's
 `topics`. Indexes make rows much smaller, because names are most of a row.
+
+Two more columns may be there, both strings: `cluster`, which every answer then has as its first
+column, and `error`: a row with an error keeps it, as `current_groups` makes such rows. In place of
+these columns, a frame may have a column `line`, binary or string, with a contract line in each row.
 """
 
 OUTPUT_SCHEMA = (
@@ -25,27 +29,77 @@ OUTPUT_SCHEMA = (
     "assignment array<struct<member_id: string, "
     "partitions: array<struct<topic: string, partitions: array<int>>>>>, "
     "anomalies array<struct<kind: string, topic: string, partition: int, member_id: string>>, "
-    "error string"
+    "error string, error_kind string"
 )
 """The columns of output. `assignment` is null if there is an `error`; `anomalies` is null if there
 are none. Partitions are in Kafka's order. Each run of one topic is an entry, so a topic may have
-several entries."""
+several entries.
+
+`error_kind` is for counting: "never-ends" or "throws" if Kafka's own class does so on the group,
+"change" for a change that does not fit the group, "group" for the group's own fields.
+"""
 
 _BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
 
-PLAN_SCHEMA = (
-    "group_id string, assignor string, rounds bigint, moves bigint, least_moves bigint, "
+_FIGURES = (
+    "rounds bigint, moves bigint, least_moves bigint, "
     "unavailable bigint, unavailable_rounds bigint, waiting bigint, leaderless bigint, "
     f"balance_before {_BALANCE}, balance_after {_BALANCE}, balance_possible {_BALANCE}, "
     "rack_share_before double, rack_share_after double, "
-    "settled boolean, depends_on_ids boolean, owns_nothing boolean, "
-    "not_affected string, error string"
+    "settled boolean, depends_on_ids boolean, owns_nothing boolean"
+)
+
+PLAN_SCHEMA = (
+    f"group_id string, assignor string, {_FIGURES}, "
+    "not_affected string, error string, error_kind string"
 )
 """The columns of a plan: those of `kafka_rebalance.Figures`, null if there is an `error`.
 
 `not_affected` lists the changes that are left out, because they refer to a topic, member, client or
 rack that this group does not have; if no change is left, the figures are null.
 """
+
+EACH_CHANGE_SCHEMA = f"change string, {PLAN_SCHEMA}"
+"""The columns of `plan_each_change`: the change, and its plan. "" is the next rebalance."""
+
+COMPARE_SCHEMA = (
+    "group_id string, assignor string, recommended string, reason string, "
+    f"candidates array<struct<assignor string, {_FIGURES}, error string, error_kind string>>, "
+    "not_affected string, error string, error_kind string"
+)
+"""The columns of a comparison: the group's own assignor, the recommended one and why, and the
+figures of each. `recommended` is null if no assignor settles. A candidate that fails has an
+`error`."""
+
+ASSIGNMENT_SCHEMA = "group_id string, member_id string, position int, topic string, partition int"
+"""The columns of `explode_assignment`; `position` is the place in the member's list, from 0."""
+
+_PERCENTILES = "struct<p50: bigint, p90: bigint, p99: bigint, max: bigint>"
+
+SUMMARY_SCHEMA = (
+    "groups bigint, errors bigint, never_ends bigint, throws bigint, not_affected bigint, "
+    "unsettled bigint, uneven bigint, "
+    "moves bigint, least_moves bigint, unavailable bigint, waiting bigint, leaderless bigint, "
+    "with_unavailable bigint, with_waiting bigint, with_leaderless bigint, "
+    f"spread_before {_PERCENTILES}, spread_after {_PERCENTILES}, "
+    f"spread_possible {_PERCENTILES}, group_moves {_PERCENTILES}, "
+    "worst array<struct<group_id: string, spread_before: bigint, spread_after: bigint, "
+    "spread_possible: bigint, unavailable_rounds: bigint, waiting: bigint, leaderless: bigint, "
+    "moves: bigint>>"
+)
+"""The columns of `fleet_summary`, after `cluster` and `change` where the plans have them.
+
+`never_ends` and `throws` are among the `errors`. A spread is the difference between the fullest and
+the emptiest member; `uneven` counts groups that end with a larger spread than the best possible.
+`moves` to `leaderless` are sums over all groups; `with_*` counts the groups where the figure is not
+0. The percentiles are over groups. `worst` has the groups whose spread is the furthest above the
+best possible; ties go to more partition-rounds without a reader, waiting and leaderless partitions,
+then to more moves.
+"""
+
+HISTOGRAM_SCHEMA = "figure string, low bigint, high bigint, groups bigint"
+"""The columns of `fleet_histogram`, after `change` where the plans have it: the number of groups
+whose figure is from `low` to `high`, both included."""
 
 _OPTIONAL = {
     "assignor",
@@ -106,7 +160,69 @@ def contract() -> t.StructType:
 
 def check(found: t.StructType) -> None:
     """Raises SchemaError for the first column or field that is missing or has another type."""
-    _check_fields(contract(), found, "")
+    if not is_lines(found):
+        _check_fields(contract(), found, "")
+    _check_present(found, ["cluster", "error"])
+
+
+def is_lines(found: t.StructType) -> bool:
+    """Returns whether a frame has contract lines in place of the contract's columns."""
+    lines = "line" in found.names and "topics" not in found.names
+    return lines and isinstance(found["line"].dataType, t.BinaryType | t.StringType)
+
+
+def keys(found: t.StructType, *names: str) -> list[str]:
+    """Returns those of the key columns (`cluster` is one always) that a frame has."""
+    present = [name for name in ("cluster", *names) if name in found.names]
+    _check_present(found, present)
+    return present
+
+
+def with_keys(schema: str, present: list[str]) -> str:
+    """Returns a schema with string columns for these keys in front."""
+    return ", ".join([*(f"{name} string" for name in present), schema])
+
+
+def check_answers(found: t.StructType) -> None:
+    """Raises SchemaError if a frame lacks `group_id` or `assignment` of OUTPUT_SCHEMA."""
+    run = t.StructType([_TOPIC, t.StructField("partitions", t.ArrayType(t.IntegerType()))])
+    member = t.StructType(
+        [
+            t.StructField("member_id", t.StringType()),
+            t.StructField("partitions", t.ArrayType(run)),
+        ]
+    )
+    _check_fields(
+        t.StructType([_GROUP_ID, t.StructField("assignment", t.ArrayType(member))]), found, ""
+    )
+
+
+def check_plans(found: t.StructType) -> None:
+    """Raises SchemaError if a frame lacks a column of PLAN_SCHEMA that summaries read."""
+    whole = ["moves", "least_moves", "unavailable", "unavailable_rounds", "waiting", "leaderless"]
+    balance = t.StructType(
+        [t.StructField("min", t.IntegerType()), t.StructField("max", t.IntegerType())]
+    )
+    expected = [
+        _GROUP_ID,
+        *(t.StructField(name, t.LongType()) for name in whole),
+        *(t.StructField(f"balance_{when}", balance) for when in ("before", "after", "possible")),
+        t.StructField("settled", t.BooleanType()),
+        t.StructField("error", t.StringType()),
+        t.StructField("error_kind", t.StringType()),
+    ]
+    _check_fields(t.StructType(expected), found, "")
+
+
+_GROUP_ID = t.StructField("group_id", t.StringType())
+_TOPIC = t.StructField("topic", t.StringType())
+
+
+def _check_present(found: t.StructType, names: list[str]) -> None:
+    present = [name for name in names if name in found.names]
+    _check_fields(
+        t.StructType([t.StructField(name, t.StringType()) for name in present]), found, ""
+    )
 
 
 def check_changes(found: t.StructType) -> None:

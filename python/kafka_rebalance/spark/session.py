@@ -2,6 +2,7 @@
 """The Spark session of the command line."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -21,32 +22,85 @@ ARROW_BYTES = "4m"
 LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
+_RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*$", re.MULTILINE)
+"""A line of a Python traceback that names the exception."""
+
+
 @contextmanager
 def spark_errors() -> Iterator[None]:
     """Turns an exception of Spark into a SparkFailedError with a single line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        first = str(error).strip().partition("\n")[0]
-        raise SparkFailedError(f"Spark: {first}") from error
+        raise SparkFailedError(f"Spark: {sentence(str(error))}") from error
 
 
-def session(name: str, *, master: str = "local[*]", progress: bool = False) -> SparkSession:
-    """Returns a quiet local session; `progress` shows Spark's own bar on standard error."""
+def sentence(text: str) -> str:
+    """Returns the cause of Spark's message in one line.
+
+    A worker's traceback stands below a first line that names no cause, and a Python that does not
+    exist stands deep in a Java trace.
+    """
+    if found := re.search(r"No module named '([\w.]+)'", text):
+        return (
+            f"the executors' Python has no module {found[1]}: ship the environment with the job, "
+            "see docs/cluster.md"
+        )
+    if found := re.search(r'Cannot run program "([^"]+)"', text):
+        return (
+            f"the executors have no Python {found[1]}: name one that exists on every machine, "
+            "see docs/cluster.md"
+        )
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if "Traceback (most recent call last)" in text:
+        python = re.findall(
+            r"^((?:\w+\.)*\w*(?:Error|Exception|Throws|Ends)\b.*)$", text, re.MULTILINE
+        )
+        if python:
+            return str(python[-1])
+    if lines and lines[0].startswith("An error occurred while calling"):
+        return ": ".join(lines[1:2]).removeprefix(": ") or lines[0]
+    return lines[0] if lines else "no message"
+
+
+def session(
+    name: str, *, master: str | None = None, remote: str | None = None, progress: bool = False
+) -> SparkSession:
+    """Returns a quiet session; `progress` shows Spark's own bar on standard error.
+
+    Under spark-submit, or with a session that runs already, master, memory and Python are those
+    that were given there: code that sets them would win over the options of spark-submit. With
+    `remote` (`sc://host:port`) it is a session of Spark Connect. Else the session runs here, in
+    `master`, by default local[*].
+    """
+    builder = SparkSession.builder.appName(f"kafka-rebalance {name}").config(
+        "spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES
+    )
+    if remote is not None:
+        connected: SparkSession = builder.remote(remote).getOrCreate()
+        return connected
+    if is_submitted():
+        running: SparkSession = builder.getOrCreate()
+        return running
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         raise KafkaRebalanceError("Spark needs Java 17 or newer, and there is no java on the path")
-    # Without an activated environment, Spark would start its workers with the system's Python.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    is_local = master is None or master.startswith("local")
+    if is_local:
+        # Without an activated environment, Spark would start its workers with the system's Python.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.config("spark.driver.host", "127.0.0.1")
     spark: SparkSession = (
-        SparkSession.builder.master(master)
-        .appName(f"kafka-rebalance {name}")
+        builder.master(master or "local[*]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", str(progress).lower())
-        .config("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
-        .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "4g")
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={LOG4J.as_uri()}")
         .getOrCreate()
     )
     return spark
+
+
+def is_submitted() -> bool:
+    """Returns whether spark-submit started this process, or a session runs in it already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ or SparkSession.getActiveSession() is not None

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the figures of plans as columns, with the names of `plans/figures.py`.
+//! Writes plans and comparisons as columns; the figures have the names of `plans/figures.py`.
 
 use std::sync::Arc;
 
@@ -7,87 +7,135 @@ use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
 
-use super::PlanRow;
-use crate::bulk::nested::{batch, structs};
+use super::{Compared, ComparedRow, PlanRow};
+use crate::bulk::nested::{Ends, Named, batch, structs};
+use crate::error::GroupError;
+use crate::plans::comparison::Comparison;
 use crate::plans::figures::{Balance, Figures};
 
 /// Makes one output row of each planned row: its figures, or its error.
 pub fn write(rows: &[PlanRow]) -> RecordBatch {
-    let texts = |of: &dyn Fn(&PlanRow) -> Option<String>| -> ArrayRef {
-        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    let planned = |row: &PlanRow| row.1.as_ref().ok().map(|one| one.0.name());
+    // No figures if the row has an error, or no change affects its group.
+    let figures = rows.iter().map(|row| row.1.as_ref().ok()?.1.as_ref());
+    let not_affected = |row: &PlanRow| row.1.as_ref().ok().and_then(|one| one.2.clone());
+    let mut columns = vec![
+        ("group_id", texts(rows, |row| row.0)),
+        ("assignor", texts(rows, planned)),
+    ];
+    columns.extend(figure_columns(&figures.collect::<Vec<_>>()));
+    columns.push(("not_affected", texts(rows, not_affected)));
+    columns.extend(error_columns(rows, |row| row.1.as_ref().err()));
+    batch(columns)
+}
+
+/// Makes one output row of each compared row: its candidates and the recommendation, or its error.
+pub fn write_compared(rows: &[ComparedRow]) -> RecordBatch {
+    let all: Vec<_> = rows
+        .iter()
+        .map(|row| compared(row)?.comparison.as_ref())
+        .collect();
+    let recommended = |one: &Option<&Comparison>| Some(one.as_ref()?.recommended?.name());
+    let mut columns = vec![
+        ("group_id", texts(rows, |row| row.0)),
+        ("assignor", texts(rows, |row| compared(row)?.own)),
+        ("recommended", texts(&all, recommended)),
+        (
+            "reason",
+            texts(&all, |one| Some(one.as_ref()?.reason.as_str())),
+        ),
+        ("candidates", candidates(&all)),
+        (
+            "not_affected",
+            texts(rows, |row| compared(row)?.not_affected.as_deref()),
+        ),
+    ];
+    columns.extend(error_columns(rows, |row| row.1.as_ref().err()));
+    batch(columns)
+}
+
+fn compared<'a, 'b>(row: &'b ComparedRow<'a>) -> Option<&'b Compared<'a>> {
+    row.1.as_ref().ok()
+}
+
+/// The column with the candidates of each comparison: the figures of each assignor, or its error.
+fn candidates(all: &[Option<&Comparison>]) -> ArrayRef {
+    let mut ends = Ends::default();
+    for one in all {
+        ends.push(one.map(|one| one.candidates.len()));
+    }
+    let each = all.iter().flatten().flat_map(|one| &one.candidates);
+    let each: Vec<_> = each.collect();
+    let figures: Vec<_> = each.iter().map(|one| one.figures.as_ref().ok()).collect();
+    let mut columns = vec![("assignor", texts(&each, |one| Some(one.assignor.name())))];
+    columns.extend(figure_columns(&figures));
+    columns.extend(error_columns(&each, |one| one.figures.as_ref().err()));
+    ends.list(structs(columns, None))
+}
+
+fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T>) -> ArrayRef {
+    Arc::new(rows.iter().map(of).collect::<StringArray>())
+}
+
+fn error_columns<'a, R>(
+    rows: &'a [R],
+    of: impl Fn(&'a R) -> Option<&'a GroupError>,
+) -> [Named<'static>; 2] {
+    let text = texts(rows, |row| of(row).map(ToString::to_string));
+    let kind = texts(rows, |row| of(row).map(GroupError::kind_name));
+    [("error", text), ("error_kind", kind)]
+}
+
+/// The columns of the figures; None is a row of nulls.
+fn figure_columns(rows: &[Option<&Figures>]) -> [Named<'static>; 15] {
+    let numbers = |of: fn(&Figures) -> i64| -> ArrayRef {
+        Arc::new(rows.iter().map(|one| one.map(of)).collect::<Int64Array>())
     };
-    let numbers = |of: &dyn Fn(&Figures) -> i64| -> ArrayRef {
-        Arc::new(planned(rows).map(|one| one.map(of)).collect::<Int64Array>())
-    };
-    let balances = |of: &dyn Fn(&Figures) -> &Balance| -> ArrayRef {
-        let balances: Vec<Option<&Balance>> = planned(rows).map(|one| one.map(of)).collect();
-        let ints = |of: &dyn Fn(&Balance) -> u32| -> ArrayRef {
+    let balances = |of: fn(&Figures) -> &Balance| -> ArrayRef {
+        let balances: Vec<Option<&Balance>> = rows.iter().map(|one| one.map(of)).collect();
+        let ints = |of: fn(&Balance) -> u32| -> ArrayRef {
             let values = balances.iter().map(|one| one.map(|one| of(one) as i32));
             Arc::new(values.collect::<Int32Array>())
         };
-        let floats = |of: &dyn Fn(&Balance) -> f64| -> ArrayRef {
+        let floats = |of: fn(&Balance) -> f64| -> ArrayRef {
             let values = balances.iter().map(|one| one.map(of));
             Arc::new(values.collect::<Float64Array>())
         };
-        let columns = [
-            ("min", ints(&|one| one.min)),
-            ("max", ints(&|one| one.max)),
-            ("mean", floats(&|one| one.mean)),
-            ("stddev", floats(&|one| one.stddev)),
+        let columns = vec![
+            ("min", ints(|one| one.min)),
+            ("max", ints(|one| one.max)),
+            ("mean", floats(|one| one.mean)),
+            ("stddev", floats(|one| one.stddev)),
         ];
         let valid = balances.iter().map(Option::is_some).collect();
         structs(columns, Some(valid))
     };
-    let shares = |of: &dyn Fn(&Figures) -> Option<f64>| -> ArrayRef {
-        Arc::new(
-            planned(rows)
-                .map(|one| one.and_then(of))
-                .collect::<Float64Array>(),
-        )
+    let shares = |of: fn(&Figures) -> Option<f64>| -> ArrayRef {
+        let values = rows.iter().map(|one| one.and_then(of));
+        Arc::new(values.collect::<Float64Array>())
     };
-    let flags = |of: &dyn Fn(&Figures) -> bool| -> ArrayRef {
-        Arc::new(
-            planned(rows)
-                .map(|one| one.map(of))
-                .collect::<BooleanArray>(),
-        )
+    let flags = |of: fn(&Figures) -> bool| -> ArrayRef {
+        let values = rows.iter().map(|one| one.map(of));
+        Arc::new(values.collect::<BooleanArray>())
     };
-    batch([
-        ("group_id", texts(&|row| row.0.map(Into::into))),
-        (
-            "assignor",
-            texts(&|row| row.1.as_ref().ok().map(|one| one.0.name().into())),
-        ),
-        ("rounds", numbers(&|one| one.rounds as i64)),
-        ("moves", numbers(&|one| one.moves as i64)),
-        ("least_moves", numbers(&|one| one.least_moves)),
-        ("unavailable", numbers(&|one| one.unavailable as i64)),
+    [
+        ("rounds", numbers(|one| one.rounds as i64)),
+        ("moves", numbers(|one| one.moves as i64)),
+        ("least_moves", numbers(|one| one.least_moves)),
+        ("unavailable", numbers(|one| one.unavailable as i64)),
         (
             "unavailable_rounds",
-            numbers(&|one| one.unavailable_rounds as i64),
+            numbers(|one| one.unavailable_rounds as i64),
         ),
-        ("waiting", numbers(&|one| one.waiting as i64)),
-        ("leaderless", numbers(&|one| one.leaderless as i64)),
-        ("balance_before", balances(&|one| &one.balance_before)),
-        ("balance_after", balances(&|one| &one.balance_after)),
-        ("balance_possible", balances(&|one| &one.balance_possible)),
-        ("rack_share_before", shares(&|one| one.rack_share_before)),
-        ("rack_share_after", shares(&|one| one.rack_share_after)),
-        ("settled", flags(&|one| one.settled)),
-        ("depends_on_ids", flags(&|one| one.depends_on_ids)),
-        ("owns_nothing", flags(&|one| one.owns_nothing)),
-        (
-            "not_affected",
-            texts(&|row| row.1.as_ref().ok().and_then(|one| one.2.clone())),
-        ),
-        (
-            "error",
-            texts(&|row| row.1.as_ref().err().map(ToString::to_string)),
-        ),
-    ])
-}
-
-/// The figures of each row; None if the row has an error, or no change affects its group.
-fn planned<'a>(rows: &'a [PlanRow]) -> impl Iterator<Item = Option<&'a Figures>> {
-    rows.iter().map(|row| row.1.as_ref().ok()?.1.as_ref())
+        ("waiting", numbers(|one| one.waiting as i64)),
+        ("leaderless", numbers(|one| one.leaderless as i64)),
+        ("balance_before", balances(|one| &one.balance_before)),
+        ("balance_after", balances(|one| &one.balance_after)),
+        ("balance_possible", balances(|one| &one.balance_possible)),
+        ("rack_share_before", shares(|one| one.rack_share_before)),
+        ("rack_share_after", shares(|one| one.rack_share_after)),
+        ("settled", flags(|one| one.settled)),
+        ("depends_on_ids", flags(|one| one.depends_on_ids)),
+        ("owns_nothing", flags(|one| one.owns_nothing)),
+    ]
 }

@@ -33,6 +33,7 @@ pub struct Groups<'a> {
     subscription_version: Integers<'a>,
     user_data: Strings<'a>,
     user_data_generation_id: Integers<'a>,
+    error: Strings<'a>,
 }
 
 impl<'a> Groups<'a> {
@@ -65,6 +66,7 @@ impl<'a> Groups<'a> {
             subscription_version: member.column("subscription_version", false)?,
             user_data: member.column("user_data", false)?,
             user_data_generation_id: member.column("user_data_generation_id", false)?,
+            error: row.column("error", false)?,
             topics,
             topic_racks,
             replicas,
@@ -80,7 +82,12 @@ impl<'a> Groups<'a> {
         self.group_id.get(row).ok().flatten()
     }
 
+    /// The group of a row. A row whose `error` is set by an earlier step keeps this error.
     pub fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        if let Some(error) = optional_text(&self.error, row, || "error".into())? {
+            let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
+            return Err(GroupError::new(path, problem));
+        }
         let group_id = text(&self.group_id, row, || "group_id".into())?;
         let assignor = optional_text(&self.assignor, row, || "assignor".into())?;
         let mut builder = GroupBuilder::new(group_id, assignor);

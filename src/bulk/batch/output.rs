@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]
-//! | anomalies: [{kind, topic, partition, member_id}] | error
+//! | anomalies: [{kind, topic, partition, member_id}] | error | error_kind
 //! ```
 
 use std::sync::Arc;
@@ -19,6 +19,7 @@ struct Columns {
     group_id: StringBuilder,
     assignor: StringBuilder,
     error: StringBuilder,
+    error_kind: StringBuilder,
     members: Ends,
     member_id: StringBuilder,
     runs: Runs,
@@ -33,8 +34,11 @@ pub fn write(rows: &[Row]) -> RecordBatch {
     let mut columns = Columns::default();
     for (group_id, answer) in rows {
         columns.group_id.append_option(*group_id);
-        let error = answer.as_ref().err().map(ToString::to_string);
-        columns.error.append_option(error);
+        let error = answer.as_ref().err();
+        columns.error.append_option(error.map(ToString::to_string));
+        columns
+            .error_kind
+            .append_option(error.map(|error| error.kind_name()));
         columns.answer(answer.as_ref().ok());
     }
     columns.finish()
@@ -73,14 +77,14 @@ impl Columns {
 
     fn finish(mut self) -> RecordBatch {
         let members = structs(
-            [
+            vec![
                 ("member_id", Arc::new(self.member_id.finish())),
                 ("partitions", self.runs.finish()),
             ],
             None,
         );
         let anomalies = structs(
-            [
+            vec![
                 ("kind", Arc::new(self.anomaly_kind.finish())),
                 ("topic", Arc::new(self.anomaly_topic.finish())),
                 ("partition", Arc::new(self.anomaly_partition.finish())),
@@ -88,12 +92,13 @@ impl Columns {
             ],
             None,
         );
-        batch([
+        batch(vec![
             ("group_id", Arc::new(self.group_id.finish())),
             ("assignor", Arc::new(self.assignor.finish())),
             ("assignment", self.members.list(members)),
             ("anomalies", self.anomalies.list(anomalies)),
             ("error", Arc::new(self.error.finish())),
+            ("error_kind", Arc::new(self.error_kind.finish())),
         ])
     }
 }

@@ -73,7 +73,7 @@ impl Columns {
     }
 
     fn finish(mut self) -> RecordBatch {
-        batch([
+        batch(vec![
             ("kind", Arc::new(self.kind.finish())),
             ("state", Arc::new(self.state.finish())),
             ("group_id", Arc::new(self.group_id.finish())),
@@ -105,7 +105,7 @@ impl Topics {
     fn finish(mut self) -> ArrayRef {
         let replicas = self.replicas.list(Arc::new(self.rack.finish()));
         let topics = structs(
-            [
+            vec![
                 ("name", Arc::new(self.name.finish())),
                 ("partitions", Arc::new(self.partitions.finish())),
                 ("racks", self.racks.list(replicas)),
@@ -145,7 +145,7 @@ impl Members {
         let version = self.subscription_version.finish();
         let instance = self.group_instance_id.finish();
         let members = structs(
-            [
+            vec![
                 ("member_id", Arc::new(self.member_id.finish())),
                 ("group_instance_id", Arc::new(instance)),
                 ("client_id", Arc::new(self.client_id.finish())),

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoding group records against reading the same columns: one core, no Spark.
+
+    python -m benches.records --groups 50000
+
+Records of `__consumer_offsets` with 20 members, 5 topics and 100 partitions a group, written to
+Parquet with zstd. Compared are the CPU times of pyarrow reading `key` and `value`, and of the core
+making groups of what was read.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_rebalance import _core, wire
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    encode_key,
+    encode_value,
+)
+
+_MEMBERS, _TOPICS, _PARTITIONS = 20, 5, 20
+_ROWS = 2_000
+
+
+def record(n: int) -> tuple[bytes, bytes]:
+    """Returns key and value of one group."""
+    topics = [f"topic-{n % 1000}-{t}" for t in range(_TOPICS)]
+    every = [TopicPartition(topic, p) for topic in topics for p in range(_PARTITIONS)]
+    held = [wire.AssignmentData(tuple(every[m::_MEMBERS]), None, 3) for m in range(_MEMBERS)]
+    sent = wire.encode_subscription(wire.Subscription(tuple(topics)))
+    members = tuple(
+        MemberMetadata(
+            f"consumer-{n}-{m}-0b5c2d1e-7b2f-4c53-9d0e-3f1a2b4c5d6e", None, f"consumer-{n}-{m}",
+            "/10.0.0.7", 300_000, 45_000, sent, wire.encode_assignment(held[m]),
+        )
+        for m in range(_MEMBERS)
+    )  # fmt: skip
+    value = GroupMetadataValue("consumer", 7, "range", members[0].member_id, 0, members)
+    return encode_key(GroupMetadataKey(f"group-{n}")), encode_value(value)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--groups", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    names = [f"topic-{n}-{t}" for n in range(1000) for t in range(_TOPICS)]
+    counts = pa.array([_PARTITIONS] * len(names), pa.int32())
+    inventory = _core.TopicInventory(
+        pa.record_batch([pa.array(names), counts], ["name", "partitions"])
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "records.parquet")
+        schema = pa.schema({"key": pa.binary(), "value": pa.binary()})
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for first in range(0, args.groups, _ROWS):
+                pairs = [record(n) for n in range(first, min(first + _ROWS, args.groups))]
+                columns = [pa.array(column, pa.binary()) for column in zip(*pairs, strict=True)]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+        size = sum(len(value) for _, value in map(record, range(100))) / 100
+        reading, decoding = [], []
+        for _ in range(args.rounds):
+            read = decoded = 0.0
+            start = time.process_time()
+            for batch in pq.ParquetFile(path).iter_batches(_ROWS, use_threads=False):
+                read += time.process_time() - start
+                start = time.process_time()
+                answers = pa.record_batch(_core.groups_from_records(batch, inventory, False))
+                decoded += time.process_time() - start
+                assert answers["error"].null_count == len(batch)
+                start = time.process_time()
+            reading.append(read / args.groups * 1e6)
+            decoding.append(decoded / args.groups * 1e6)
+        one, other = statistics.median(reading), statistics.median(decoding)
+        print(f"{args.groups:,} groups of {_MEMBERS} members, {size:,.0f} bytes a record")
+        print(f"reading {one:.1f} us a group, decoding {other:.1f} us: {other / one:.1f} times")
+
+
+if __name__ == "__main__":
+    main()

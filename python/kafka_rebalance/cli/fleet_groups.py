@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The groups of a fleet's job, and the command that explains one of them."""
+
+import argparse
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> "DataFrame":
+    """Returns the groups of INPUT."""
+    from kafka_rebalance.spark import jobs
+
+    return jobs.read_groups(
+        spark,
+        args.input,
+        format=args.format,
+        topics=args.topics,
+        assume_assigned=args.assume_assigned,
+        partitions=args.tasks,
+        plain=plain,
+    )
+
+
+def command(
+    args: argparse.Namespace, file: Path | str, group_id: str | None, changes: Sequence[Any]
+) -> str:
+    """Returns a command that plans one group as this job did."""
+    words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan", os.fspath(file)]
+    if group_id is not None:
+        words += ["--group", group_id]
+    if getattr(args, "assignor", None) is not None:
+        words += ["--assignor", args.assignor]
+    for change in changes:
+        words += ["--change", str(change)]
+    return shlex.join(words)

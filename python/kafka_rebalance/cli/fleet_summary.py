@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance fleet summary`: each change alone, over all groups, with a page of pictures.
+
+OUTPUT/plans      EACH_CHANGE_SCHEMA, one directory for each change
+OUTPUT/summary    SUMMARY_SCHEMA
+DIR/report.html   the page; DIR/worst has the contract lines of its groups (DIR: --report)
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.report.fleet.fleet_report import (
+    Bin,
+    ChangeTotals,
+    ClusterTotals,
+    FleetReport,
+    WorstGroup,
+)
+from kafka_rebalance.report.text.names import counted
+
+from .exit_codes import of_errors
+from .fleet_groups import command, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_WORST = 20
+_MOST_RACKS = 12
+_MOST_CLUSTERS = 50
+_USUAL = ("add-members=1", "remove-members=1")
+
+
+def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
+    """Runs the job, and prints its counts; returns the exit code."""
+    done = write_summary(args, spark, plain=plain)
+    if args.json:
+        print(json.dumps(done))
+    else:
+        print(f"{done['groups']:,} groups, {len(done['changes'])} changes, in {done['seconds']} s")
+        print(f"{done['errors']:,} with errors, {done['uneven']:,} less even than possible")
+        for name, count in done["left_out"].items():
+            print(f"left out: {count:,} {name}")
+        print(f"written to {args.output}; the page: {done['report']}")
+    return of_errors(done["errors"])
+
+
+def write_summary(
+    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
+) -> dict[str, Any]:
+    """Runs the job and writes the page; `args` are those of the command. Returns the counts."""
+    from kafka_rebalance.spark import jobs, paths
+    from kafka_rebalance.spark.session import spark_errors
+
+    here = paths.local(args.output, plain=plain)
+    if args.report is None and here is None:
+        problem = f"missing; {args.output} is not a local directory, and the page needs one"
+        raise GroupError("--report", problem)
+    directory = None if args.report is None else Path(args.report)
+    with spark_errors():
+        groups = read(args, spark, plain=plain)
+        if here is None:
+            assert directory is not None
+            return _write(args, spark, groups, args.output, directory, plain=plain)
+        with jobs.whole_directory(here, overwrite=args.overwrite) as written:
+            written.mkdir()
+            return _write(args, spark, groups, str(written), directory or written, plain=plain)
+
+
+def _write(
+    args: argparse.Namespace,
+    spark: "SparkSession",
+    groups: "DataFrame",
+    output: str,
+    directory: Path,
+    *,
+    plain: bool,
+) -> dict[str, Any]:
+    from kafka_rebalance.spark import fleet_histogram, fleet_summary, jobs, plan_each_change
+
+    start = time.perf_counter()
+    left, left_out = jobs.assignable(groups)
+    racks = _racks(args, left)
+    lost = {f"remove-rack={rack}": rack for rack in racks}
+    given = [str(change) for change in args.changes] or list(_USUAL)
+    changes = list(dict.fromkeys(["", *given, *lost]))
+    planned = plan_each_change(
+        left, changes, assignor=args.assignor, max_partitions=args.max_partitions
+    )
+    jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain, by=["change"])
+    # Spark reads the empty name of a directory as null, and a number as a number.
+    plans = spark.read.schema(planned.schema).parquet(f"{output}/plans").na.fill("", ["change"])
+    summary = fleet_summary(plans, worst=_WORST)
+    jobs.write_plain(summary, f"{output}/summary", overwrite=args.overwrite)
+    rows = spark.read.parquet(f"{output}/summary").collect()
+    whole = rows
+    if "cluster" in plans.columns:
+        whole = fleet_summary(plans.drop("cluster"), worst=1).collect()
+    totals = {row["change"]: _totals(row) for row in whole}
+    bins = fleet_histogram(plans.where("change = ''")).collect()
+    now = totals[""] if "" in totals else _nothing()
+    seconds = round(time.perf_counter() - start, 1)
+    report = FleetReport(
+        f"{counted(now.groups, 'group')}: balance, moves and racks",
+        _notes(args, now, left_out()),
+        _bins(bins, "spread_before"),
+        _bins(bins, "spread_possible"),
+        [totals[change] for change in changes if change in totals],
+        {rack: totals[change] for change, rack in lost.items() if change in totals},
+        _clusters(rows),
+        _keep_worst(args, groups, rows, directory),
+    )
+    from kafka_rebalance.report.fleet.page import fleet_page
+
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "report.html").write_text(fleet_page(report), encoding="utf-8")
+    return {
+        "groups": now.groups,
+        "errors": now.errors,
+        "uneven": now.uneven,
+        "changes": changes,
+        "left_out": left_out(),
+        "seconds": seconds,
+        "output": args.output,
+        "report": str(Path(args.report or args.output) / "report.html"),
+    }
+
+
+def _racks(args: argparse.Namespace, groups: "DataFrame") -> list[str]:
+    from kafka_rebalance.spark.summary import racks_of
+
+    if args.racks is not None:
+        return [rack for rack in args.racks.split(",") if rack]
+    found = sorted(row["rack"] for row in racks_of(groups).limit(1000).collect())
+    if len(found) > _MOST_RACKS:
+        problem = f"{len(found)} racks; only the first {_MOST_RACKS} are lost, --racks names others"
+        print(f"kafka-rebalance: {problem}", file=sys.stderr)
+    return found[:_MOST_RACKS]
+
+
+def _totals(row: Any) -> ChangeTotals:
+    named = ("groups", "errors", "not_affected", "unsettled", "uneven", "moves", "least_moves")
+    moves = row["group_moves"]
+    return ChangeTotals(
+        change=row["change"],
+        **{name: row[name] for name in named},
+        moves_p50=moves["p50"] or 0,
+        moves_p99=moves["p99"] or 0,
+        moves_max=moves["max"] or 0,
+        with_unavailable=row["with_unavailable"],
+        with_waiting=row["with_waiting"],
+        with_leaderless=row["with_leaderless"],
+    )
+
+
+def _nothing() -> ChangeTotals:
+    return ChangeTotals("", *[0] * 13)
+
+
+def _notes(args: argparse.Namespace, now: ChangeTotals, left_out: dict[str, int]) -> list[str]:
+    assignor = f"as if all ran {args.assignor}" if args.assignor else "with their own assignors"
+    notes = [f"{args.input}: {counted(now.groups, 'group')}, {assignor}."]
+    if now.errors:
+        notes.append(f"{counted(now.errors, 'group')} with an error, in no other figure.")
+    if left_out:
+        words = ", ".join(f"{count:,} {name}" for name, count in left_out.items())
+        notes.append(f"Left out: {words}.")
+    return notes
+
+
+def _bins(rows: Sequence[Any], figure: str) -> list[Bin]:
+    found = [Bin(row["low"], row["high"], row["groups"]) for row in rows if row["figure"] == figure]
+    return sorted(found, key=lambda one: one.low)
+
+
+def _clusters(rows: Sequence[Any]) -> list[ClusterTotals]:
+    if not rows or "cluster" not in rows[0]:
+        return []
+    now = [row for row in rows if row["change"] == ""]
+    names = ("groups", "errors", "uneven", "moves")
+    found = [ClusterTotals(row["cluster"] or "", *[row[name] for name in names]) for row in now]
+    return sorted(found, key=lambda one: (-one.groups, one.cluster))[:_MOST_CLUSTERS]
+
+
+def _keep_worst(
+    args: argparse.Namespace, groups: "DataFrame", rows: Sequence[Any], directory: Path
+) -> list[WorstGroup]:
+    """Returns the worst groups, and writes a contract line of each to a file of its own."""
+    from kafka_rebalance.spark import jobs
+
+    found = [(row, one) for row in rows for one in row["worst"] or () if _is_bad(one)]
+    found.sort(key=lambda pair: _badness(pair[1]), reverse=True)
+    has_cluster = bool(rows) and "cluster" in rows[0]
+    first: dict[tuple[str | None, str], tuple[Any, Any]] = {}
+    for row, one in found:
+        cluster = row["cluster"] if has_cluster else None
+        first.setdefault((cluster, one["group_id"]), (row, one))
+    kept = list(first.items())[:_WORST]
+    lines = jobs.contract_lines(groups, [key for key, _ in kept])
+    place = directory / "worst"
+    place.mkdir(parents=True, exist_ok=True)
+    final = Path(args.report or args.output) / "worst"
+    worst = []
+    for number, (key, (row, one)) in enumerate(kept, 1):
+        name = f"{number:02}.jsonl"
+        (place / name).write_text(f"{lines[key]}\n", encoding="utf-8")
+        changes = [row["change"]] if row["change"] else []
+        worst.append(
+            WorstGroup(
+                key[0],
+                one["group_id"],
+                row["change"],
+                one["spread_after"],
+                one["spread_possible"],
+                one["unavailable_rounds"] + one["waiting"] + one["leaderless"],
+                one["moves"],
+                command(args, final / name, None, changes),
+            )
+        )
+    return worst
+
+
+def _badness(one: Any) -> tuple[int, int, int, str]:
+    above = one["spread_after"] - one["spread_possible"]
+    stopped = one["unavailable_rounds"] + one["waiting"] + one["leaderless"]
+    return above, stopped, one["moves"], one["group_id"]
+
+
+def _is_bad(one: Any) -> bool:
+    return any(_badness(one)[:3])

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a fleet of groups."""

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet as one HTML page that needs nothing else: no script, no font, no network."""
+
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from . import picture
+from .fleet_report import ChangeTotals, FleetReport
+
+
+def fleet_page(report: FleetReport) -> str:
+    """Returns the page: imbalance, moves, racks, clusters and the worst groups."""
+    parts = [f'<p class="note">{escape(note)}</p>' for note in report.notes]
+    parts.append('<div class="pictures">')
+    parts.append(
+        _picture("How even the groups are", picture.imbalance(report.spreads, report.possible))
+    )
+    parts.append(_picture("Moves by change", picture.moves(report.changes)))
+    if report.racks:
+        parts.append(_picture("Groups hurt by the loss of a rack", picture.racks(report.racks)))
+    parts.append("</div>")
+    parts.append("<h2>Each change alone</h2>" + _changes(report.changes))
+    if report.clusters:
+        parts.append("<h2>Clusters</h2>" + _clusters(report))
+    parts.append(_worst(report))
+    page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
+    return Template(page).substitute(title=escape(report.title), body="\n".join(parts))
+
+
+def _picture(title: str, svg: str) -> str:
+    return f"<figure><figcaption>{escape(title)}</figcaption>\n{svg}</figure>"
+
+
+def _changes(changes: Sequence[ChangeTotals]) -> str:
+    heads = [
+        "change", "groups affected", "errors", "moves", "fewest", "moves of a group: half",
+        "99%", "most", "uneven after", "never settle", "pause", "lose members", "no leader",
+    ]  # fmt: skip
+    rows = [
+        [
+            one.change or "next rebalance",
+            *(
+                f"{value:,}"
+                for value in (
+                    one.affected, one.errors, one.moves, one.least_moves, one.moves_p50,
+                    one.moves_p99, one.moves_max, one.uneven, one.unsettled, one.with_unavailable,
+                    one.with_waiting, one.with_leaderless,
+                )
+            ),
+        ]
+        for one in changes
+    ]  # fmt: skip
+    note = (
+        "The last five columns count groups: those that end less even than possible, those whose "
+        "assignor moves partitions for ever, those with partitions that nobody reads for a round, "
+        "those with members in a lost rack, and those with partitions that lose all known replicas."
+    )
+    return _table(heads, rows) + f'<p class="note">{note}</p>'
+
+
+def _clusters(report: FleetReport) -> str:
+    rows = [
+        [one.cluster, *(f"{n:,}" for n in (one.groups, one.errors, one.uneven, one.moves))]
+        for one in report.clusters
+    ]
+    heads = ["cluster", "groups", "errors", "uneven", "moves in the next rebalance"]
+    return _table(heads, rows)
+
+
+def _worst(report: FleetReport) -> str:
+    if not report.worst:
+        return ""
+    has_cluster = any(one.cluster is not None for one in report.worst)
+    heads = [
+        *(["cluster"] if has_cluster else []),
+        "group", "change", "spread", "best", "without a reader", "moves", "explained by",
+    ]  # fmt: skip
+    rows = [
+        [
+            *([escape(one.cluster or "")] if has_cluster else []),
+            escape(one.group_id),
+            escape(one.change or "next rebalance"),
+            *(f"{n:,}" for n in (one.spread, one.possible, one.without_reader, one.moves)),
+            f"<code>{escape(one.command)}</code>",
+        ]
+        for one in report.worst
+    ]
+    note = (
+        "The groups that end the furthest from the best possible, each with the change that does "
+        "it; then those with the most partitions without a reader or leader, then with the most "
+        "moves. A command runs where this page was made."
+    )
+    return f'<h2>The worst groups</h2><p class="note">{note}</p>' + _marked(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return _marked(heads, [[escape(cell) for cell in row] for row in rows])
+
+
+def _marked(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table that scrolls in its own box; columns of numbers are aligned on the right."""
+    texts = [not all(_is_number(row[i]) for row in rows) for i in range(len(heads))]
+    styles = [' class="text"' if is_text else "" for is_text in texts]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        pairs = zip(cells, styles, strict=True)
+        return "<tr>" + "".join(f"<{tag}{style}>{one}</{tag}>" for one, style in pairs) + "</tr>"
+
+    head = line("th", [escape(one) for one in heads])
+    body = "".join(line("td", row) for row in rows)
+    return f'<div class="scroll"><table class="fleet">{head}{body}</table></div>'
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(",", "").isdigit()

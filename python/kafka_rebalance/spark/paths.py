@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths that are handed to Spark as they are; only local ones are looked at here."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from kafka_rebalance.errors import GroupError
+
+LINES = "lines"
+PARQUET = "parquet"
+RECORDS = "records"
+FORMATS = (LINES, PARQUET, RECORDS)
+"""Contract lines, the contract's columns, and records of `__consumer_offsets`."""
+
+_LINE_SUFFIXES = (".jsonl", ".json", ".ndjson")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def local(path: str, *, plain: bool = True) -> Path | None:
+    """Returns the path in the local file system, None for other file systems.
+
+    `plain` False: a path without a scheme is in the cluster's own file system. Path objects would
+    destroy paths of others: `Path("s3a://b/x")` is `s3a:/b/x`.
+    """
+    if not _SCHEME.match(path):
+        return Path(path) if plain else None
+    parts = urlsplit(path)
+    if parts.scheme.lower() == "file" and parts.netloc in ("", "localhost"):
+        return Path(unquote(parts.path))
+    return None
+
+
+def format_of(path: str, *, plain: bool = True) -> str:
+    """Returns LINES or PARQUET, by the suffixes of the file or of the files in a directory.
+
+    Files in other file systems are not listed: their own suffix decides, and without one it is
+    Parquet.
+    """
+    here = local(path, plain=plain)
+    names = [path.rstrip("/")]
+    if here is not None and here.is_dir():
+        names = [str(one) for one in sorted(here.rglob("*")) if one.is_file()]
+    bare = (name.removesuffix(".gz") for name in names)
+    return LINES if any(name.endswith(_LINE_SUFFIXES) for name in bare) else PARQUET
+
+
+def check_local(source: str, target: str, *, overwrite: bool) -> None:
+    """Refuses an input that does not exist, and an output that exists or overlaps the input.
+
+    Paths of other file systems pass: Spark itself reports their problems.
+
+    Errors   GroupError at INPUT or OUTPUT.
+    """
+    here, there = local(source), local(target)
+    if here is not None and not here.exists() and not set(source) & set("*?[{"):
+        raise GroupError("INPUT", f"there is no {source}")
+    if here is not None and there is not None and _overlap(here.resolve(), there.resolve()):
+        raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
+    if there is not None and there.exists() and not overwrite:
+        raise GroupError("OUTPUT", f"{target} exists; --overwrite replaces it")
+
+
+def _overlap(a: Path, b: Path) -> bool:
+    return a == b or a in b.parents or b in a.parents

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks before a long job that the executors have this package, in the version of the driver."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TimedOut
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from kafka_rebalance import _core
+from kafka_rebalance.errors import SparkFailedError
+
+from .session import spark_errors
+
+HELP = "ship the environment with the job, see docs/cluster.md"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorPython:
+    """The Python of one executor. `missing` is the error of an import, None if all are there."""
+
+    host: str
+    executable: str
+    python: str
+    version: str | None
+    missing: str | None
+
+
+def probe_executors(
+    spark: SparkSession, *, tasks: int = 4, seconds: float = 120.0
+) -> list[ExecutorPython]:
+    """Runs small tasks that import this package, and returns the Pythons that they found.
+
+    A task that finds this package at another version, or not at all, is an error that names the
+    Python, as is a cluster that does not answer in time (a job waits for ever for executors that
+    nobody starts). Which executors get the tasks is Spark's decision.
+
+    Errors   SparkFailedError, with one sentence.
+    """
+
+    def look(_: int) -> tuple[str, str, str, str | None, str | None]:
+        import platform
+        import socket
+        import sys
+
+        version = missing = None
+        try:
+            import pyarrow  # noqa: F401
+
+            from kafka_rebalance import _core
+
+            version = _core.VERSION
+        except ImportError as error:
+            missing = str(error)
+        return socket.gethostname(), sys.executable, platform.python_version(), version, missing
+
+    columns = "host string, executable string, python string, version string, missing string"
+    # Without Arrow, because an executor without pyarrow would fail before `look` runs.
+    looked = f.udf(look, f"struct<{columns}>", useArrow=False)("id").alias("one")
+    frame = spark.range(0, tasks, 1, tasks).select(looked).select("one.*").distinct()
+    tag = "kafka-rebalance probe"
+    pool = ThreadPoolExecutor(1)
+
+    def collect() -> list[ExecutorPython]:
+        spark.addTag(tag)
+        with spark_errors():
+            return [ExecutorPython(*row) for row in frame.collect()]
+
+    try:
+        workers = pool.submit(collect).result(timeout=seconds)
+    except TimedOut:
+        spark.interruptTag(tag)
+        problem = "no executor has run a task; is one started, and has it a free core?"
+        raise SparkFailedError(f"Spark: {problem} (waited {seconds:g} s)") from None
+    finally:
+        pool.shutdown(wait=False)
+    for worker in workers:
+        if worker.missing is not None:
+            problem = f"{worker.missing} on an executor ({worker.host}, {worker.executable})"
+            raise SparkFailedError(f"Spark: {problem}: {HELP}")
+        if worker.version != _core.VERSION:
+            there, here = f"kafka_rebalance {worker.version}", _core.VERSION
+            problem = f"{there} on an executor ({worker.host}, {worker.executable}), {here} here"
+            raise SparkFailedError(f"Spark: {problem}: {HELP}")
+        if worker.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
+            raise SparkFailedError(f"Spark: Python {worker.python} on an executor: {HELP}")
+    return workers

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers and plans of a fleet, in other forms: owners by row, totals, percentiles, histograms."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from kafka_rebalance.errors import GroupError
+
+from . import schema
+
+_ACCURACY = 10_000
+"""Of `percentile_approx`: ranks are right to 1 in so many."""
+
+WORST = 20
+
+
+def explode_assignment(answers: DataFrame) -> DataFrame:
+    """Returns one row for each assigned partition: ASSIGNMENT_SCHEMA, after `cluster` if present.
+
+    `answers` are those of `assign_groups`. A member without partitions and a group with an error
+    have no rows. Raises SchemaError for other columns.
+    """
+    clusters = schema.keys(answers.schema)
+    schema.check_answers(answers.schema)
+    pairs = f.expr(
+        "flatten(transform(partitions, run -> "
+        "transform(run.partitions, one -> named_struct('topic', run.topic, 'partition', one))))"
+    )
+    members = answers.select(*clusters, "group_id", f.inline("assignment"))
+    rows = members.select(*clusters, "group_id", "member_id", f.posexplode(pairs))
+    return rows.select(
+        *clusters, "group_id", "member_id", f.col("pos").alias("position"), "col.topic",
+        "col.partition",
+    )  # fmt: skip
+
+
+def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
+    """Returns totals, percentiles and the worst groups: SUMMARY_SCHEMA.
+
+    `plans` are those of `plan_groups` or `plan_each_change`. There is one row for each `cluster`
+    and `change`, as far as the plans have these columns, else one row. One pass over the plans,
+    and no row of a group leaves its task but the `worst` ones.
+
+    Raises SchemaError for other columns; GroupError for a `worst` below 1.
+    """
+    if worst < 1:
+        raise GroupError("worst", f"{worst} is less than 1")
+    keys = schema.keys(plans.schema, "change")
+    schema.check_plans(plans.schema)
+    spreads = {when: spread(f"balance_{when}") for when in ("before", "after", "possible")}
+    figures = ("moves", "least_moves", "unavailable", "waiting", "leaderless")
+    counted = {
+        "groups": f.count(f.lit(1)),
+        "errors": f.count("error"),
+        "never_ends": f.count_if(f.col("error_kind") == "never-ends"),
+        "throws": f.count_if(f.col("error_kind") == "throws"),
+        "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
+        "unsettled": f.count_if(~f.col("settled")),
+        "uneven": f.count_if(spreads["after"] > spreads["possible"]),
+        **{name: f.coalesce(f.sum(name), f.lit(0).cast("bigint")) for name in figures},
+        **{f"with_{name}": f.count_if(f.col(name) > 0) for name in figures[2:]},
+        **{f"spread_{when}": _percentiles(column) for when, column in spreads.items()},
+        "group_moves": _percentiles(f.col("moves")),
+        "worst": _worst(spreads, worst),
+    }
+    return plans.groupBy(*keys).agg(*[column.alias(name) for name, column in counted.items()])
+
+
+def fleet_histogram(plans: DataFrame) -> DataFrame:
+    """Counts groups by spread (before, after, possible) and by moves: HISTOGRAM_SCHEMA.
+
+    Bins are 0, 1, 2 to 3, 4 to 7 and so on, because a fleet has many small groups and few large
+    ones. Rows are those with groups, in no order; clusters are counted together.
+    """
+    keys = [name for name in schema.keys(plans.schema, "change") if name != "cluster"]
+    schema.check_plans(plans.schema)
+    figures = {
+        "spread_before": spread("balance_before"),
+        "spread_after": spread("balance_after"),
+        "spread_possible": spread("balance_possible"),
+        "moves": f.col("moves"),
+    }
+    pairs = [f.struct(f.lit(name).alias("figure"), c.alias("n")) for name, c in figures.items()]
+    known = plans.where("moves is not null").select(*keys, f.inline(f.array(*pairs)))
+    low = f.expr("if(n < 2, n, shiftleft(1L, length(bin(n)) - 1))")
+    binned = known.select(*keys, "figure", low.alias("low"))
+    counted = binned.groupBy(*keys, "figure", "low").agg(f.count(f.lit(1)).alias("groups"))
+    high = f.when(f.col("low") < 2, f.col("low")).otherwise(f.col("low") * 2 - 1)
+    return counted.select(*keys, "figure", "low", high.alias("high"), "groups")
+
+
+def spread(balance: str) -> Column:
+    """Returns the difference between the fullest and the emptiest member."""
+    return (f.col(f"{balance}.max") - f.col(f"{balance}.min")).cast("bigint")
+
+
+def _percentiles(column: Column) -> Column:
+    shares = f.percentile_approx(column, [0.5, 0.9, 0.99, 1.0], _ACCURACY)
+    names = ("p50", "p90", "p99", "max")
+    return f.struct(*[shares[i].alias(name) for i, name in enumerate(names)])
+
+
+def _worst(spreads: dict[str, Column], count: int) -> Column:
+    """Returns the groups that are the furthest from the best possible; ties by their pauses."""
+    shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
+    group = f.struct(
+        "group_id",
+        *[column.alias(f"spread_{when}") for when, column in spreads.items()],
+        *shown,
+    )
+    above = spreads["after"] - spreads["possible"]
+    stopped = f.col("unavailable_rounds") + f.col("waiting") + f.col("leaderless")
+    order = f.struct(above, stopped, "moves", "group_id")
+    known = f.col("moves").isNotNull()
+    return f.max_by(f.when(known, group), f.when(known, order), count)
+
+
+def racks_of(groups: DataFrame) -> DataFrame:
+    """Returns the racks of members and replicas: one column `rack`, each rack once."""
+    if schema.is_lines(groups.schema):
+        read = f.from_json(f.col("line").cast("string"), _RACKS)
+        groups = groups.select(read.alias("group")).select("group.*")
+    lists = []
+    for column, field, expression in (
+        ("members", "rack_id", "transform(members, one -> one.rack_id)"),
+        ("topics", "racks", "flatten(flatten(transform(topics, one -> one.racks)))"),
+    ):
+        kind = groups.schema[column].dataType if column in groups.columns else None
+        element = getattr(kind, "elementType", None)
+        if field in getattr(element, "names", ()):
+            lists.append(f.filter(f.expr(expression), lambda rack: rack != ""))
+    if not lists:
+        return groups.select(f.lit("").alias("rack")).limit(0)
+    found = f.array_distinct(f.concat(*[f.coalesce(one, f.array()) for one in lists]))
+    return groups.select(f.explode(found).alias("rack")).distinct()
+
+
+_RACKS = "members array<struct<rack_id: string>>, topics array<struct<racks: array<array<string>>>>"

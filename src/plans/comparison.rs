@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `plans/comparison.py`: every built-in assignor, and a recommendation with its reason.
+
+use super::changes::change::Change;
+use super::clients::{Client, clients_of};
+use super::figures::Figures;
+use super::rebalance_plan::play;
+use crate::assignors::Assignor;
+use crate::error::GroupError;
+use crate::group::spec::GroupSpec;
+
+/// The figures of one assignor, or the reason why it has none.
+pub struct Candidate {
+    pub assignor: Assignor,
+    pub figures: Result<Figures, GroupError>,
+}
+
+/// All candidates with the recommendation; `recommended` is None if no assignor is left.
+pub struct Comparison {
+    pub candidates: Vec<Candidate>,
+    pub recommended: Option<Assignor>,
+    pub reason: String,
+}
+
+/// Plans the changes with each assignor and recommends one. An error comes with the index of its
+/// change.
+pub fn compare(
+    group: &GroupSpec,
+    changes: &[Change],
+) -> Result<Comparison, (Option<usize>, GroupError)> {
+    if let Some(name) = group.assignor {
+        Assignor::by_name(name).map_err(|error| (None, error))?;
+    }
+    for (i, change) in changes.iter().enumerate() {
+        if matches!(change, Change::SwitchAssignor(_)) {
+            let problem = "a comparison asks every assignor as it is; leave the switch out";
+            return Err((Some(i), GroupError::new("change", problem)));
+        }
+    }
+    let mut candidates = Vec::with_capacity(Assignor::ALL.len());
+    for assignor in Assignor::ALL {
+        let figures = match play(group, assignor, changes) {
+            Err((place, error)) if error.path == "change" => return Err((place, error)),
+            Err((_, error)) => Err(error),
+            Ok(figures) => Ok(figures),
+        };
+        candidates.push(Candidate { assignor, figures });
+    }
+    let (recommended, reason) = recommend(group, &candidates);
+    Ok(Comparison {
+        candidates,
+        recommended,
+        reason,
+    })
+}
+
+/// A candidate that settles.
+type Ranked<'a> = (Assignor, &'a Figures);
+
+fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, String) {
+    let settles = candidates.iter().filter_map(|one| {
+        let figures = one.figures.as_ref().ok()?;
+        figures.settled.then_some((one.assignor, figures))
+    });
+    let own = |assignor: Assignor| group.assignor == Some(assignor.name());
+    let mut ranked: Vec<Ranked> = settles.collect();
+    // The sort is stable, so that Kafka's own order of names decides between equal candidates.
+    ranked.sort_by(|a, b| {
+        let measures = MEASURES.iter();
+        let differ = measures.map(|measure| (measure.of)(a.1).total_cmp(&(measure.of)(b.1)));
+        let first = differ.reduce(std::cmp::Ordering::then);
+        let first = first.expect("there are measures");
+        first.then(own(b.0).cmp(&own(a.0)))
+    });
+    let Some(&first) = ranked.first() else {
+        return (None, "every assignor fails, or never settles".into());
+    };
+    let clients = clients_of(group);
+    let lacking = |assignor: Assignor| -> Vec<Client> {
+        if own(assignor) {
+            return Vec::new(); // members run it
+        }
+        let lack = |client: &Client| !client.has(assignor);
+        clients.iter().copied().filter(lack).collect()
+    };
+    let possible: Vec<Ranked> = ranked
+        .iter()
+        .copied()
+        .filter(|one| lacking(one.0).is_empty())
+        .collect();
+    let Some((&best, others)) = possible.split_first() else {
+        let names = named(&clients);
+        let reason = format!("{names} has none of these assignors that settles");
+        return (None, reason);
+    };
+    let name = best.0.name();
+    let mut reason = reason(group, best, others);
+    if possible.len() == 1 && ranked.len() > 1 {
+        reason = format!("{name} is the only one that settles and that the clients have");
+    }
+    if first.0 != best.0 {
+        let lacking = lacking(first.0);
+        let verb = if lacking.len() == 1 { "does" } else { "do" };
+        let (better, who) = (first.0.name(), named(&lacking));
+        reason += &format!("; {better} would do better, but {who} {verb} not have it");
+    }
+    (Some(best.0), reason)
+}
+
+fn named(clients: &[Client]) -> String {
+    let names: Vec<&str> = clients.iter().map(|client| client.name()).collect();
+    names.join(" and ")
+}
+
+/// A criterion; the smallest value is the best. `equal` follows in the reason if this criterion
+/// decides.
+struct Measure {
+    of: fn(&Figures) -> f64,
+    /// The text for two values, of the better candidate and of the other one.
+    words: fn(f64, &str, f64) -> String,
+    equal: &'static str,
+}
+
+const MEASURES: [Measure; 4] = [
+    Measure {
+        of: |f| f64::from(f.balance_after.max - f.balance_after.min),
+        words: |mine, other, its| format!("a spread of {mine} to {other}'s {its}"),
+        equal: "",
+    },
+    Measure {
+        of: |f| f.unavailable_rounds as f64,
+        words: |mine, other, its| {
+            format!("{mine} partition-rounds without a reader to {other}'s {its}")
+        },
+        equal: ", and is as even",
+    },
+    Measure {
+        of: |f| f.moves as f64,
+        words: |mine, other, its| format!("{mine} moves to {other}'s {its}"),
+        equal: ", is as even and stops as little",
+    },
+    Measure {
+        of: |f| 1.0 - f.rack_share_after.unwrap_or(0.0),
+        words: |mine, other, its| {
+            let (mine, its) = (mine * 100.0, its * 100.0);
+            format!("{mine:.0}% read in another rack to {other}'s {its:.0}%")
+        },
+        equal: ", and is equal in all else",
+    },
+];
+
+/// Returns why the best one is better than the group's own assignor, or than the next best.
+fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked]) -> String {
+    let name = best.0.name();
+    let own = |one: &&Ranked| group.assignor == Some(one.0.name());
+    let Some(&(other, its_figures)) = others.iter().find(own).or(others.first()) else {
+        return format!("{name} is the only one that settles");
+    };
+    for measure in &MEASURES {
+        let (mine, its) = ((measure.of)(best.1), (measure.of)(its_figures));
+        if mine != its {
+            let how = (measure.words)(mine, other.name(), its);
+            return format!("{name} has {how}{}", measure.equal);
+        }
+    }
+    if group.assignor == Some(name) {
+        return format!("{name} is what the group runs, and no other does better");
+    }
+    let other = other.name();
+    format!("{name} does as well as {other} and comes first in Kafka's order")
+}

@@ -15,6 +15,7 @@
 pub mod group_records;
 pub mod sent_members;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut};
@@ -24,46 +25,72 @@ use crate::java::order::{compare_names, java_grouping_order};
 use crate::java::text::java_text;
 
 pub type Result<T> = std::result::Result<T, String>;
-/// Topic name and partition; the partitions of one entry share one name in memory.
+/// Topic name and partition, to be written.
 pub type NamedPartition = (Arc<str>, i32);
+/// A subscription that was read; its texts and numbers are borrowed from the bytes.
+pub type ReadSubscription<'a> = Subscription<'a, Vec<Entry<'a>>>;
+/// An assignment that was read; its texts and numbers are borrowed from the bytes.
+pub type ReadAssignment<'a> = Assigned<'a, Vec<Entry<'a>>>;
 
 const HIGHEST_VERSION: i16 = 3;
 
 /// A subscription, sent by a member in JoinGroup.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Subscription {
+pub struct Subscription<'a, Partitions> {
     pub version: i16,
-    pub topics: Vec<String>,
-    pub user_data: Option<Vec<u8>>,
-    pub owned_partitions: Vec<NamedPartition>,
+    pub topics: Vec<Cow<'a, str>>,
+    pub user_data: Option<Cow<'a, [u8]>>,
+    pub owned_partitions: Partitions,
     /// None if the field is negative.
     pub generation_id: Option<i32>,
     /// None if the field is null or empty.
-    pub rack_id: Option<String>,
+    pub rack_id: Option<Cow<'a, str>>,
 }
 
 /// An assignment, received by a member in SyncGroup.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Assigned {
+pub struct Assigned<'a, Partitions> {
     pub version: i16,
-    pub partitions: Vec<NamedPartition>,
-    pub user_data: Option<Vec<u8>>,
+    pub partitions: Partitions,
+    pub user_data: Option<Cow<'a, [u8]>>,
+}
+
+/// Partitions of one topic, as the bytes list them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    pub topic: Cow<'a, str>,
+    partitions: &'a [[u8; INT32]],
+}
+
+impl<'a> Entry<'a> {
+    fn of(topic: &'a [u8], partitions: &'a [u8]) -> Self {
+        Self {
+            topic: java_text(topic),
+            partitions: partitions.as_chunks().0,
+        }
+    }
+
+    pub fn partitions(&self) -> impl ExactSizeIterator<Item = i32> {
+        self.partitions
+            .iter()
+            .map(|&bytes| i32::from_be_bytes(bytes))
+    }
 }
 
 /// Reads a subscription. An error has the problem and its place.
-pub fn decode_subscription(data: &[u8]) -> Result<Subscription> {
+pub fn decode_subscription(data: &[u8]) -> Result<ReadSubscription<'_>> {
     let (version, body) = split_version(data, "subscription")?;
     read_subscription(version, body).map_err(|problem| format!("subscription: {problem}"))
 }
 
-fn read_subscription(version: i16, body: &[u8]) -> Result<Subscription> {
+fn read_subscription(version: i16, body: &[u8]) -> Result<ReadSubscription<'_>> {
     let mut reader = Reader { body, at: 0 };
-    let mut read = Subscription {
+    let mut read = ReadSubscription {
         version,
-        ..Subscription::default()
+        ..ReadSubscription::default()
     };
     for _ in 0..reader.count(STRING)? {
-        read.topics.push(reader.string()?);
+        read.topics.push(java_text(reader.string()?));
     }
     read.user_data = reader.data()?;
     if version >= 1 {
@@ -73,14 +100,15 @@ fn read_subscription(version: i16, body: &[u8]) -> Result<Subscription> {
         read.generation_id = Some(reader.int32()?).filter(|&generation| generation >= 0);
     }
     if version >= 3 {
-        read.rack_id = reader.nullable_string()?.filter(|rack| !rack.is_empty());
+        let rack_id = reader.nullable_string()?.filter(|rack| !rack.is_empty());
+        read.rack_id = rack_id.map(java_text);
     }
     Ok(read)
 }
 
 /// Writes a subscription. Topics and owned partitions are sorted as in
 /// `ConsumerProtocol.serializeSubscription`. Fields that the version does not have are left out.
-pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
+pub fn encode_subscription(subscription: &Subscription<Vec<NamedPartition>>) -> Result<Vec<u8>> {
     let mut writer = Writer::of("subscription", subscription.version)?;
     let mut topics = subscription.topics.clone();
     topics.sort_by(|a, b| compare_names(a, b));
@@ -108,7 +136,7 @@ pub fn encode_subscription(subscription: &Subscription) -> Result<Vec<u8>> {
 }
 
 /// Reads an assignment. An error has the problem and its place.
-pub fn decode_assignment(data: &[u8]) -> Result<Assigned> {
+pub fn decode_assignment(data: &[u8]) -> Result<ReadAssignment<'_>> {
     let (version, body) = split_version(data, "assignment")?;
     let mut reader = Reader { body, at: 0 };
     let mut read = || {
@@ -122,7 +150,7 @@ pub fn decode_assignment(data: &[u8]) -> Result<Assigned> {
 }
 
 /// Writes an assignment; partitions are grouped by topic, topics in order of first appearance.
-pub fn encode_assignment(assigned: &Assigned) -> Result<Vec<u8>> {
+pub fn encode_assignment(assigned: &Assigned<Vec<NamedPartition>>) -> Result<Vec<u8>> {
     let mut writer = Writer::of("assignment", assigned.version)?;
     writer.partitions(&by_topic(&assigned.partitions))?;
     writer.data(assigned.user_data.as_deref());
@@ -131,7 +159,7 @@ pub fn encode_assignment(assigned: &Assigned) -> Result<Vec<u8>> {
 
 /// Reads StickyAssignor's user data as Kafka does: partitions, and the generation if one follows
 /// (version 1). Returns `(empty, Some(-1))` for unreadable data, `(empty, None)` for empty data.
-pub fn decode_sticky_user_data(data: &[u8]) -> (Vec<NamedPartition>, Option<i32>) {
+pub fn decode_sticky_user_data(data: &[u8]) -> (Vec<Entry<'_>>, Option<i32>) {
     if data.is_empty() {
         return (Vec::new(), None);
     }
@@ -142,18 +170,18 @@ pub fn decode_sticky_user_data(data: &[u8]) -> (Vec<NamedPartition>, Option<i32>
     }
 }
 
-fn read_sticky_partitions(data: &mut &[u8]) -> Option<Vec<NamedPartition>> {
-    let mut partitions = Vec::new();
+fn read_sticky_partitions<'a>(data: &mut &'a [u8]) -> Option<Vec<Entry<'a>>> {
+    let mut entries = Vec::new();
     for _ in 0..read_count(data)? {
         let length = usize::try_from(data.try_get_i16().ok()?).ok()?;
         let (topic, rest) = data.split_at_checked(length)?;
         *data = rest;
-        let topic: Arc<str> = java_text(topic).into();
-        for _ in 0..read_count(data)? {
-            partitions.push((topic.clone(), data.try_get_i32().ok()?));
-        }
+        let count = read_count(data)?;
+        let (partitions, rest) = data.split_at_checked(count * INT32)?;
+        *data = rest;
+        entries.push(Entry::of(topic, partitions));
     }
-    Some(partitions)
+    Some(entries)
 }
 
 /// Reads a length; None if it is negative or greater than the number of bytes left.
@@ -259,34 +287,33 @@ impl<'a> Reader<'a> {
         Ok(count)
     }
 
-    fn nullable_string(&mut self) -> Result<Option<String>> {
+    fn nullable_string(&mut self) -> Result<Option<&'a [u8]>> {
         let Ok(length) = usize::try_from(self.int16()?) else {
             return Ok(None);
         };
-        Ok(Some(java_text(self.take(length)?)))
+        self.take(length).map(Some)
     }
 
-    fn string(&mut self) -> Result<String> {
+    fn string(&mut self) -> Result<&'a [u8]> {
         let name = self.nullable_string()?;
         name.ok_or_else(|| self.problem("a name is null"))
     }
 
-    fn data(&mut self) -> Result<Option<Vec<u8>>> {
+    fn data(&mut self) -> Result<Option<Cow<'a, [u8]>>> {
         let Ok(length) = usize::try_from(self.int32()?) else {
             return Ok(None);
         };
-        Ok(Some(self.take(length)?.to_vec()))
+        Ok(Some(self.take(length)?.into()))
     }
 
-    fn partitions(&mut self) -> Result<Vec<NamedPartition>> {
-        let mut partitions = Vec::new();
+    fn partitions(&mut self) -> Result<Vec<Entry<'a>>> {
+        let mut entries = Vec::new();
         for _ in 0..self.count(TOPIC_PARTITIONS)? {
-            let topic: Arc<str> = self.string()?.into();
-            for _ in 0..self.count(INT32)? {
-                partitions.push((topic.clone(), self.int32()?));
-            }
+            let topic = self.string()?;
+            let count = self.count(INT32)?;
+            entries.push(Entry::of(topic, self.take(count * INT32)?));
         }
-        Ok(partitions)
+        Ok(entries)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Int32Builder, StringBuilder};
+use arrow_array::builder::{ArrayBuilder, Int32Builder, StringBuilder};
 use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
 use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{Field, Fields, Schema};
@@ -77,15 +77,13 @@ pub struct Runs {
 impl Runs {
     /// Adds a member's partitions as runs of neighbours of one topic. A topic may have several
     /// runs, because the order of the partitions is part of an answer.
-    pub fn push<'t>(
-        &mut self,
-        runs: impl Iterator<Item = (&'t str, impl ExactSizeIterator<Item = i32>)>,
-    ) {
+    pub fn push<'t>(&mut self, runs: impl Iterator<Item = (&'t str, impl Iterator<Item = i32>)>) {
         let mut count = 0;
         for (topic, partitions) in runs {
             self.topic.append_value(topic);
-            self.of_run.push(Some(partitions.len()));
-            self.partition.extend(partitions.map(Some));
+            let before = self.partition.len();
+            partitions.for_each(|partition| self.partition.append_value(partition));
+            self.of_run.push(Some(self.partition.len() - before));
             count += 1;
         }
         self.of_member.push(Some(count));

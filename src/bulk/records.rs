@@ -10,6 +10,9 @@
 
 mod columns;
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
 use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,7 +21,9 @@ use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
 use crate::group::model::quoted;
 use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_key};
 use crate::wire::sent_members::{leader_library, user_data};
-use crate::wire::{Assigned, Subscription, decode_assignment, decode_subscription};
+use crate::wire::{
+    Entry, ReadAssignment, ReadSubscription, decode_assignment, decode_subscription,
+};
 
 /// The subscription version of the newest Java client, which a contract row leaves out.
 const NEWEST_VERSION: i16 = 3;
@@ -32,7 +37,7 @@ pub struct Group<'a> {
     pub generation_id: i32,
     pub assignor: Option<&'a str>,
     pub leader_library: Option<&'static str>,
-    pub topics: Vec<(String, i32)>,
+    pub topics: Vec<(Cow<'a, str>, i32)>,
     pub members: Vec<Member<'a>>,
 }
 
@@ -42,8 +47,9 @@ pub struct Member<'a> {
     pub group_instance_id: Option<&'a str>,
     pub client_id: &'a str,
     pub client_host: &'a str,
-    pub subscription: Subscription,
-    pub held: Assigned,
+    /// Shared with the member before, if both sent equal bytes.
+    pub subscription: Rc<ReadSubscription<'a>>,
+    pub held: ReadAssignment<'a>,
     /// Subscription version and user data; None if they are those of the newest Java client.
     pub sent: Option<(i16, Option<&'static str>)>,
 }
@@ -158,9 +164,14 @@ fn of_record<'a>(
     }
     for (i, member) in value.members.iter().enumerate() {
         let at = |problem: String| format!("members[{i}].{problem}");
-        let subscription = decode_subscription(member.subscription).map_err(at)?;
+        let subscription = match group.members.last() {
+            Some(last) if value.members[i - 1].subscription == member.subscription => {
+                last.subscription.clone()
+            }
+            _ => Rc::new(decode_subscription(member.subscription).map_err(at)?),
+        };
         let held = match member.assignment {
-            [] => Assigned::default(),
+            [] => ReadAssignment::default(),
             bytes => decode_assignment(bytes).map_err(at)?,
         };
         let assignor = value.protocol.unwrap_or_default();
@@ -188,21 +199,20 @@ fn of_record<'a>(
 }
 
 /// Subscribed topics in the order of their first mention, with their partition counts.
-fn topics(
-    members: &[Member],
+fn topics<'a>(
+    members: &[Member<'a>],
     inventory: &Inventory,
     assume_assigned: bool,
-) -> Result<Vec<(String, i32)>, String> {
-    let mut seen = FxHashSet::default();
+) -> Result<Vec<(Cow<'a, str>, i32)>, String> {
+    let mut seen: FxHashSet<&str> = FxHashSet::default();
     let mut topics = Vec::new();
-    for name in members
-        .iter()
-        .flat_map(|member| &member.subscription.topics)
-    {
+    // Members that share a subscription mention the topics of the first of them.
+    let distinct = members.chunk_by(|a, b| Rc::ptr_eq(&a.subscription, &b.subscription));
+    for name in distinct.flat_map(|members| &members[0].subscription.topics) {
         if !seen.insert(name) {
             continue;
         }
-        let partitions = match inventory.topics.get(name) {
+        let partitions = match inventory.topics.get(&**name) {
             Some(topic) => topic.partitions,
             None if assume_assigned => assigned_count(members, name),
             None => {
@@ -219,11 +229,11 @@ fn topics(
 
 fn assigned_count(members: &[Member], name: &str) -> i32 {
     let held = members.iter().flat_map(|member| &member.held.partitions);
-    let of_topic = held.filter(|(topic, _)| **topic == *name);
+    let of_topic = held.filter(|entry| entry.topic == name);
     of_topic
-        .map(|(_, partition)| partition + 1)
+        .flat_map(Entry::partitions)
         .max()
-        .unwrap_or(0)
+        .map_or(0, |highest| highest + 1)
 }
 
 /// The racks of a topic's replicas, as one list for each partition.

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Text as Java decodes it from bytes that may not be valid UTF-8.
 
+use std::borrow::Cow;
+
 /// `new String(bytes, UTF_8)`: each malformed sequence becomes one U+FFFD.
 ///
 /// Rust and Java agree on the length of a malformed sequence, except for half a surrogate pair:
 /// Java also consumes its second byte and a third continuation byte, Rust only the first byte.
-pub fn java_text(bytes: &[u8]) -> String {
+pub fn java_text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(valid) => Cow::Borrowed(valid),
+        Err(_) => Cow::Owned(repaired(bytes)),
+    }
+}
+
+fn repaired(bytes: &[u8]) -> String {
     let mut text = String::new();
     let mut left = bytes;
     loop {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! PyO3 functions with which the Python package `wire` encodes and decodes protocol bytes.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::exception;
-use crate::wire::{self, Assigned, NamedPartition, Subscription};
+use crate::wire::{self, Assigned, Entry, NamedPartition, Subscription};
 
 type UserData = Option<Py<PyBytes>>;
 
@@ -19,22 +19,21 @@ fn encoded<'py>(py: Python<'py>, bytes: wire::Result<Vec<u8>>) -> PyResult<Bound
     Ok(PyBytes::new(py, &checked(py, bytes)?))
 }
 
-fn user_data(py: Python<'_>, data: Option<Vec<u8>>) -> UserData {
+fn user_data(py: Python<'_>, data: Option<Cow<'_, [u8]>>) -> UserData {
     data.map(|data| PyBytes::new(py, &data).unbind())
 }
 
 /// Partitions of one decoded entry share one string, as they do in `wire`.
-fn named(py: Python<'_>, partitions: Vec<NamedPartition>) -> PyResult<Py<PyList>> {
-    let mut last: Option<(Arc<str>, Bound<'_, PyString>)> = None;
-    let pairs = partitions.into_iter().map(|(topic, partition)| {
-        let name = match &last {
-            Some((same, name)) if Arc::ptr_eq(same, &topic) => name.clone(),
-            _ => PyString::new(py, &topic),
-        };
-        last = Some((topic, name.clone()));
-        (name, partition)
-    });
-    let pairs: Vec<(Bound<'_, PyString>, i32)> = pairs.collect();
+fn named(py: Python<'_>, entries: &[Entry]) -> PyResult<Py<PyList>> {
+    let mut pairs: Vec<(Bound<'_, PyString>, i32)> = Vec::new();
+    for entry in entries {
+        let topic = PyString::new(py, &entry.topic);
+        pairs.extend(
+            entry
+                .partitions()
+                .map(|partition| (topic.clone(), partition)),
+        );
+    }
     Ok(PyList::new(py, pairs)?.unbind())
 }
 
@@ -59,11 +58,11 @@ pub fn decode_subscription(py: Python<'_>, data: &[u8]) -> PyResult<DecodedSubsc
     let read = checked(py, wire::decode_subscription(data))?;
     Ok(DecodedSubscription {
         version: read.version,
-        topics: read.topics,
+        topics: read.topics.into_iter().map(Cow::into_owned).collect(),
         user_data: user_data(py, read.user_data),
-        owned_partitions: named(py, read.owned_partitions)?,
+        owned_partitions: named(py, &read.owned_partitions)?,
         generation_id: read.generation_id,
-        rack_id: read.rack_id,
+        rack_id: read.rack_id.map(Cow::into_owned),
     })
 }
 
@@ -79,11 +78,11 @@ pub fn encode_subscription<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let subscription = Subscription {
         version,
-        topics,
-        user_data,
+        topics: topics.into_iter().map(Cow::Owned).collect(),
+        user_data: user_data.map(Cow::Owned),
         owned_partitions: unnamed(owned_partitions),
         generation_id,
-        rack_id,
+        rack_id: rack_id.map(Cow::Owned),
     };
     encoded(py, wire::encode_subscription(&subscription))
 }
@@ -101,7 +100,7 @@ pub fn decode_assignment(py: Python<'_>, data: &[u8]) -> PyResult<DecodedAssignm
     let read = checked(py, wire::decode_assignment(data))?;
     Ok(DecodedAssignment {
         version: read.version,
-        partitions: named(py, read.partitions)?,
+        partitions: named(py, &read.partitions)?,
         user_data: user_data(py, read.user_data),
     })
 }
@@ -116,7 +115,7 @@ pub fn encode_assignment<'py>(
     let assigned = Assigned {
         version,
         partitions: unnamed(partitions),
-        user_data,
+        user_data: user_data.map(Cow::Owned),
     };
     encoded(py, wire::encode_assignment(&assigned))
 }
@@ -132,7 +131,7 @@ pub struct DecodedUserData {
 pub fn decode_sticky_user_data(py: Python<'_>, data: &[u8]) -> PyResult<DecodedUserData> {
     let (partitions, generation_id) = wire::decode_sticky_user_data(data);
     Ok(DecodedUserData {
-        partitions: named(py, partitions)?,
+        partitions: named(py, &partitions)?,
         generation_id,
     })
 }

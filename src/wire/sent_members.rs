@@ -2,7 +2,7 @@
 //! Mirror of the parts of `wire/sent_members.py` that a group's next rebalance needs: the user data
 //! that a member's client will send again, and the library of the leader's assignor.
 
-use super::{Assigned, Subscription, decode_sticky_user_data};
+use super::{ReadAssignment, ReadSubscription, decode_sticky_user_data};
 
 const NO_GENERATION: i32 = -1;
 
@@ -10,7 +10,7 @@ const NO_GENERATION: i32 = -1;
 /// member sent what the newest Java client sends.
 pub fn user_data(
     assignor: &str,
-    subscription: &Subscription,
+    subscription: &ReadSubscription,
     client_id: &str,
 ) -> Option<&'static str> {
     let data = subscription.user_data.as_deref();
@@ -46,10 +46,10 @@ fn no_topics(data: &[u8], client_id: &str) -> bool {
 /// Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
 /// and user data of 0 bytes; librdkafka writes version 0 and each member's own user data.
 pub fn leader_library<'a>(
-    mut written: impl Iterator<Item = &'a Assigned> + Clone,
+    mut written: impl Iterator<Item = &'a ReadAssignment<'a>> + Clone,
 ) -> Option<&'static str> {
     written.clone().next()?;
-    let is_empty = |one: &Assigned| one.user_data.as_deref() == Some(&[]);
+    let is_empty = |one: &ReadAssignment| one.user_data.as_deref() == Some(&[]);
     if written.clone().all(is_empty) {
         return Some("python");
     }

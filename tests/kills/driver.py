@@ -12,10 +12,11 @@ from kafka_rebalance.spark.session import session
 def main() -> None:
     server, path, *options = sys.argv[1:]
     spark = session("kills", master="local[2]")
+    once = "--once" in options
     # Small micro-batches: the more there are, the more places there are to be killed at.
-    limited = {"maxOffsetsPerTrigger": "60"}
+    limited = {} if once else {"maxOffsetsPerTrigger": "200"}
     stream = stream_consumer_offsets(spark, bootstrap_servers=server, options=limited)
-    every = None if "--once" in options else "100 milliseconds"
+    every = None if once else "100 milliseconds"
     keep_current_groups(stream, path, commits=True, every=every).awaitTermination()
 
 

@@ -20,6 +20,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.functions import broadcast
+
 from kafka_rebalance.live.topic_log import open_log
 from kafka_rebalance.spark import kept_records, read_consumer_offsets
 from kafka_rebalance.spark.compaction import COMMIT_KEYS, GROUP_KEYS, last_records
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_rebalance.live.log_records import TopicLog
 
 GROUPS = 8
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -74,13 +78,30 @@ def run(
     """Runs a broker, its members, the drivers, and then the comparison in a session."""
     outcome = Outcome()
     path = directory / "groups"
-    with (
-        Broker() as broker,
-        JavaMembers(broker.bootstrap_server, directory / "java-members.log") as members,
-    ):
+    with Broker() as broker:
         server = broker.bootstrap_server
-        killer = _Killer(server, path, kills, seed, outcome)
-        _create_topic(server)
+        _rebalance_and_kill(server, directory, path, rebalances, kills, seed, outcome)
+        end = {n: bounds.last_stable for n, bounds in _log(server).bounds().items()}
+        with _driver(server, path, "--once") as last:
+            if last.wait(START_TIMEOUT_S):
+                raise RuntimeError(f"the last driver ended with {last.returncode}")
+        _compare(start_session(), server, path, end, outcome)
+    return outcome
+
+
+def _rebalance_and_kill(
+    server: str,
+    directory: Path,
+    path: Path,
+    rebalances: int,
+    kills: int,
+    seed: int,
+    outcome: Outcome,
+) -> None:
+    """Ends when there were enough rebalances and kills; then no member is left."""
+    killer = _Killer(server, path, kills, seed, outcome)
+    _create_topic(server)
+    with JavaMembers(server, directory / "java-members.log") as members:
         try:
             _rebalance(server, members, 1, killer.start)
             made = 2
@@ -91,13 +112,8 @@ def run(
             killer.join()
         finally:
             killer.stop()  # a driver has a session of its own, and would go on
-        if killer.failure is not None:
-            raise killer.failure
-        with _driver(server, path, "--once") as last:
-            if last.wait(START_TIMEOUT_S * 2):
-                raise RuntimeError(f"the last driver ended with {last.returncode}")
-        _compare(start_session(), server, path, outcome)
-    return outcome
+    if killer.failure is not None:
+        raise killer.failure
 
 
 def _rebalance(
@@ -119,7 +135,7 @@ def _rebalance(
 
 
 def _member(group_id: str, made: int, assignor: str) -> dict[str, Any]:
-    configs = {"enable.auto.commit": "true", "auto.commit.interval.ms": "200"}
+    configs = {"enable.auto.commit": "true", "auto.commit.interval.ms": "2000"}
     return {
         "group_id": group_id,
         "client_id": f"{group_id}-{made}",
@@ -146,7 +162,7 @@ def _delete_group(server: str, group_id: str) -> None:
 
 def _generations(server: str) -> tuple[int, int]:
     """Returns how many generations and how many records the log has, past the first of a group."""
-    log = open_log({"bootstrap.servers": server}, "__consumer_offsets")
+    log = _log(server)
     seen, records = set(), 0
     for partition, bounds in log.bounds().items():
         for batch in log.records(partition, bounds.earliest, bounds.last_stable):
@@ -159,6 +175,10 @@ def _generations(server: str) -> tuple[int, int]:
     return len(seen), records
 
 
+def _log(server: str) -> TopicLog:
+    return open_log({"bootstrap.servers": server}, "__consumer_offsets")
+
+
 class _Killer(threading.Thread):
     """Starts drivers and kills them."""
 
@@ -169,6 +189,7 @@ class _Killer(threading.Thread):
         self._outcome = outcome
         self.failure: Exception | None = None
         self._driver: _driver | None = None
+        self._first_table_s = 0.0
 
     def stop(self) -> None:
         """Kills the driver that is running; the thread ends with an error, if at all."""
@@ -195,9 +216,10 @@ class _Killer(threading.Thread):
                     if time.monotonic() > begun + START_TIMEOUT_S:
                         raise TimeoutError("the driver replaces no pointer")
                     time.sleep(0.01)
+                self._first_table_s = time.monotonic() - begun
                 time.sleep(self._rng.choice((0.0, self._rng.uniform(0, 6))))
             else:
-                time.sleep(self._rng.uniform(2, 25))
+                time.sleep(self._first_table_s * self._rng.uniform(0.1, 1.5))
         self._outcome.kills.append(
             f"{time.monotonic() - begun:.1f} s after its start, table {_version(self._path)}"
         )
@@ -228,14 +250,31 @@ class _driver:  # noqa: N801 -- used like a function
 
 def _version(path: Path) -> int:
     try:
-        version: int = json.loads((path / "current.json").read_text(encoding="utf-8"))["version"]
+        version: int = _pointer(path)["version"]
     except FileNotFoundError:
         return 0
     return version
 
 
-def _compare(spark: SparkSession, server: str, path: Path, outcome: Outcome) -> None:
+def _pointer(path: Path) -> dict[str, Any]:
+    pointer: dict[str, Any] = json.loads((path / "current.json").read_text(encoding="utf-8"))
+    return pointer
+
+
+def _compare(
+    spark: SparkSession, server: str, path: Path, end: dict[int, int], outcome: Outcome
+) -> None:
+    """Compares the table with a batch run over the records that the table has read.
+
+    The table has to have read at least to `end`: a member that missed its close may time out later.
+    """
+    held = {int(n): offset for n, offset in _pointer(path)["next"].items()}
+    behind = {n for n, offset in end.items() if offset > held.get(n, 0)}
+    if behind:
+        raise AssertionError(f"the table has not read the partitions {sorted(behind)} to their end")
+    read = spark.createDataFrame(list(held.items()), "partition int, next long")
     records = read_consumer_offsets(spark, bootstrap_servers=server)
+    records = records.join(broadcast(read), "partition").where("offset < next")
     batch = last_records(records, (*GROUP_KEYS, *COMMIT_KEYS), has_cluster=False)
     kept, expected = _rows(kept_records(spark, str(path))), _rows(batch)
     outcome.tables, outcome.kept = _version(path), len(kept)

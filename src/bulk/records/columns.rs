@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use super::{Group, Inventory, Row, racks};
 use crate::bulk::nested::{Ends, Runs, batch, structs};
+use crate::wire::Entry;
 
 #[derive(Default)]
 struct Columns {
@@ -128,10 +129,10 @@ impl Members {
             self.client_id.append_value(member.client_id);
             self.client_host.append_value(member.client_host);
             self.topics.push(Some(subscription.topics.len()));
-            self.topic.extend(subscription.topics.iter().map(Some));
-            let runs = member.held.partitions.chunk_by(|a, b| a.0 == b.0);
-            self.owned
-                .push(runs.map(|run| (&*run[0].0, run.iter().map(|held| held.1))));
+            for topic in &subscription.topics {
+                self.topic.append_value(topic);
+            }
+            self.owned.push(runs(&member.held.partitions));
             self.generation_id.append_value(group.generation_id);
             self.rack_id.append_option(subscription.rack_id.as_deref());
             let version = member.sent.map(|(version, _)| i32::from(version));
@@ -161,4 +162,20 @@ impl Members {
         );
         self.ends.list(members)
     }
+}
+
+/// Partitions as runs of neighbours of one topic; an entry without partitions is no neighbour.
+fn runs<'e>(entries: &'e [Entry]) -> impl Iterator<Item = (&'e str, impl Iterator<Item = i32>)> {
+    let mut left = entries
+        .iter()
+        .filter(|entry| entry.partitions().len() > 0)
+        .peekable();
+    std::iter::from_fn(move || {
+        let first = left.next()?;
+        let mut run = vec![first];
+        while let Some(next) = left.next_if(|next| next.topic == first.topic) {
+            run.push(next);
+        }
+        Some((&*first.topic, run.into_iter().flat_map(Entry::partitions)))
+    })
 }

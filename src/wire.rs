@@ -89,7 +89,9 @@ fn read_subscription(version: i16, body: &[u8]) -> Result<ReadSubscription<'_>> 
         version,
         ..ReadSubscription::default()
     };
-    for _ in 0..reader.count(STRING)? {
+    let announced = reader.count(STRING)?;
+    read.topics.reserve(announced.min(MOST_RESERVED));
+    for _ in 0..announced {
         read.topics.push(java_text(reader.string()?));
     }
     read.user_data = reader.data()?;
@@ -251,7 +253,10 @@ const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;
 
-/// Reads fields. Reserves no memory for announced lengths; ignores bytes behind the last field.
+/// Entries that are announced may not be there, so memory is reserved for so many at most.
+const MOST_RESERVED: usize = 16;
+
+/// Reads fields. Ignores bytes behind the last field.
 struct Reader<'a> {
     body: &'a [u8],
     at: usize,
@@ -307,8 +312,9 @@ impl<'a> Reader<'a> {
     }
 
     fn partitions(&mut self) -> Result<Vec<Entry<'a>>> {
-        let mut entries = Vec::new();
-        for _ in 0..self.count(TOPIC_PARTITIONS)? {
+        let announced = self.count(TOPIC_PARTITIONS)?;
+        let mut entries = Vec::with_capacity(announced.min(MOST_RESERVED));
+        for _ in 0..announced {
             let topic = self.string()?;
             let count = self.count(INT32)?;
             entries.push(Entry::of(topic, self.take(count * INT32)?));

@@ -56,6 +56,12 @@ impl Ends {
         self.valid.append(length.is_some());
     }
 
+    /// Makes the last list longer.
+    fn extend(&mut self, more: usize) {
+        let last = self.ends.len() - 1;
+        self.ends[last] += more as i32;
+    }
+
     /// Makes the column, with the values of all lists in one array.
     pub fn list(mut self, values: ArrayRef) -> ArrayRef {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.ends));
@@ -75,16 +81,26 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Adds a member's partitions as runs of neighbours of one topic. A topic may have several
+    /// Adds a member's partitions. Neighbours of one topic become one run. A topic may have several
     /// runs, because the order of the partitions is part of an answer.
-    pub fn push<'t>(&mut self, runs: impl Iterator<Item = (&'t str, impl Iterator<Item = i32>)>) {
+    pub fn push<'t>(
+        &mut self,
+        entries: impl Iterator<Item = (&'t str, impl Iterator<Item = i32>)>,
+    ) {
         let mut count = 0;
-        for (topic, partitions) in runs {
-            self.topic.append_value(topic);
+        let mut last = None;
+        for (topic, partitions) in entries {
             let before = self.partition.len();
             partitions.for_each(|partition| self.partition.append_value(partition));
-            self.of_run.push(Some(self.partition.len() - before));
-            count += 1;
+            let added = self.partition.len() - before;
+            if added > 0 && last == Some(topic) {
+                self.of_run.extend(added);
+            } else if added > 0 {
+                self.topic.append_value(topic);
+                self.of_run.push(Some(added));
+                last = Some(topic);
+                count += 1;
+            }
         }
         self.of_member.push(Some(count));
     }

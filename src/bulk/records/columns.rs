@@ -8,10 +8,9 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use super::{Group, Inventory, Row, racks};
 use crate::bulk::nested::{Ends, Runs, batch, structs};
-use crate::wire::Entry;
 
 #[derive(Default)]
-struct Columns {
+pub struct Columns {
     kind: StringBuilder,
     state: StringBuilder,
     group_id: StringBuilder,
@@ -49,17 +48,13 @@ struct Members {
     user_data: StringBuilder,
 }
 
-pub fn write(rows: &[Row], inventory: &Inventory) -> RecordBatch {
-    let mut columns = Columns::default();
-    for (group_id, row) in rows {
-        columns.group_id.append_option(*group_id);
-        columns.error.append_option(row.as_ref().err());
-        columns.group(row.as_ref().ok(), inventory);
-    }
-    columns.finish()
-}
-
 impl Columns {
+    pub fn push(&mut self, (group_id, group): Row, inventory: &Inventory) {
+        self.group_id.append_option(group_id);
+        self.error.append_option(group.as_ref().err());
+        self.group(group.as_ref().ok(), inventory);
+    }
+
     fn group(&mut self, group: Option<&Group>, inventory: &Inventory) {
         self.kind.append_option(group.map(|group| group.kind));
         self.state.append_option(group.map(|group| group.state));
@@ -73,7 +68,7 @@ impl Columns {
         self.members.push(group);
     }
 
-    fn finish(mut self) -> RecordBatch {
+    pub fn finish(mut self) -> RecordBatch {
         batch(vec![
             ("kind", Arc::new(self.kind.finish())),
             ("state", Arc::new(self.state.finish())),
@@ -132,7 +127,9 @@ impl Members {
             for topic in &subscription.topics {
                 self.topic.append_value(topic);
             }
-            self.owned.push(runs(&member.held.partitions));
+            let entries = member.held.partitions.iter();
+            self.owned
+                .push(entries.map(|entry| (&*entry.topic, entry.partitions())));
             self.generation_id.append_value(group.generation_id);
             self.rack_id.append_option(subscription.rack_id.as_deref());
             let version = member.sent.map(|(version, _)| i32::from(version));
@@ -162,20 +159,4 @@ impl Members {
         );
         self.ends.list(members)
     }
-}
-
-/// Partitions as runs of neighbours of one topic; an entry without partitions is no neighbour.
-fn runs<'e>(entries: &'e [Entry]) -> impl Iterator<Item = (&'e str, impl Iterator<Item = i32>)> {
-    let mut left = entries
-        .iter()
-        .filter(|entry| entry.partitions().len() > 0)
-        .peekable();
-    std::iter::from_fn(move || {
-        let first = left.next()?;
-        let mut run = vec![first];
-        while let Some(next) = left.next_if(|next| next.topic == first.topic) {
-            run.push(next);
-        }
-        Some((&*first.topic, run.into_iter().flat_map(Entry::partitions)))
-    })
 }

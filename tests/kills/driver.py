@@ -12,6 +12,7 @@ from kafka_rebalance.spark.session import session
 def main() -> None:
     server, path, *options = sys.argv[1:]
     spark = session("kills", master="local[2]")
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
     once = "--once" in options
     # Small micro-batches: the more there are, the more places there are to be killed at.
     limited = {} if once else {"maxOffsetsPerTrigger": "200"}

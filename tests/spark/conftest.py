@@ -24,5 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     running = session("tests", master="local[2]")
+    running.conf.set("spark.sql.shuffle.partitions", "4")  # 200 tasks for ten rows take their time
     yield running
     running.stop()

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.spark import (
     COMMITS_SCHEMA,
     SchemaError,
     assign_groups,
     committed_offsets,
+    count_causes,
     count_records,
     current_groups,
 )
@@ -24,17 +27,19 @@ from kafka_rebalance.wire.group_records import (
     encode_key,
     encode_value,
 )
-from tests.test_records import TOPICS, captured, reference
+from tests.test_records import RACKS, TOPICS, captured, drawn, reference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RECORDS = "key binary, value binary, partition int, offset bigint"
+FLEXIBLE = 4  # the version whose lengths are varints
 INVENTORY = "name string, partitions int, racks array<array<string>>"
 
 
 def _inventory(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([(name, count, None) for name, count in TOPICS.items()], INVENTORY)
+    rows = [(name, count, RACKS.get(name)) for name, count in TOPICS.items()]
+    return spark.createDataFrame(rows, INVENTORY)
 
 
 def _frame(spark: SparkSession, rows: list[tuple[Any, ...]], schema: str = RECORDS) -> DataFrame:
@@ -214,3 +219,61 @@ def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
         committed_offsets(records).schema
         == spark.createDataFrame([], f"cluster string, {COMMITS_SCHEMA}").schema
     )
+
+
+def _damaged(rng: random.Random, value: bytes) -> tuple[str | None, bytes]:
+    """Returns a damaged value and the cause that has to be counted; None: the reference decides."""
+    match rng.randrange(4):
+        case 0:
+            return "cut short, or a length is too large", value[: rng.randrange(2, len(value))]
+        case 1:
+            version = rng.randint(5, 30_000).to_bytes(2, "big")
+            return "unknown version", version + value[2:]
+        case 2:  # behind the version stands the length of the protocol type
+            huge = b"\xff\xff\xff\xff\x07" if value[1] == FLEXIBLE else b"\x7f\xff"
+            return "cut short, or a length is too large", value[:2] + huge + value[4:]
+        case _:
+            return None, rng.randbytes(rng.randint(0, 400))
+
+
+def test_one_record_in_a_hundred_is_corrupt(spark: SparkSession) -> None:
+    """The job ends, errors are counted by cause, and every intact group is right."""
+    rng = random.Random(23)
+    rows: list[tuple[Any, ...]] = []
+    expected: dict[str, Any] = {}
+    causes: Counter[str] = Counter()
+    for offset in range(8_000):
+        group_id, (_, value) = f"g{offset}", drawn(rng)
+        key, cause = encode_key(GroupMetadataKey(group_id)), ""
+        if rng.random() < 0.01:
+            cause, value = _damaged(rng, value)
+        rows.append((key, value, offset % 5, offset))
+        try:
+            expected[group_id] = reference(key, value)
+        except WireError as error:
+            expected[group_id] = None
+            causes[cause or _cause(str(error))] += 1
+    assert sum(causes.values()) > 50
+    groups = current_groups(_frame(spark, rows), _inventory(spark)).cache()
+    found = {row["group_id"]: row.asDict(recursive=True) for row in groups.collect()}
+    assert {name for name, row in found.items() if row["error"] is not None} == {
+        name for name, row in expected.items() if row is None
+    }
+    assert {n: row for n, row in found.items() if row["error"] is None} == {
+        n: row for n, row in expected.items() if row is not None
+    }
+    counted = {row["cause"]: row["records"] for row in count_causes(groups).collect()}
+    assert counted == causes
+    answers = assign_groups(groups.where("kind = 'consumer' or error is not null")).collect()
+    assert len(answers) == len(rows)
+    bad = {row["group_id"] for row in answers if row["error"] is not None}
+    assert bad >= {name for name, row in expected.items() if row is None}
+
+
+def _cause(error: str) -> str:
+    """The cause of an error of random bytes; each of them has one of these words."""
+    if "not known" in error:
+        return "unknown version"
+    if "null" in error:
+        return "a null where none may be"
+    return "cut short, or a length is too large"

@@ -168,14 +168,13 @@ def _session(args: argparse.Namespace) -> "Iterator[SparkSession]":
 
 
 def _answer(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
-    from kafka_rebalance.spark import assign_groups, compare_groups, jobs, plan_groups
+    from kafka_rebalance.spark import assign_groups, compare_groups, count_causes, jobs, plan_groups
     from kafka_rebalance.spark.session import spark_errors
 
     from pyspark.sql import functions as f  # isort: skip (after the import that reports a missing pyspark)
 
     with spark_errors():
-        groups = read(args, spark, plain=plain)
-        left, left_out = jobs.assignable(groups)
+        left, left_out = read(args, spark, plain=plain)
         most = args.max_partitions
         if args.word == "assign":
             answers = assign_groups(left, assignor=args.assignor, max_partitions=most)
@@ -208,13 +207,21 @@ def _answer(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> 
             plain=plain,
             counts=counts,
         )
-        advice = _advice(args, spark, groups) if done.never_ends else None
-    _report(args, done, left_out(), advice)
+        advice = _advice(args, spark, left) if done.never_ends else None
+        causes = {}
+        if done.errors and args.topics is not None:
+            rows = count_causes(spark.read.parquet(args.output)).groupBy("cause").sum("records")
+            causes = {row[0]: row[1] for row in rows.collect()}
+    _report(args, done, left_out(), causes, advice)
     return of_errors(done.errors)
 
 
 def _report(
-    args: argparse.Namespace, done: "Done", left_out: dict[str, int], advice: str | None
+    args: argparse.Namespace,
+    done: "Done",
+    left_out: dict[str, int],
+    causes: dict[str, int],
+    advice: str | None,
 ) -> None:
     if args.json:
         summary = {
@@ -223,6 +230,7 @@ def _report(
             "never_end": done.never_ends,
             **{name.replace(" ", "_"): count for name, count in done.counts.items()},
             "left_out": left_out,
+            "causes_of_errors": causes,
             "seconds": round(done.seconds, 3),
             "output": args.output,
         }
@@ -236,6 +244,8 @@ def _report(
     print(", ".join(words))
     for name, count in left_out.items():
         print(f"left out: {count:,} {name}")
+    for name, count in causes.items():
+        print(f"with errors: {count:,} {name}")
     if advice is not None:
         print(f"{done.never_ends:,} of the errors: the assignor never ends, so the leader hangs;")
         print(f"a way out: {advice}")

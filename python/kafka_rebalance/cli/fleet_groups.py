@@ -4,7 +4,7 @@
 import argparse
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> "DataFrame":
-    """Returns the groups of INPUT."""
+def read(
+    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
+) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
+    """Returns the groups of INPUT to be assigned, and the counts of what is left out.
+
+    The counts are there after a job has run.
+    """
     from kafka_rebalance.spark import jobs
 
-    return jobs.read_groups(
+    groups, passed_over = jobs.read_groups(
         spark,
         args.input,
         format=args.format,
@@ -25,6 +30,8 @@ def read(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> "Da
         partitions=args.tasks,
         plain=plain,
     )
+    left, left_out = jobs.assignable(groups)
+    return left, lambda: {**left_out(), **passed_over()}
 
 
 def command(

@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,19 +63,19 @@ def write_summary(
         raise GroupError("--report", problem)
     directory = None if args.report is None else Path(args.report)
     with spark_errors():
-        groups = read(args, spark, plain=plain)
+        found = read(args, spark, plain=plain)
         if here is None:
             assert directory is not None
-            return _write(args, spark, groups, args.output, directory, plain=plain)
+            return _write(args, spark, found, args.output, directory, plain=plain)
         with jobs.whole_directory(here, overwrite=args.overwrite) as written:
             written.mkdir()
-            return _write(args, spark, groups, str(written), directory or written, plain=plain)
+            return _write(args, spark, found, str(written), directory or written, plain=plain)
 
 
 def _write(
     args: argparse.Namespace,
     spark: "SparkSession",
-    groups: "DataFrame",
+    found: tuple["DataFrame", Callable[[], dict[str, int]]],
     output: str,
     directory: Path,
     *,
@@ -84,7 +84,7 @@ def _write(
     from kafka_rebalance.spark import fleet_histogram, fleet_summary, jobs, plan_each_change
 
     start = time.perf_counter()
-    left, left_out = jobs.assignable(groups)
+    left, left_out = found
     racks = _racks(args, left)
     lost = {f"remove-rack={rack}": rack for rack in racks}
     given = [str(change) for change in args.changes] or list(_USUAL)
@@ -113,7 +113,7 @@ def _write(
         [totals[change] for change in changes if change in totals],
         {rack: totals[change] for change, rack in lost.items() if change in totals},
         _clusters(rows),
-        _keep_worst(args, groups, rows, directory),
+        _keep_worst(args, left, rows, directory),
     )
     from kafka_rebalance.report.fleet.page import fleet_page
 

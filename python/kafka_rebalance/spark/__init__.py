@@ -17,10 +17,12 @@ except ImportError:
     raise MissingExtra("kafka_rebalance.spark", "spark") from None
 
 from .consumer_offsets import (
+    CAUSES_SCHEMA,
     COMMITS_SCHEMA,
     GROUPS_SCHEMA,
     KINDS_SCHEMA,
     committed_offsets,
+    count_causes,
     count_records,
     current_groups,
 )
@@ -50,6 +52,7 @@ from .summary import explode_assignment, fleet_histogram, fleet_summary
 __all__ = [
     "ASSIGNMENT_SCHEMA",
     "BOUNDS_SCHEMA",
+    "CAUSES_SCHEMA",
     "COMMITS_SCHEMA",
     "COMPARE_SCHEMA",
     "EACH_CHANGE_SCHEMA",
@@ -67,6 +70,7 @@ __all__ = [
     "assign_udf",
     "committed_offsets",
     "compare_groups",
+    "count_causes",
     "count_records",
     "current_groups",
     "explode_assignment",

@@ -15,7 +15,7 @@ and a tombstone ends the group. Spark compacts (`max_by`); Rust reads the bytes 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -65,6 +65,10 @@ columns after `partition` are null.
 KINDS_SCHEMA = "kind string, records bigint, tombstones bigint"
 """The columns of `count_records`, after `cluster string` if the records have that column."""
 
+CAUSES_SCHEMA = "cause string, records bigint, example string"
+"""The columns of `count_causes`, after `cluster string` if the rows have that column."""
+
+_UNREADABLE = "unreadable key"
 _KINDS = {
     **dict.fromkeys(COMMIT_KEYS, "offset commit"),
     **dict.fromkeys(GROUP_KEYS, "group"),
@@ -72,6 +76,22 @@ _KINDS = {
     **{f"X'00{key:02X}'": "share group (KIP-932)" for key in range(9, 16)},
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
+OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
+"""The kinds of records that classic groups do not write, except unknown versions of the key."""
+
+_CAUSES = {
+    "cut short, or a length is too large": (
+        r"needs \d+ bytes|entries are not in the data|announces more than is there|too few for a"
+    ),
+    "longer than its fields": r"bytes too many",
+    "unknown version": r"is not known|is not a version",
+    "text that is not UTF-8": r"is not UTF-8",
+    "a null where none may be": r"is null",
+    "malformed length": r"of more than 5 bytes|an id has 16",
+    "key of another record": r"^key: not that of",
+    "topic that the inventory lacks": r"the inventory has no topic",
+}
+"""The causes of errors, by the words of the reader's messages."""
 
 
 def current_groups(
@@ -143,16 +163,38 @@ def count_records(records: DataFrame) -> DataFrame:
     """
     has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
+    kind, tombstone = kind_of_record().alias("kind"), f.col("value").isNull().alias("tombstone")
+    return (
+        records.select(*keys, kind, tombstone)
+        .groupBy(*keys, "kind")
+        .agg(f.count("*").alias("records"), f.count_if("tombstone").alias("tombstones"))
+    )
+
+
+def kind_of_record() -> Column:
+    """Returns the kind of a record, by the first two bytes of its column `key`."""
     first = f.substring("key", 1, 2)
-    kind = f.when(f.coalesce(f.length("key"), f.lit(0)) < 2, "unreadable key")
+    kind = f.when(f.coalesce(f.length("key"), f.lit(0)) < 2, _UNREADABLE)
     for version, name in _KINDS.items():
         kind = kind.when(first == f.expr(version), name)
     version_number = f.conv(f.hex(first), 16, 10)
-    kind = kind.otherwise(f.concat(f.lit("key version "), version_number))
+    return kind.otherwise(f.concat(f.lit("key version "), version_number))
+
+
+def count_causes(rows: DataFrame) -> DataFrame:
+    """Counts the rows that have an `error` by its cause, with one example of each: CAUSES_SCHEMA.
+
+    `rows` are those of `current_groups` or `committed_offsets`. Only the last record of each key
+    has a row there, so a corrupt record that a later one has replaced is not counted.
+    """
+    keys = [name for name in ("cluster",) if name in rows.columns]
+    cause = f.when(f.lit(False), "")
+    for name, words in _CAUSES.items():
+        cause = cause.when(f.col("error").rlike(words), name)
     return (
-        records.select(*keys, kind.alias("kind"), f.col("value").isNull().alias("tombstone"))
-        .groupBy(*keys, "kind")
-        .agg(f.count("*").alias("records"), f.count_if("tombstone").alias("tombstones"))
+        rows.where("error is not null")
+        .groupBy(*keys, cause.otherwise("another cause").alias("cause"))
+        .agg(f.count("*").alias("records"), f.min("error").alias("example"))
     )
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from kafka_rebalance.errors import GroupError
 
 from . import paths, schema
-from .consumer_offsets import current_groups
+from .consumer_offsets import OTHER_KINDS, current_groups, kind_of_record
 
 _BLANK = r"\A[ \t\r\n\x0b\f]*\z"
 _CLUSTER = "/cluster=([^/]+)/"
@@ -46,8 +46,11 @@ def read_groups(
     assume_assigned: bool = False,
     partitions: int | None = None,
     plain: bool = True,
-) -> DataFrame:
+) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the groups of a path: contract rows, or contract lines in a column `line`.
+
+    With them come the counts of the records that no classic group has written, by kind; they are
+    there after a job has run.
 
     `format` is one of `paths.FORMATS`; None: RECORDS if `topics` is given, else by suffixes. Files
     below a directory `cluster=NAME` have a column `cluster`. Groups of RECORDS are those that
@@ -57,6 +60,7 @@ def read_groups(
     if format is None:
         suffixes = paths.format_of(source, plain=plain)
         format = suffixes if topics is None else paths.RECORDS
+    passed_over: Callable[[], dict[str, int]] = dict
     if format == paths.LINES:
         groups = _lines(spark, source)
     elif format == paths.PARQUET:
@@ -64,10 +68,20 @@ def read_groups(
     elif topics is None:
         raise GroupError("--topics", "missing; records do not have the topics' partition counts")
     else:
-        records = _with_text_cluster(spark.read.parquet(source))
+        records, passed_over = _passing_over(_with_text_cluster(spark.read.parquet(source)))
         known = read_topics(spark, topics, plain=plain)
         groups = current_groups(records, known, assume_assigned=assume_assigned)
-    return groups if partitions is None else groups.repartition(partitions)
+    return (groups if partitions is None else groups.repartition(partitions)), passed_over
+
+
+def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
+    """Counts the records of kinds that `current_groups` passes over, in the job that reads them."""
+    found = Observation()
+    kind = kind_of_record()
+    counts = [f.count_if(kind == name).alias(f"records: {name}") for name in OTHER_KINDS]
+    unknown = f.count_if(kind.startswith("key version ")).alias("records: unknown version of key")
+    counted = records.observe(found, *counts, unknown)
+    return counted, lambda: {name: count for name, count in found.get.items() if count}
 
 
 def read_topics(spark: SparkSession, source: str, *, plain: bool = True) -> DataFrame:

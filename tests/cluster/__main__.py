@@ -68,7 +68,8 @@ def main() -> int:
             bare = ["--conf", f"spark.pyspark.python={_bare_python()}"]
             words = ["assign", str(source), str(place / "none"), "--shared-files"]
             failed = submit(cluster.url, bare, words)
-            said = [one for one in failed.stderr.splitlines() if one.startswith("kafka-rebalance")]
+            lines = (failed.stdout + failed.stderr).splitlines()  # spark-submit moves the errors
+            said = [one for one in lines if one.startswith("kafka-rebalance")]
             print(f"without the wheel: {said}")
             named = len(said) == 1 and "ship the environment" in said[0]
     return 0 if same and used == 2 and named and failed.returncode == 1 else 1

@@ -12,50 +12,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.changes.made_up import Draw
 
-__all__ = [
-    "VERSION",
-    "Anomaly",
-    "ArrowBatch",
-    "Columns",
-    "DecodedAssignment",
-    "DecodedSubscription",
-    "DecodedUserData",
-    "Delta",
-    "Interned",
-    "Level",
-    "Newcomer",
-    "Partitions",
-    "Plan",
-    "PlanRound",
-    "PlanStep",
-    "Possible",
-    "ResultLine",
-    "TopicInventory",
-    "Unavailable",
-    "assign",
-    "assign_batch",
-    "assign_line_batch",
-    "assign_lines",
-    "best_possible",
-    "commits_from_records",
-    "compare_batch",
-    "compare_line_batch",
-    "connect_eager",
-    "connect_incremental",
-    "decode_assignment",
-    "decode_cooperative_user_data",
-    "decode_sticky_user_data",
-    "decode_subscription",
-    "encode_assignment",
-    "encode_sticky_user_data",
-    "encode_subscription",
-    "groups_from_records",
-    "has_its_types",
-    "intern",
-    "plan",
-    "plan_batch",
-    "plan_line_batch",
-]
+__all__: list[str]
 
 VERSION: str
 

@@ -12,8 +12,6 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.changes.made_up import Draw
 
-__all__: list[str]
-
 VERSION: str
 
 @final
@@ -159,29 +157,14 @@ def assign_lines(
     threads: int,
 ) -> list[ResultLine]: ...
 def assign_batch(
-    batch: object, assignor: str | None, max_partitions: int, threads: int
-) -> ArrowBatch: ...
-def assign_line_batch(
-    batch: object, assignor: str | None, max_partitions: int, threads: int
+    batch: object, assignor: str | None, max_partitions: int, threads: int, lines: bool = False
 ) -> ArrowBatch: ...
 def compare_batch(
     batch: object,
     changes: Sequence[str],
     max_partitions: int,
     threads: int,
-) -> ArrowBatch: ...
-def compare_line_batch(
-    batch: object,
-    changes: Sequence[str],
-    max_partitions: int,
-    threads: int,
-) -> ArrowBatch: ...
-def plan_line_batch(
-    batch: object,
-    assignor: str | None,
-    changes: Sequence[str],
-    max_partitions: int,
-    threads: int,
+    lines: bool = False,
 ) -> ArrowBatch: ...
 def plan_batch(
     batch: object,
@@ -189,8 +172,8 @@ def plan_batch(
     changes: Sequence[str] | None,
     max_partitions: int,
     threads: int,
+    lines: bool = False,
 ) -> ArrowBatch: ...
-
 @final
 class TopicInventory:
     def __new__(cls, topics: object) -> TopicInventory: ...

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, StringBuilder};
-use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray};
+use arrow_array::{RecordBatch, StringArray, StructArray};
 use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{Field, Fields, Schema};
 
@@ -30,6 +31,19 @@ fn described(columns: Vec<Named>) -> (Fields, Vec<ArrayRef>) {
     let fields = columns.iter().map(field).collect();
     let columns = columns.into_iter().map(|(_, column)| column);
     (fields, columns.collect())
+}
+
+/// Makes a column of texts: one of each row, where None is a null.
+pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T>) -> ArrayRef {
+    Arc::new(rows.iter().map(of).collect::<StringArray>())
+}
+
+/// Makes a column of numbers: one of each row, where None is a null.
+pub fn numbers<'a, N: ArrowPrimitiveType, R>(
+    rows: &'a [R],
+    of: impl Fn(&'a R) -> Option<N::Native>,
+) -> PrimitiveArray<N> {
+    rows.iter().map(of).collect()
 }
 
 /// The lengths of a column of lists, added one by one.

@@ -11,6 +11,7 @@ from kafka_rebalance.group.ownership import AnomalyKind
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.changes.made_up import Draw
+from kafka_rebalance.wire.consumer_protocol import Subscription
 
 VERSION: str
 
@@ -174,6 +175,7 @@ def plan_batch(
     threads: int,
     lines: bool = False,
 ) -> ArrowBatch: ...
+
 @final
 class TopicInventory:
     def __new__(cls, topics: object) -> TopicInventory: ...
@@ -183,14 +185,7 @@ def groups_from_records(
 ) -> ArrowBatch: ...
 def commits_from_records(batch: object) -> ArrowBatch: ...
 def decode_subscription(data: bytes) -> DecodedSubscription: ...
-def encode_subscription(
-    version: int,
-    topics: Sequence[str],
-    user_data: bytes | None,
-    owned_partitions: Sequence[tuple[str, int]],
-    generation_id: int | None,
-    rack_id: str | None,
-) -> bytes: ...
+def encode_subscription(sent: Subscription) -> bytes: ...
 def decode_assignment(data: bytes) -> DecodedAssignment: ...
 def encode_assignment(
     version: int, partitions: Sequence[tuple[str, int]], user_data: bytes | None

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use arrow_array::builder::{Int32Builder, StringBuilder};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray};
 use arrow_array::{RecordBatch, StringArray, StructArray};
-use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{Field, Fields, Schema};
 
-/// A column and its name.
 pub type Named<'a> = (&'a str, ArrayRef);
 
 /// Makes a record batch of named columns. Spark takes the columns by position.
@@ -46,35 +45,22 @@ pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows.iter().map(of).collect()
 }
 
-/// The lengths of a column of lists, added one by one.
-pub struct Ends {
-    /// The end of each list within the values, behind a first 0.
-    ends: Vec<i32>,
-    valid: NullBufferBuilder,
-}
+/// The lengths of a column of lists; None is a null.
+#[derive(Default)]
+pub struct Lengths(Vec<Option<u32>>);
 
-impl Default for Ends {
-    fn default() -> Self {
-        Self {
-            ends: vec![0],
-            valid: NullBufferBuilder::new(0),
-        }
-    }
-}
-
-impl Ends {
-    /// Adds a list of this length; None adds a null.
+impl Lengths {
     pub fn push(&mut self, length: Option<usize>) {
-        let last = self.ends[self.ends.len() - 1];
-        self.ends.push(last + length.unwrap_or(0) as i32);
-        self.valid.append(length.is_some());
+        self.0.push(length.map(|length| length as u32));
     }
 
     /// Makes the column, with the values of all lists in one array.
-    pub fn list(mut self, values: ArrayRef) -> ArrayRef {
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.ends));
+    pub fn list(self, values: ArrayRef) -> ArrayRef {
+        let lengths = self.0.iter().map(|length| length.unwrap_or(0) as usize);
+        let offsets = OffsetBuffer::from_lengths(lengths);
         let element = Field::new("element", values.data_type().clone(), true);
-        let nulls = self.valid.finish();
+        let valid: NullBuffer = self.0.iter().map(Option::is_some).collect();
+        let nulls = (valid.null_count() > 0).then_some(valid);
         Arc::new(ListArray::new(Arc::new(element), offsets, values, nulls))
     }
 }
@@ -82,9 +68,9 @@ impl Ends {
 /// A column with the partitions of each member: `[{topic, partitions: [int]}]`.
 #[derive(Default)]
 pub struct Runs {
-    of_member: Ends,
+    of_member: Lengths,
     topic: StringBuilder,
-    of_run: Ends,
+    of_run: Lengths,
     partition: Int32Builder,
 }
 

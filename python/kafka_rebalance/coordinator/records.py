@@ -68,5 +68,4 @@ def offset_record(commit: Commit) -> LogRecord:
 
 
 def offset_tombstone(group_id: str, partition: Partition) -> LogRecord:
-    """Returns the record that removes a committed offset."""
     return LogRecord(wire.encode_key(wire.OffsetCommitKey(group_id, *partition)), None)

@@ -71,7 +71,6 @@ class Membership:
     effects: list[MemberEffect] = field(default_factory=list)
 
     def is_waiting_for(self, *kinds: type) -> bool:
-        """Returns whether a request of one of these kinds is unanswered."""
         return any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def is_joining(self) -> bool:

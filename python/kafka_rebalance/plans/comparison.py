@@ -59,7 +59,6 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """Returns the group, its assignor and the changes."""
         changes = ", ".join(self.changes) or AS_IT_IS.cause
         runs = self.group.assignor or "an unknown assignor"
         return f"{self.group.group_id}, which runs {runs}: {changes}"

@@ -121,7 +121,6 @@ class Happenings:
                 self.known_absences.append(Absence(process.name, now_ms, back))
 
     def come_back(self, event: Happening) -> None:
-        """Takes a broker back after its absence."""
         self.cluster.come_back(event, self.agenda.now_ms)
         self.metadata.refresh_soon(self.agenda.now_ms)
 

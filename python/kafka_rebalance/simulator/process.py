@@ -79,7 +79,6 @@ class Process:
         return self.member
 
     def stop(self, now_ms: int) -> None:
-        """Ends the process, which no longer holds its partitions."""
         for one in self.held:
             self.holds.give(one, self.name, now_ms)
         self.member = None

@@ -15,7 +15,6 @@ class Rebalances:
         self._names: dict[str, str] = {}
 
     def learn(self, member_id: str, name: str) -> None:
-        """Records that an id belongs to this member."""
         self._names[member_id] = name
 
     def watch(
@@ -51,7 +50,6 @@ class Rebalances:
             running.causes.append(why)
 
     def _named(self, cause: str) -> str:
-        """Returns a cause with member names in place of ids."""
         for member_id, name in self._names.items():
             cause = cause.replace(member_id, name)
         return cause

@@ -32,17 +32,14 @@ class IdNames:
         return self._ids.get(name, name)
 
     def in_text(self, text: str) -> str:
-        """Returns a text with names in place of ids."""
         for member_id, name in self._names.items():
             text = text.replace(member_id, name)
         return text
 
     def list(self, ids: Sequence[str]) -> str:
-        """Returns the names of several ids, as one text."""
         return f"({' '.join(self.name_of(one) for one in ids)})"
 
     def records(self, records: Sequence[LogRecord]) -> str:
-        """Returns records in short form, as one text."""
         return "; ".join(self._record(record) for record in records)
 
     def _record(self, record: LogRecord) -> str:

@@ -89,11 +89,9 @@ class VirtualBroker:
         self.now_ms = end
 
     def sweep(self) -> None:
-        """Removes expired offsets and empty groups."""
         self._handle(interface.Sweep())
 
     def delete_partitions(self, *partitions: tuple[str, int]) -> None:
-        """Deletes (topic, partition)s from the cluster."""
         self._handle(interface.PartitionsDeleted(partitions))
 
     # The log --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 
 use super::{Compared, Planned, Row};
-use crate::bulk::nested::{Ends, Named, batch, numbers, structs, texts};
+use crate::bulk::nested::{Lengths, Named, batch, numbers, structs, texts};
 use crate::error::GroupError;
 use crate::plans::comparison::Comparison;
 use crate::plans::figures::{Balance, Figures};
@@ -59,7 +59,7 @@ fn compared<'a, 'b>(row: &'b Row<'a, Compared<'a>>) -> Option<&'b Compared<'a>> 
 
 /// The column with the candidates of each comparison: the figures of each assignor, or its error.
 fn candidates(all: &[Option<&Comparison>]) -> ArrayRef {
-    let mut ends = Ends::default();
+    let mut ends = Lengths::default();
     for one in all {
         ends.push(one.map(|one| one.candidates.len()));
     }

@@ -13,14 +13,14 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use super::figures::error_columns;
 use super::{Answer, Row};
-use crate::bulk::nested::{Ends, Runs, batch, structs, texts};
+use crate::bulk::nested::{Lengths, Runs, batch, structs, texts};
 
 #[derive(Default)]
 struct Columns {
-    members: Ends,
+    members: Lengths,
     member_id: StringBuilder,
     runs: Runs,
-    anomalies: Ends,
+    anomalies: Lengths,
     anomaly_kind: StringBuilder,
     anomaly_topic: StringBuilder,
     anomaly_partition: Int32Builder,
@@ -73,7 +73,6 @@ impl Columns {
         }
     }
 
-    /// The columns `assignment` and `anomalies`.
     fn finish(mut self) -> (ArrayRef, ArrayRef) {
         let members = structs(
             vec![

@@ -8,26 +8,26 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 
 use super::{Group, Inventory, Row, racks};
-use crate::bulk::nested::{Ends, Runs, batch, numbers, structs, texts};
+use crate::bulk::nested::{Lengths, Runs, batch, numbers, structs, texts};
 
 #[derive(Default)]
 struct Topics {
-    ends: Ends,
+    ends: Lengths,
     name: StringBuilder,
     partitions: Int32Builder,
-    racks: Ends,
-    replicas: Ends,
+    racks: Lengths,
+    replicas: Lengths,
     rack: StringBuilder,
 }
 
 #[derive(Default)]
 struct Members {
-    ends: Ends,
+    ends: Lengths,
     member_id: StringBuilder,
     group_instance_id: StringBuilder,
     client_id: StringBuilder,
     client_host: StringBuilder,
-    topics: Ends,
+    topics: Lengths,
     topic: StringBuilder,
     owned: Runs,
     generation_id: Int32Builder,

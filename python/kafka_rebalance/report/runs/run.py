@@ -37,7 +37,6 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
 
 
 def chapter_columns(held: str) -> list[str]:
-    """Returns the columns of the table of rebalances and events."""
     columns = ["at s", "because", "generation", "rounds", "took s", unread(held)]
     return [*columns, "members that stopped"]
 

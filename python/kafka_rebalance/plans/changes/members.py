@@ -3,7 +3,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from kafka_rebalance.assignors.registry import assignor_names, unknown
 from kafka_rebalance.errors import NotAffected
@@ -141,9 +141,8 @@ class RemoveMembers(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        if verb == "remove-members":
-            return cls(count(value, "members"))
-        return cls(**{_REMOVED_BY[verb]: some(value)})
+        removed: Any = count(value, "members") if verb == "remove-members" else some(value)
+        return cls(**{_REMOVED_BY[verb]: removed})
 
     def __post_init__(self) -> None:
         if len(self._given()) != 1:

@@ -144,8 +144,8 @@ pub fn compare_batch(
     Ok(figures::write_compared(&rows))
 }
 
-/// Runs `play` on those of many groups' changes that concern one group. A change that mentions a
-/// topic, member or rack which the group does not have is left out. Mirror of `plans/affected.py`.
+/// Runs `play` with the changes that fit one group. A change that mentions a topic, member or rack
+/// which the group does not have is left out. Mirror of `plans/affected.py`.
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

@@ -289,12 +289,10 @@ def _encode(common: wire.ConnectAssignment, work: Work, revoked: Work = NOTHING)
 
 
 def assigned_work(message: wire.ConnectAssignment | None) -> Work:
-    """Returns the connectors and tasks that an assignment assigns."""
     if message is None:
         return NOTHING
     return Work(message.connectors, tuple(Task(*task) for task in message.tasks))
 
 
 def revoked_work(message: wire.ConnectAssignment) -> Work:
-    """Returns the connectors and tasks that an assignment revokes."""
     return Work(message.revoked_connectors, tuple(Task(*task) for task in message.revoked_tasks))

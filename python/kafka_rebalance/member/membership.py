@@ -42,7 +42,7 @@ class SentRequest:
 
 @dataclass(slots=True)
 class Membership:
-    """`effects` are the current event's effects so far; a time of None is not scheduled."""
+    """A member's state; `effects` has the current event's effects, None is an unset time."""
 
     config: GroupConfig
     rng: random.Random

@@ -82,7 +82,6 @@ class Subscriber:
         return snapshot(self.topics, self.group_subscription, racks=racks)
 
     def match(self) -> None:
-        """Matches the pattern against the current topics."""
         if self.pattern is not None:
             matching = (name for name in self.topics if re.fullmatch(self.pattern, name))
             self.subscription = frozenset(matching)
@@ -218,7 +217,7 @@ class Subscriber:
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Revokes all partitions before leaving; they are lost without a settled generation."""
+        """Revokes all partitions before the member leaves, or loses them in an unsettled group."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,
@@ -248,7 +247,6 @@ class Subscriber:
         return state.send(request, self.config.request_timeout_ms)
 
     def answered(self, state: Membership, sent: SentRequest, response: protocol.Response) -> None:
-        """Handles an OffsetCommit response."""
         if not isinstance(response, protocol.OffsetCommitResponse):
             return
         errors = [one.error_code for one in response.partitions if one.error_code is not _NONE]

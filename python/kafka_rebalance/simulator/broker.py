@@ -33,7 +33,6 @@ class Broker:
     moves: int = 0  # how often another node has taken over; the newest node has this number
 
     def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
-        """Receives a request that a process sent to a node."""
         request = event.request
         if isinstance(request, protocol.FindCoordinator):
             self.respond(event.request_id, self._found())

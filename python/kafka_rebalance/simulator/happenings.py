@@ -48,7 +48,6 @@ class Happenings:
         return (*self.known_absences, *down)
 
     def happen(self, event: Happening) -> None:
-        """Carries out one event of the scenario."""
         now_ms = self.agenda.now_ms
         match event.kind:
             case Kind.CREATE_TOPIC:

@@ -20,7 +20,7 @@ class Rebalances:
     def watch(
         self, now_ms: int, transition: Transition, cause: str, gave_up_in: int | None
     ) -> None:
-        """Records a change of the group's state; the process that caused it has this `gave_up_in`.
+        """Records a change of the group's state; `gave_up_in` is that of the causing process.
 
         A cooperative member joins again when an assignment has revoked partitions of it (KIP-429).
         Such a join starts a new round of the last rebalance, not a new rebalance.

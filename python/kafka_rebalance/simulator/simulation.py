@@ -155,8 +155,7 @@ class Simulation:
             member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
             at = process.reads_at_ms(self.now_ms)
             if at > self.now_ms:
-                # The member sends no heartbeats until it reads the response, so its session is
-                # timed.
+                # Until the member reads the response, it sends no heartbeats.
                 self._liveness.report_silent(member_id, self.now_ms)
                 self._agenda.push(at, event)
                 return
@@ -201,9 +200,8 @@ class Simulation:
         before = member.member_id
         sends = process.handle(event, self.now_ms)
         if before and member.member_id != before:
-            self._liveness.report_silent(
-                before, self.now_ms
-            )  # the member uses the id `before` no more
+            # The member no longer uses its old id.
+            self._liveness.report_silent(before, self.now_ms)
         for at, send in sends:
             self._sent += 1
             arrive = self._asked[self._sent] = scheduled.Arrive(name, incarnation, send, self._sent)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How long the core needs: a filter of contract lines, for `benches/grid.py`.
+//! Measures how long the core needs for each contract line of its input, for `benches/grid.py`.
 //!
-//! Each line is read and numbered once; then its assignor answers until `--seconds` are over, three
-//! times at least. Out comes `{"ms": [...], "interning_ms": …, "peak_bytes": …, "result_bytes": …}`:
-//! the times of the answers, that of the numbering, what one answer holds at most beyond its input,
-//! and the size of the answer as Arrow columns.
+//! Each line is read and its names are numbered once. Then its assignor answers until `--seconds`
+//! are over, at least three times. The output of a line is
+//! `{"ms": [...], "interning_ms": …, "peak_bytes": …, "result_bytes": …}`: the times of the answers,
+//! the time of the numbering, the most memory of one answer, and its size as Arrow columns.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -16,24 +16,24 @@ use _core::assignors::assign;
 use _core::group::contract;
 use _core::group::spec::GroupSpec;
 
-/// Counts what is held, and the most that ever was.
+/// Counts the allocated bytes, and the most bytes that were allocated at one time.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is the system allocator's; counting allocates nothing.
+// SAFETY: the system allocator does all the work, and the counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(held, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -41,7 +41,6 @@ const FOREIGN: [(&str, &str); 4] = [
 ];
 
 impl Assignor {
-    /// All built-in assignors.
     pub const ALL: [Self; 4] = [
         Self::Range,
         Self::RoundRobin,

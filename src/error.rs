@@ -9,7 +9,6 @@ use std::fmt;
 pub struct GroupError {
     /// Path of the bad field, for example `members[3].topics[0]`.
     pub path: String,
-    /// The problem with that field, in words.
     pub problem: String,
     pub kind: ErrorKind,
 }

@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Interrupt(AtomicBool);
 
 impl Interrupt {
-    /// Asks the computation to stop.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the computation should stop.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -63,12 +63,20 @@ fn options(
 
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
+    /// Removes PyO3's list of all names, so that the stub need not repeat that list.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.delattr("__all__")
+    }
+
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use super::arrow::{
-        ArrowBatch, TopicInventory, assign_batch, assign_line_batch, commits_from_records,
-        compare_batch, compare_line_batch, groups_from_records, plan_batch, plan_line_batch,
+        ArrowBatch, TopicInventory, assign_batch, commits_from_records, compare_batch,
+        groups_from_records, plan_batch,
     };
     #[pymodule_export]
     use super::assign::{Anomaly, Columns, Partitions, assign};

@@ -14,7 +14,7 @@ const FROZEN: &str = include_str!("vectors/hash_orders.jsonl");
 
 struct Case {
     id: String,
-    /// `+` put, `?` computeIfAbsent, `-` remove, `=` put in a copy; and which name.
+    /// `+` put, `?` computeIfAbsent, `-` remove, `=` put in a copy; with the index of the name.
     operations: Vec<(char, u32)>,
     /// Distinct, in order of first appearance.
     names: Vec<String>,
@@ -90,7 +90,7 @@ fn the_table_is_the_jvms() {
             match kind {
                 '-' => table.remove(key),
                 '?' => table.compute_if_absent(key, hashes[key as usize], &tie),
-                // `put` wants keys that are not in the table; in Java a repeat changes nothing.
+                // Our `put` takes only new keys. In Java, `put` of a present key changes no order.
                 _ if there => {}
                 _ => table.put(key, hashes[key as usize], &tie),
             }
@@ -124,7 +124,7 @@ fn grouping_order_is_the_jvms() {
     assert!(checked > 30, "{checked} cases");
 }
 
-/// As in `test_never_ends.py`: equal orders, as of a state that comes again, and other orders next.
+/// Two tables with one order can have different orders after the next change.
 #[test]
 fn tables_of_one_order_may_differ_in_their_trees() {
     let tie = |_: u32, _: u32| Ordering::Equal;

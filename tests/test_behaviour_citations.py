@@ -19,7 +19,7 @@ SUFFIXES = {".java", ".jsonl", ".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".tx
 CITATION = re.compile(r"\bbehaviour/(?P<page>[\w.-]*\w)(?:#(?P<anchor>[\w-]*))?")
 # On the pages of docs/behaviour: a link to another page, or to a heading of this page.
 LINK = re.compile(r"\]\((?P<page>[\w-]+\.md)?(?:#(?P<anchor>[\w-]*))?\)")
-# Sections by number, a form not to be used. The gap can contain a line break of a comment.
+# A citation of a section by its number, which is forbidden; it may go over two comment lines.
 NUMBERED = re.compile(r"\bsections?(?:\s|#|//[/!]?|\*)+\d+(?:\.\d+)*\b", re.IGNORECASE)
 
 

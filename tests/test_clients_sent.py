@@ -76,7 +76,7 @@ def java_sends(
 def test_subscriptions_are_javas_byte_for_byte(
     client: Any, plug_in: Any, rack_id: str | None, oracle: Oracle
 ) -> None:
-    """Before the first generation, after it and after the second, for every assignor."""
+    """Every assignor is tested before the first generation, after it and after the second."""
     group = Group(
         plug_in.name,
         [client(f"m{n}", [plug_in(rack_id=rack_id)], BOTH, TOPICS) for n in range(3)],
@@ -94,7 +94,7 @@ def test_subscriptions_are_javas_byte_for_byte(
 @pytest.mark.oracle
 @pytest.mark.parametrize(("client", "plug_in"), PLUG_INS)
 def test_assignments_are_javas_byte_for_byte(client: Any, plug_in: Any, oracle: Oracle) -> None:
-    """Version 3 with null user data; each topic once, in order of first appearance."""
+    """The bytes have version 3, null user data, and each topic once, by first appearance."""
     group = Group(plug_in.name, [client(f"m{n}", [plug_in], BOTH, TOPICS) for n in range(12)])
     for answer in (group.rebalance(), group.rebalance()):
         assert len(answer) == 12
@@ -122,7 +122,7 @@ def test_a_cooperative_member_claims_what_it_still_holds() -> None:
 
 
 def test_a_member_that_lost_its_generation_claims_nothing() -> None:
-    """It has lost its partitions already; as in Java, it sends the fields of a new member."""
+    """Its partitions are already lost, so, as in Java, it sends the fields of a new member."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.lose()
@@ -152,7 +152,7 @@ def test_sticky_history_has_its_generation(client: Any, plug_in: Any) -> None:
 
 @pytest.mark.parametrize(("client", "plug_in"), STICKY)
 def test_a_lost_generation_leaves_sticky_history_its_own(client: Any, plug_in: Any) -> None:
-    """As in Java: the field has no generation, but the user data keep the last one."""
+    """As in Java, the field has no generation, but the user data keep the last generation."""
     member = client("m", [plug_in], BOTH, TOPICS)
     Group("sticky", [member]).rebalance()
     member.lose()

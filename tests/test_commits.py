@@ -45,7 +45,7 @@ def time(ms: int) -> dt.datetime:
 
 
 def reference(key: bytes, value: bytes) -> Row:
-    """The row by the Python reader."""
+    """Returns the row that the Python reader makes of a record."""
     place, commit = decode_key(key), decode_value(decode_key(key), value)
     assert isinstance(place, OffsetCommitKey)
     assert isinstance(commit, OffsetCommitValue)

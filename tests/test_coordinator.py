@@ -228,9 +228,9 @@ READY = Node(node_id=1, ready=True)
         ([replace(READY, can_send_more=False), Node(node_id=7, connecting=True)], 7),
         # A connecting node comes before one without a connection; tie-break: the last.
         ([Node(node_id=3), *(Node(node_id=n, connecting=True) for n in (4, 5))], 5),
-        # The oldest connection attempt; tie-break: the first.
+        # Else the node whose last connection attempt is the oldest; tie-break: the first.
         ([Node(node_id=n, last_attempt_ms=ms) for n, ms in ((1, 9), (2, 4), (3, 4))], 2),
-        # No node: all are backing off or full.
+        # No node is chosen if all nodes are backing off or full.
         ([Node(node_id=1, may_connect=False), replace(READY, can_send_more=False)], None),
     ],
 )

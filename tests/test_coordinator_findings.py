@@ -78,7 +78,7 @@ def played(command: Callable[[Answer], Answer]) -> Played:
 
 
 def keys(answer: Answer) -> list[tuple[str, bool]]:
-    """(key, is it a tombstone) for each record that was appended before the answer."""
+    """Returns (key, whether it is a tombstone) for each record appended before the answer."""
     return [(one["key"], one["vb"] is None) for one in answer["events"] if one["ev"] == "record"]
 
 

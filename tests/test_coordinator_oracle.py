@@ -60,7 +60,7 @@ class Forgetful:
 
 
 def test_a_missing_group_is_a_difference() -> None:
-    """It is not excused as another choice of leader."""
+    """The comparison accepts another choice of leader, but no group that only Kafka has."""
     commands: list[Command] = [{"op": "init"}, {"op": "commit", "g": "g", "off": 1}]
     with CoordinatorOracle() as oracle:
         assert Pair(oracle, Forgetful).differ(commands) is not None

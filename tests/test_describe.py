@@ -43,7 +43,7 @@ def _racked(reader: str) -> kr.GroupSpec:
     return kr.GroupSpec("g", (Topic("a", 1, (("r1", None),)),), (member,), "range")
 
 
-# What each group has, and nothing else.
+# Groups, each with the kinds of all its findings and the partitions that they name.
 CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
     (_group({"a": 2}, _member("x", "a", "a0"), _member("y", "a", "a1")), {}),
     (_group({"a": 2}, _member("x", "a"), _member("y", "a")), {}),

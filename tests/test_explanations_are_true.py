@@ -42,7 +42,8 @@ def _told(
 ) -> Iterator[tuple[Log, TopicPartition, list[Fact]]]:
     """Yields a logged run, a partition and its facts, for some partitions of the group.
 
-    They are the first and last of six topics, and the last six that moved; or only the latter.
+    The partitions are the last six that moved and, unless `moved_only`, the first and the last
+    partition of each of six topics.
     """
     try:
         log = Log(group, assignor)
@@ -105,7 +106,7 @@ def _variant(fact: Fact) -> tuple[object, ...]:
 
 
 def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:
-    """The last fact names the one holder of the target; Withheld if the answer has no holder."""
+    """Checks that the last fact names the holder, or is Withheld if the answer has no holder."""
     target = log.holders(log.target if "sticky" in log.assignor else log.answer, tp)
     if len(target) == 1:
         last = found[-1]

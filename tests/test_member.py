@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import pytest
 
+from kafka_rebalance import protocol
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.member import (
@@ -30,28 +31,9 @@ from kafka_rebalance.member import (
     Subscribe,
     SubscribePattern,
 )
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinedMember,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    OffsetCommit,
-    OffsetCommitResponse,
-    PartitionError,
-    Request,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-    Tick,
-)
 from kafka_rebalance.wire import AssignmentData, decode_subscription, encode_assignment
 
-Kind = TypeVar("Kind", bound=Request)
+Kind = TypeVar("Kind", bound=protocol.Request)
 
 COOPERATIVE = ConsumerConfig(
     partition_assignment_strategy=("cooperative-sticky",), enable_auto_commit=False
@@ -99,19 +81,19 @@ class Client:
     def has_sent(self, kind: type) -> bool:
         return any(isinstance(one.request, kind) for one in self.sent)
 
-    def answer(self, kind: type, response: Response) -> None:
+    def answer(self, kind: type, response: protocol.Response) -> None:
         self.do(Answered(self.take(kind).request_id, response))
 
     def find(self) -> None:
         self.do(Poll())
-        self.answer(FindCoordinator, FindCoordinatorResponse(node_id=3))
+        self.answer(protocol.FindCoordinator, protocol.FindCoordinatorResponse(node_id=3))
 
     def joined(self, generation: int, member_id: str = "m", leader: str = "other") -> None:
-        join = self.take(JoinGroup)
-        assert isinstance(join.request, JoinGroup)
+        join = self.take(protocol.JoinGroup)
+        assert isinstance(join.request, protocol.JoinGroup)
         metadata = join.request.protocols[0].metadata
-        members = (JoinedMember(member_id, None, metadata),) if leader == member_id else ()
-        response = JoinGroupResponse(
+        members = (protocol.JoinedMember(member_id, None, metadata),) if leader == member_id else ()
+        response = protocol.JoinGroupResponse(
             generation_id=generation,
             protocol_type="consumer",
             protocol_name=join.request.protocols[0].name,
@@ -123,7 +105,7 @@ class Client:
 
     def synced(self, *numbers: int) -> None:
         assignment = encode_assignment(AssignmentData(_partitions(*numbers)))
-        self.answer(SyncGroup, SyncGroupResponse(assignment=assignment))
+        self.answer(protocol.SyncGroup, protocol.SyncGroupResponse(assignment=assignment))
         self.do(Poll())
 
     def stable(self, *numbers: int) -> None:
@@ -139,10 +121,10 @@ class Client:
         assert deadline is not None
         self.now_ms = deadline
 
-    def beat(self, error: ErrorCode) -> None:
+    def beat(self, error: protocol.ErrorCode) -> None:
         self.pass_the_next_deadline()
-        self.do(Tick())
-        self.answer(Heartbeat, HeartbeatResponse(error_code=error))
+        self.do(protocol.Tick())
+        self.answer(protocol.Heartbeat, protocol.HeartbeatResponse(error_code=error))
 
 
 def test_the_first_join() -> None:
@@ -150,12 +132,13 @@ def test_the_first_join() -> None:
     client.find()
     client.do(Poll())
     client.answer(
-        JoinGroup, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m")
+        protocol.JoinGroup,
+        protocol.JoinGroupResponse(error_code=protocol.ErrorCode.MEMBER_ID_REQUIRED, member_id="m"),
     )
     client.do(Poll())
-    assert [one.request.member_id for one in client.sent if isinstance(one.request, JoinGroup)] == [
-        "m"
-    ]
+    assert [
+        one.request.member_id for one in client.sent if isinstance(one.request, protocol.JoinGroup)
+    ] == ["m"]
     client.joined(1)
     client.synced(0, 1)
     assert client.callbacks == [Assigned(_partitions(0, 1))]
@@ -166,7 +149,7 @@ def test_an_eager_member_revokes_everything_before_it_joins() -> None:
     for owned in ((0, 1), ()):
         client = Client(EAGER)
         client.stable(*owned)
-        client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+        client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
         assert client.callbacks == []
         effects = client.do(Poll())
         kinds = [type(one) for one in effects]
@@ -179,13 +162,13 @@ def test_an_eager_member_revokes_everything_before_it_joins() -> None:
 def test_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
-    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     assert client.callbacks == []
     client.joined(2)
     client.synced(0)
     assert client.callbacks == [Revoked(_partitions(1)), Assigned(())]
-    again = client.requested(JoinGroup).protocols[0].metadata
+    again = client.requested(protocol.JoinGroup).protocols[0].metadata
     assert decode_subscription(again).owned_partitions == _partitions(0)
     assert decode_subscription(again).generation_id == 2
 
@@ -193,40 +176,43 @@ def test_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> N
 def test_what_is_added_is_assigned_and_nothing_else() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
-    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     client.joined(2)
     client.synced(0, 2)
     assert client.callbacks == [Assigned(_partitions(2))]
-    assert not client.has_sent(JoinGroup)
+    assert not client.has_sent(protocol.JoinGroup)
 
 
 def test_a_sync_that_is_too_late_joins_again_without_callbacks() -> None:
     client = Client(EAGER)
     client.stable(0)
-    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     client.joined(2)
-    client.answer(SyncGroup, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    client.answer(
+        protocol.SyncGroup,
+        protocol.SyncGroupResponse(error_code=protocol.ErrorCode.REBALANCE_IN_PROGRESS),
+    )
     client.do(Poll())
     assert client.callbacks == [Revoked(_partitions(0))]
-    assert client.has_sent(JoinGroup)
+    assert client.has_sent(protocol.JoinGroup)
 
 
 @pytest.mark.parametrize(
     ("error", "member_id"),
-    [(ErrorCode.ILLEGAL_GENERATION, "m"), (ErrorCode.UNKNOWN_MEMBER_ID, "")],
+    [(protocol.ErrorCode.ILLEGAL_GENERATION, "m"), (protocol.ErrorCode.UNKNOWN_MEMBER_ID, "")],
 )
-def test_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: str) -> None:
+def test_a_lost_generation_loses_what_is_owned(error: protocol.ErrorCode, member_id: str) -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
-    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     client.joined(2)
-    client.answer(SyncGroup, SyncGroupResponse(error_code=error))
+    client.answer(protocol.SyncGroup, protocol.SyncGroupResponse(error_code=error))
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0, 1))]
-    request = client.requested(JoinGroup)
+    request = client.requested(protocol.JoinGroup)
     assert request.member_id == member_id
     assert decode_subscription(request.protocols[0].metadata).owned_partitions == ()
 
@@ -235,10 +221,10 @@ def test_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: str)
 def test_a_member_that_is_not_known_any_more(config: ConsumerConfig) -> None:
     client = Client(config)
     client.stable(0)
-    client.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    client.beat(protocol.ErrorCode.UNKNOWN_MEMBER_ID)
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0))]
-    assert client.requested(JoinGroup).member_id == ""
+    assert client.requested(protocol.JoinGroup).member_id == ""
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
@@ -247,14 +233,14 @@ def test_a_poll_that_comes_too_late(instance: str | None) -> None:
     client = Client(config)
     client.stable(0)
     client.now_ms += 10_000
-    client.do(Tick())
+    client.do(protocol.Tick())
     while client.consumer.state is not MemberState.UNJOINED:
-        client.do(Tick())
-    assert client.has_sent(LeaveGroup) == (instance is None)
+        client.do(protocol.Tick())
+    assert client.has_sent(protocol.LeaveGroup) == (instance is None)
     assert client.callbacks == []
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0))]
-    assert client.requested(JoinGroup).member_id == ""
+    assert client.requested(protocol.JoinGroup).member_id == ""
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
@@ -263,7 +249,7 @@ def test_closing_leaves_the_group(instance: str | None) -> None:
     client.stable(0)
     client.do(Close())
     assert client.callbacks == [Revoked(_partitions(0))]
-    assert client.has_sent(LeaveGroup) == (instance is None)
+    assert client.has_sent(protocol.LeaveGroup) == (instance is None)
 
 
 def test_the_leader_watches_partition_counts() -> None:
@@ -277,7 +263,7 @@ def test_the_leader_watches_partition_counts() -> None:
     assert client.consumer.next_poll_ms() is None
     client.do(MetadataUpdated((Topic("t", 5),)))
     client.do(Poll())
-    assert client.has_sent(JoinGroup)
+    assert client.has_sent(protocol.JoinGroup)
     follower = Client(EAGER)
     follower.stable(0)
     follower.do(MetadataUpdated((Topic("t", 5),)))
@@ -291,7 +277,7 @@ def test_a_topic_that_matches_a_pattern_starts_a_rebalance() -> None:
     assert client.consumer.next_poll_ms() is None
     client.do(MetadataUpdated((*client.topics, Topic("t2", 1))))
     client.do(Poll())
-    request = client.requested(JoinGroup)
+    request = client.requested(protocol.JoinGroup)
     assert decode_subscription(request.protocols[0].metadata).topics == ("t", "t2")
 
 
@@ -303,32 +289,32 @@ def test_an_assignment_of_a_topic_that_is_not_wanted_any_more() -> None:
     client.do(Subscribe(("u",)))
     client.synced(0)
     assert client.callbacks == []
-    assert client.has_sent(JoinGroup)
+    assert client.has_sent(protocol.JoinGroup)
 
 
 def test_an_id_survives_a_disconnect() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
-    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
-    client.do(Failed(client.take(JoinGroup).request_id))
+    client.do(Failed(client.take(protocol.JoinGroup).request_id))
     assert client.consumer.coordinator_node is None
     client.now_ms += 1_000
     client.find()
     client.do(Poll())
-    assert client.requested(JoinGroup).member_id == "m"
+    assert client.requested(protocol.JoinGroup).member_id == "m"
 
 
 def test_heartbeats_of_the_past_change_nothing() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
     client.pass_the_next_deadline()
-    client.do(Tick())
-    late = client.take(Heartbeat)
-    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    client.do(protocol.Tick())
+    late = client.take(protocol.Heartbeat)
+    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     client.joined(2)
-    old = HeartbeatResponse(error_code=ErrorCode.ILLEGAL_GENERATION)
+    old = protocol.HeartbeatResponse(error_code=protocol.ErrorCode.ILLEGAL_GENERATION)
     client.do(Answered(late.request_id, old))
     client.synced(0)
     assert client.consumer.state is MemberState.STABLE
@@ -339,7 +325,7 @@ def test_failed_heartbeats_back_off_longer_with_each_failure_in_a_row() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
 
-    def wait_ms(error: ErrorCode) -> int:
+    def wait_ms(error: protocol.ErrorCode) -> int:
         due = client.consumer.next_heartbeat_ms()
         assert due is not None
         client.now_ms = due
@@ -348,13 +334,13 @@ def test_failed_heartbeats_back_off_longer_with_each_failure_in_a_row() -> None:
         assert following is not None
         return following - due
 
-    failed = [wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) for _ in range(7)]
+    failed = [wait_ms(protocol.ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) for _ in range(7)]
     for place, waited in enumerate(failed):
         expected = min(100 * 2**place, 1_000)
         assert 0.8 * expected <= waited <= min(1.2 * expected, 1_000)
     # A response without an error resets the back-off.
-    assert wait_ms(ErrorCode.NONE) == client.consumer.config.heartbeat_interval_ms
-    assert wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) <= 120
+    assert wait_ms(protocol.ErrorCode.NONE) == client.consumer.config.heartbeat_interval_ms
+    assert wait_ms(protocol.ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) <= 120
 
 
 def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() -> None:
@@ -362,8 +348,8 @@ def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() ->
     client.stable(0, 1)
     while client.consumer.coordinator_node is not None:
         client.pass_the_next_deadline()
-        client.do(Tick())
-    assert client.has_sent(FindCoordinator)
+        client.do(protocol.Tick())
+    assert client.has_sent(protocol.FindCoordinator)
     assert client.callbacks == []
     assert client.consumer.owned_partitions == _partitions(0, 1)
 
@@ -371,32 +357,34 @@ def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() ->
 def test_a_commit_comes_before_the_join() -> None:
     client = Client(replace(EAGER, enable_auto_commit=True, max_poll_interval_ms=60_000))
     client.stable(0)
-    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
     poll = Poll(((TopicPartition("t", 0), 7),))
     client.do(poll)
-    assert not client.has_sent(JoinGroup)
-    retry = OffsetCommitResponse(
-        partitions=(PartitionError("t", 0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),)
+    assert not client.has_sent(protocol.JoinGroup)
+    retry = protocol.OffsetCommitResponse(
+        partitions=(
+            protocol.PartitionError("t", 0, protocol.ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        )
     )
-    client.answer(OffsetCommit, retry)
+    client.answer(protocol.OffsetCommit, retry)
     client.now_ms += 1_000
     client.do(poll)
-    assert client.requested(OffsetCommit).offsets[0].offset == 7
+    assert client.requested(protocol.OffsetCommit).offsets[0].offset == 7
     # Without an answer to the commit, the member joins after the rebalance timeout.
     client.now_ms += 60_000
     client.do(poll)
     assert client.callbacks == [Revoked(_partitions(0))]
-    assert client.has_sent(JoinGroup)
+    assert client.has_sent(protocol.JoinGroup)
 
 
 def test_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
     client = Client(replace(EAGER, group_instance_id="i"))
     client.find()
     client.do(Poll())
-    join = client.take(JoinGroup)
-    assert isinstance(join.request, JoinGroup)
-    members = (JoinedMember("m", "i", join.request.protocols[0].metadata),)
-    response = JoinGroupResponse(
+    join = client.take(protocol.JoinGroup)
+    assert isinstance(join.request, protocol.JoinGroup)
+    members = (protocol.JoinedMember("m", "i", join.request.protocols[0].metadata),)
+    response = protocol.JoinGroupResponse(
         generation_id=4,
         protocol_type="consumer",
         protocol_name="range",
@@ -406,12 +394,12 @@ def test_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
         skip_assignment=True,
     )
     client.do(Answered(join.request_id, response))
-    (sync,) = [one.request for one in client.sent if isinstance(one.request, SyncGroup)]
+    (sync,) = [one.request for one in client.sent if isinstance(one.request, protocol.SyncGroup)]
     assert sync.assignments == ()
     client.synced(0, 1)
     client.do(MetadataUpdated((Topic("t", 9),)))
     client.do(Poll())
-    assert client.has_sent(JoinGroup)
+    assert client.has_sent(protocol.JoinGroup)
 
 
 @pytest.mark.parametrize(
@@ -436,8 +424,14 @@ def test_a_fatal_answer_is_thrown_by_the_next_poll() -> None:
     client = Client(COOPERATIVE)
     client.find()
     client.do(Poll())
-    client.answer(JoinGroup, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+    client.answer(
+        protocol.JoinGroup,
+        protocol.JoinGroupResponse(error_code=protocol.ErrorCode.GROUP_MAX_SIZE_REACHED),
+    )
     client.do(Poll())
     assert client.fatal == [
-        Fatal(ErrorCode.GROUP_MAX_SIZE_REACHED, "JoinGroup was answered GROUP_MAX_SIZE_REACHED")
+        Fatal(
+            protocol.ErrorCode.GROUP_MAX_SIZE_REACHED,
+            "JoinGroup was answered GROUP_MAX_SIZE_REACHED",
+        )
     ]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -16,14 +15,9 @@ from kafka_rebalance.assignors.registry import BUILT_IN, BuiltIn
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.plans.clients import CLIENTS, JAVA
 from kafka_rebalance.wire import encode_cooperative_user_data
+from tests.support.contributing import ROOT, check_steps, two_members
 
-ROOT = Path(__file__).resolve().parent.parent
-GROUP = kr.GroupSpec(
-    "g",
-    (kr.Topic("t", 5),),
-    (kr.Member("a", ("t",)), kr.Member("b", ("t",))),
-    "reversed",
-)
+GROUP = two_members(5, "reversed")
 
 
 def _reversed(group: kr.GroupSpec) -> dict[str, list[kr.TopicPartition]]:
@@ -82,14 +76,7 @@ def test_the_core_and_the_registry_have_the_same_rows() -> None:
 
 
 def test_the_steps_name_only_what_is_there() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    steps = text.partition("## Add an assignor")[2].partition("\n## ")[0]
-    assert len(re.findall(r"^\d+\. ", steps, re.MULTILINE)) >= 8
-    named = re.findall(r"`([^`\s]+/[^`\s]+|[A-Z]+\.md)`", steps)
-    assert len(named) >= 9
-    for name in named:
-        path = name.replace("<family>", "classic").replace("X", "range")
-        assert (ROOT / path).exists(), name
+    steps = check_steps("Add an assignor", steps=8, files=9)
     targets = re.findall(r"`make ([a-z-]+)", steps)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert [name for name in targets if f"\n{name}:" not in makefile] == []

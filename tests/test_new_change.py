@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -16,14 +15,9 @@ from kafka_rebalance.plans.changes import text
 from kafka_rebalance.plans.changes.change import Verb, some
 from kafka_rebalance.plans.changes.edits import Edited, GroupEvent, find_member
 from kafka_rebalance.plans.changes.made_up import MadeUp
+from tests.support.contributing import check_steps, two_members
 
-ROOT = Path(__file__).resolve().parent.parent
-GROUP = kr.GroupSpec(
-    "g",
-    (kr.Topic("t", 4),),
-    (kr.Member("a", ("t",)), kr.Member("b", ("t",))),
-    "range",
-)
+GROUP = two_members(4, "range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +93,4 @@ def test_every_change_of_the_tuple_is_a_public_name() -> None:
 
 
 def test_the_steps_name_only_what_is_there() -> None:
-    pages = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    steps = pages.partition("## Add a change")[2].partition("\n## ")[0]
-    assert len(re.findall(r"^\d+\. ", steps, re.MULTILINE)) >= 5
-    named = re.findall(r"`([^`\s]+/[^`\s]+|[A-Z]+\.md)`", steps)
-    assert len(named) >= 8
-    assert [name for name in named if not (ROOT / name).exists()] == []
+    check_steps("Add a change", steps=5, files=8)

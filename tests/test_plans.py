@@ -355,7 +355,7 @@ def test_names_that_are_given_or_shared_are_not_varied() -> None:
     assert [(one.name, one.basis.value) for one in plan.newcomers] == [("app", "shared")]
     samples = plan.sample(16)
     assert not samples.varied
-    assert samples.depends  # the UUID alone decides
+    assert samples.depends  # only the UUIDs differ between the samples
 
 
 def test_changes_follow_a_name_through_the_draws() -> None:

@@ -240,7 +240,7 @@ def test_a_false_certainty_is_a_miss() -> None:
 
 
 def test_a_round_that_nothing_asked_for_disturbs_the_change() -> None:
-    """A needless round is idle if nothing changes; else the change proves nothing of the plan."""
+    """A round without a cause is idle if it moves nothing; else the plan cannot be judged."""
     before = settled("cooperative-sticky")
     left = group("cooperative-sticky", before.members[0], generation_id=4)
     alone = written(left)

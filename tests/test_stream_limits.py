@@ -23,7 +23,7 @@ def test_without_a_limit_a_batch_ends_at_the_last_stable_offsets() -> None:
 
 def test_a_limit_is_shared_in_proportion_to_what_is_left() -> None:
     assert next_end({}, BOUNDS, limit=55) == {"0": 50, "1": 45, "2": 7}
-    assert next_end({}, BOUNDS, limit=1) == {"0": 1, "1": 41, "2": 7}  # one each, at least
+    assert next_end({}, BOUNDS, limit=1) == {"0": 1, "1": 41, "2": 7}  # at least one record of each
     assert next_end({}, BOUNDS, limit=110) == {"0": 100, "1": 50, "2": 7}
 
 
@@ -50,7 +50,7 @@ def test_no_end_is_below_its_start() -> None:
     """A new leader may not yet know how far transactions are decided."""
     lagging = {0: Bounds(0, 80, 100)}
     assert next_end({"0": 90}, lagging) == {"0": 90}
-    assert next_end({"0": 90, "1": 5}, lagging) == {"0": 90, "1": 5}  # a partition out of sight
+    assert next_end({"0": 90, "1": 5}, lagging) == {"0": 90, "1": 5}  # no bounds of 1
 
 
 def test_a_topic_that_was_made_anew_is_an_error() -> None:

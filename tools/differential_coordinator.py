@@ -104,7 +104,7 @@ class Ids:
 
 
 class Side:
-    """One coordinator; events in its answers refer to the run's command numbers."""
+    """One of the two coordinators; events in its answers have the run's command numbers."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator

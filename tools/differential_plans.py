@@ -67,7 +67,7 @@ def _answer(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def compare(block: Block) -> Outcome:
-    """Draws a block's plans and asks all engines."""
+    """Draws the plans of a block, and compares them with the rounds that Java's classes play."""
     plans = list(drawn(block.cases, block.seed))
     outcome = Outcome(len(plans), Counter(rounds=sum(len(plan.rounds) for _, _, plan in plans)))
     with Oracle() as oracle:

@@ -11,51 +11,7 @@ from kafka_rebalance.group.ownership import AnomalyKind
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.changes.made_up import Draw
-
-__all__ = [
-    "VERSION",
-    "Anomaly",
-    "ArrowBatch",
-    "Columns",
-    "DecodedAssignment",
-    "DecodedSubscription",
-    "DecodedUserData",
-    "Delta",
-    "Interned",
-    "Level",
-    "Newcomer",
-    "Partitions",
-    "Plan",
-    "PlanRound",
-    "PlanStep",
-    "Possible",
-    "ResultLine",
-    "TopicInventory",
-    "Unavailable",
-    "assign",
-    "assign_batch",
-    "assign_line_batch",
-    "assign_lines",
-    "best_possible",
-    "commits_from_records",
-    "compare_batch",
-    "compare_line_batch",
-    "connect_eager",
-    "connect_incremental",
-    "decode_assignment",
-    "decode_cooperative_user_data",
-    "decode_sticky_user_data",
-    "decode_subscription",
-    "encode_assignment",
-    "encode_sticky_user_data",
-    "encode_subscription",
-    "groups_from_records",
-    "has_its_types",
-    "intern",
-    "plan",
-    "plan_batch",
-    "plan_line_batch",
-]
+from kafka_rebalance.wire.consumer_protocol import Subscription
 
 VERSION: str
 
@@ -202,29 +158,14 @@ def assign_lines(
     threads: int,
 ) -> list[ResultLine]: ...
 def assign_batch(
-    batch: object, assignor: str | None, max_partitions: int, threads: int
-) -> ArrowBatch: ...
-def assign_line_batch(
-    batch: object, assignor: str | None, max_partitions: int, threads: int
+    batch: object, assignor: str | None, max_partitions: int, threads: int, lines: bool = False
 ) -> ArrowBatch: ...
 def compare_batch(
     batch: object,
     changes: Sequence[str],
     max_partitions: int,
     threads: int,
-) -> ArrowBatch: ...
-def compare_line_batch(
-    batch: object,
-    changes: Sequence[str],
-    max_partitions: int,
-    threads: int,
-) -> ArrowBatch: ...
-def plan_line_batch(
-    batch: object,
-    assignor: str | None,
-    changes: Sequence[str],
-    max_partitions: int,
-    threads: int,
+    lines: bool = False,
 ) -> ArrowBatch: ...
 def plan_batch(
     batch: object,
@@ -232,6 +173,7 @@ def plan_batch(
     changes: Sequence[str] | None,
     max_partitions: int,
     threads: int,
+    lines: bool = False,
 ) -> ArrowBatch: ...
 
 @final
@@ -243,14 +185,7 @@ def groups_from_records(
 ) -> ArrowBatch: ...
 def commits_from_records(batch: object) -> ArrowBatch: ...
 def decode_subscription(data: bytes) -> DecodedSubscription: ...
-def encode_subscription(
-    version: int,
-    topics: Sequence[str],
-    user_data: bytes | None,
-    owned_partitions: Sequence[tuple[str, int]],
-    generation_id: int | None,
-    rack_id: str | None,
-) -> bytes: ...
+def encode_subscription(sent: Subscription) -> bytes: ...
 def decode_assignment(data: bytes) -> DecodedAssignment: ...
 def encode_assignment(
     version: int, partitions: Sequence[tuple[str, int]], user_data: bytes | None

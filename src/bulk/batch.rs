@@ -25,6 +25,22 @@ use columns::{Lists, Structs};
 use groups::{element, optional_text};
 use source::Source;
 
+/// One row: the group's id (None if it is missing or bad), and the group's answer.
+pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
+
+/// One row of each group of a batch.
+fn rows<'s, T: Send>(
+    source: &'s Source,
+    options: Options,
+    answer: impl Fn(usize, GroupSpec<'s>) -> Result<T, GroupError> + Sync,
+) -> Vec<Row<'s, T>> {
+    in_parallel(source.rows(), options.threads, |row| {
+        let group = source.group(row, options.max_partitions);
+        let answer = group.and_then(|group| answer(row, group));
+        (source.group_id(row), answer)
+    })
+}
+
 /// An answer with its group, which has the names for the answer's numbers.
 pub struct Answer<'a> {
     group: GroupSpec<'a>,
@@ -32,49 +48,30 @@ pub struct Answer<'a> {
     assignment: Assignment,
 }
 
-/// One row: the group's id (None if it is missing or bad), and the answer.
-pub type Row<'a> = (Option<&'a str>, Result<Answer<'a>, GroupError>);
-
-/// Answers every row of a batch; the row of a bad group has its `error` set.
+/// Answers every row of a batch; the row of a bad group has its `error` set. If `lines`, the only
+/// column of the batch has contract lines.
 ///
 /// Columns and fields are found by name, in any order; unknown ones are ignored. Returns an error
 /// if a column is missing or has another type than in the contract.
-pub fn assign_batch(batch: &RecordBatch, options: Options) -> Result<RecordBatch, SchemaError> {
-    Ok(assigned(&Source::columns(batch)?, options))
-}
-
-/// Answers a batch whose only column has contract lines. The answer has the columns of
-/// `assign_batch`.
-pub fn assign_line_batch(
+pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,
+    lines: bool,
 ) -> Result<RecordBatch, SchemaError> {
-    Ok(assigned(&Source::lines(batch, options.threads)?, options))
-}
-
-fn assigned(source: &Source, options: Options) -> RecordBatch {
-    let rows = in_parallel(source.rows(), options.threads, |row| {
-        let group = source.group(row, options.max_partitions);
-        let answer = group.and_then(|group| answer(group, options));
-        (source.group_id(row), answer)
+    let source = Source::of(batch, options.threads, lines)?;
+    let rows = rows(&source, options, |_, group| {
+        let (assignor, assignment) = assign(&group, options.assignor)?;
+        Ok(Answer {
+            group,
+            assignor,
+            assignment,
+        })
     });
-    output::write(&rows)
-}
-
-fn answer(group: GroupSpec<'_>, options: Options) -> Result<Answer<'_>, GroupError> {
-    let (assignor, assignment) = assign(&group, options.assignor)?;
-    Ok(Answer {
-        group,
-        assignor,
-        assignment,
-    })
+    Ok(output::write(&rows))
 }
 
 /// Assignor, figures (None if no change affects the group), and the changes that have no effect.
 type Planned = (Assignor, Option<Figures>, Option<String>);
-
-/// One planned row: the group's id (None if it is missing or bad), and the plan.
-type PlanRow<'a> = (Option<&'a str>, Result<Planned, GroupError>);
 
 /// Plans every row of a batch; returns the figures of the plans. If `changes` is None, a column
 /// `changes` has a list of texts for each row; null is an empty list.
@@ -82,43 +79,26 @@ pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,
     options: Options,
+    lines: bool,
 ) -> Result<RecordBatch, SchemaError> {
-    let source = Source::columns(batch)?;
-    match changes {
-        Some(changes) => Ok(planned(&source, changes, options)),
-        None => own_changes_planned(&source, batch, options),
-    }
-}
-
-/// Plans a batch whose only column has contract lines. The answer has the columns of `plan_batch`.
-pub fn plan_line_batch(
-    batch: &RecordBatch,
-    changes: &[String],
-    options: Options,
-) -> Result<RecordBatch, SchemaError> {
-    let source = Source::lines(batch, options.threads)?;
-    Ok(planned(&source, changes, options))
-}
-
-fn planned(source: &Source, changes: &[String], options: Options) -> RecordBatch {
-    let rows: Vec<PlanRow> = in_parallel(source.rows(), options.threads, |row| {
-        let group = source.group(row, options.max_partitions);
-        let planned = group.and_then(|group| {
+    let source = Source::of(batch, options.threads, lines)?;
+    let planned = match changes {
+        Some(changes) => rows(&source, options, |_, group| {
             let assignor = assignor(&group, options.assignor)?;
             let play = |changes: &[Change]| rebalance_plan::play(&group, assignor, changes);
             let (figures, not_affected) = as_far_as_affected(changes, play)?;
             Ok((assignor, figures, not_affected))
-        });
-        (source.group_id(row), planned)
-    });
-    figures::write(&rows)
+        }),
+        None => own_changes_planned(&source, batch, options)?,
+    };
+    Ok(figures::write(&planned))
 }
 
-fn own_changes_planned(
-    source: &Source,
+fn own_changes_planned<'s>(
+    source: &'s Source,
     batch: &RecordBatch,
     options: Options,
-) -> Result<RecordBatch, SchemaError> {
+) -> Result<Vec<Row<'s, Planned>>, SchemaError> {
     let lists: Lists = Structs::of_batch(batch).column("changes", true)?;
     let texts = lists.elements()?;
     let own = |row: usize| {
@@ -128,17 +108,12 @@ fn own_changes_planned(
         });
         texts.collect::<Result<Vec<&str>, GroupError>>()
     };
-    let rows: Vec<PlanRow> = in_parallel(source.rows(), options.threads, |row| {
-        let group = source.group(row, options.max_partitions);
-        let planned = group.and_then(|group| {
-            let assignor = assignor(&group, options.assignor)?;
-            let changes = rebalance_plan::changes_from_texts(own(row)?.into_iter())?;
-            let figures = rebalance_plan::plan(&group, assignor, &changes)?;
-            Ok((assignor, Some(figures), None))
-        });
-        (source.group_id(row), planned)
-    });
-    Ok(figures::write(&rows))
+    Ok(rows(source, options, |row, group| {
+        let assignor = assignor(&group, options.assignor)?;
+        let changes = rebalance_plan::changes_from_texts(own(row)?.into_iter())?;
+        let figures = rebalance_plan::plan(&group, assignor, &changes)?;
+        Ok((assignor, Some(figures), None))
+    }))
 }
 
 /// The comparison of a group (None if no change affects it), and the changes that have no effect.
@@ -149,48 +124,28 @@ struct Compared<'a> {
     not_affected: Option<String>,
 }
 
-/// One compared row: the group's id (None if it is missing or bad), and the comparison.
-type ComparedRow<'a> = (Option<&'a str>, Result<Compared<'a>, GroupError>);
-
 /// Compares all assignors for every row of a batch.
 pub fn compare_batch(
     batch: &RecordBatch,
     changes: &[String],
     options: Options,
+    lines: bool,
 ) -> Result<RecordBatch, SchemaError> {
-    Ok(compared(&Source::columns(batch)?, changes, options))
-}
-
-/// Compares a batch whose only column has contract lines. The answer has the columns of
-/// `compare_batch`.
-pub fn compare_line_batch(
-    batch: &RecordBatch,
-    changes: &[String],
-    options: Options,
-) -> Result<RecordBatch, SchemaError> {
-    let source = Source::lines(batch, options.threads)?;
-    Ok(compared(&source, changes, options))
-}
-
-fn compared(source: &Source, changes: &[String], options: Options) -> RecordBatch {
-    let rows: Vec<ComparedRow> = in_parallel(source.rows(), options.threads, |row| {
-        let group = source.group(row, options.max_partitions);
-        let compared = group.and_then(|group| {
-            let play = |changes: &[Change]| comparison::compare(&group, changes);
-            let (comparison, not_affected) = as_far_as_affected(changes, play)?;
-            Ok(Compared {
-                own: group.assignor,
-                comparison,
-                not_affected,
-            })
-        });
-        (source.group_id(row), compared)
+    let source = Source::of(batch, options.threads, lines)?;
+    let rows = rows(&source, options, |_, group| {
+        let play = |changes: &[Change]| comparison::compare(&group, changes);
+        let (comparison, not_affected) = as_far_as_affected(changes, play)?;
+        Ok(Compared {
+            own: group.assignor,
+            comparison,
+            not_affected,
+        })
     });
-    figures::write_compared(&rows)
+    Ok(figures::write_compared(&rows))
 }
 
-/// Runs `play` on those of many groups' changes that concern one group. A change that mentions a
-/// topic, member or rack which the group does not have is left out. Mirror of `plans/affected.py`.
+/// Runs `play` with the changes that fit one group. A change that mentions a topic, member or rack
+/// which the group does not have is left out. Mirror of `plans/affected.py`.
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

@@ -10,17 +10,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_array::builder::{
-    Int32Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
-};
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{ArrayRef, RecordBatch};
 
 use crate::bulk::batch::SchemaError;
 use crate::bulk::batch::columns::{Bytes, Structs};
-use crate::bulk::nested;
+use crate::bulk::nested::{batch, numbers, texts};
 use crate::wire::group_records::{Key, OffsetCommitValue, decode_key, decode_offset};
-
-const UTC: &str = "UTC";
 
 const TIMES_MS: std::ops::Range<i64> = -62_135_596_800_000..253_402_300_800_000;
 
@@ -36,15 +32,12 @@ type Row<'a> = (Option<Place<'a>>, Result<Commit<'a>, String>);
 
 /// Answers each record of a batch. Reads the columns `key` and `value`, and returns an error if one
 /// of them is missing or not binary.
-pub fn commits(batch: &RecordBatch) -> Result<RecordBatch, SchemaError> {
-    let records = Structs::of_batch(batch);
+pub fn commits(records: &RecordBatch) -> Result<RecordBatch, SchemaError> {
+    let columns = Structs::of_batch(records);
     let (keys, values): (Bytes, Bytes) =
-        (records.column("key", true)?, records.column("value", true)?);
-    let mut columns = Columns::new();
-    for row in 0..batch.num_rows() {
-        columns.push(commit(keys.get(row), values.get(row)));
-    }
-    Ok(columns.finish())
+        (columns.column("key", true)?, columns.column("value", true)?);
+    let rows = (0..records.num_rows()).map(|row| commit(keys.get(row), values.get(row)));
+    Ok(write(&rows.collect::<Vec<Row>>()))
 }
 
 fn commit<'a>(key: Option<&'a [u8]>, value: Option<&'a [u8]>) -> Row<'a> {
@@ -84,70 +77,38 @@ fn with_times(value: OffsetCommitValue) -> Result<Commit, String> {
     })
 }
 
-struct Columns {
-    group_id: StringBuilder,
-    topic: StringBuilder,
-    partition: Int32Builder,
-    offset: Int64Builder,
-    leader_epoch: Int32Builder,
-    metadata: StringBuilder,
-    commit_timestamp: TimestampMicrosecondBuilder,
-    expire_timestamp: TimestampMicrosecondBuilder,
-    topic_id: StringBuilder,
-    error: StringBuilder,
+fn commit_of<'r, 'a>(row: &'r Row<'a>) -> Option<&'r Commit<'a>> {
+    row.1.as_ref().ok()
 }
 
-impl Columns {
-    fn new() -> Self {
-        Self {
-            group_id: StringBuilder::new(),
-            topic: StringBuilder::new(),
-            partition: Int32Builder::new(),
-            offset: Int64Builder::new(),
-            leader_epoch: Int32Builder::new(),
-            metadata: StringBuilder::new(),
-            commit_timestamp: TimestampMicrosecondBuilder::new().with_timezone(UTC),
-            expire_timestamp: TimestampMicrosecondBuilder::new().with_timezone(UTC),
-            topic_id: StringBuilder::new(),
-            error: StringBuilder::new(),
-        }
-    }
+fn value_of<'r, 'a>(row: &'r Row<'a>) -> Option<&'r OffsetCommitValue<'a>> {
+    commit_of(row).map(|commit| &commit.value)
+}
 
-    fn push(&mut self, (place, read): Row) {
-        self.group_id.append_option(place.map(|place| place.0));
-        self.topic.append_option(place.map(|place| place.1));
-        self.partition.append_option(place.map(|place| place.2));
-        self.error.append_option(read.as_ref().err());
-        let commit = read.as_ref().ok();
-        let value = commit.map(|commit| &commit.value);
-        self.offset.append_option(value.map(|value| value.offset));
-        let epoch = value.map(|value| value.leader_epoch);
-        self.leader_epoch
-            .append_option(epoch.filter(|&epoch| epoch >= 0));
-        self.metadata
-            .append_option(value.map(|value| value.metadata));
-        self.commit_timestamp
-            .append_option(commit.map(|commit| commit.committed));
-        self.expire_timestamp
-            .append_option(commit.and_then(|commit| commit.expires));
-        let id = value.and_then(|value| value.topic_id.as_ref());
-        self.topic_id.append_option(id.map(base64));
-    }
-
-    fn finish(mut self) -> RecordBatch {
-        nested::batch(vec![
-            ("group_id", Arc::new(self.group_id.finish())),
-            ("topic", Arc::new(self.topic.finish())),
-            ("partition", Arc::new(self.partition.finish())),
-            ("offset", Arc::new(self.offset.finish())),
-            ("leader_epoch", Arc::new(self.leader_epoch.finish())),
-            ("metadata", Arc::new(self.metadata.finish())),
-            ("commit_timestamp", Arc::new(self.commit_timestamp.finish())),
-            ("expire_timestamp", Arc::new(self.expire_timestamp.finish())),
-            ("topic_id", Arc::new(self.topic_id.finish())),
-            ("error", Arc::new(self.error.finish())),
-        ])
-    }
+fn write(rows: &[Row]) -> RecordBatch {
+    let int32 = |of: fn(&Row) -> Option<i32>| Arc::new(numbers::<Int32Type, _>(rows, of));
+    let times = |of: fn(&Row) -> Option<i64>| -> ArrayRef {
+        let times = numbers::<TimestampMicrosecondType, _>(rows, of);
+        Arc::new(times.with_timezone("UTC"))
+    };
+    let offset = numbers::<Int64Type, _>(rows, |row| Some(value_of(row)?.offset));
+    let epoch = |row: &Row| Some(value_of(row)?.leader_epoch).filter(|&epoch| epoch >= 0);
+    let topic_id = |row| value_of(row)?.topic_id.as_ref().map(base64);
+    batch(vec![
+        ("group_id", texts(rows, |row| Some(row.0?.0))),
+        ("topic", texts(rows, |row| Some(row.0?.1))),
+        ("partition", int32(|row| Some(row.0?.2))),
+        ("offset", Arc::new(offset)),
+        ("leader_epoch", int32(epoch)),
+        ("metadata", texts(rows, |row| Some(value_of(row)?.metadata))),
+        (
+            "commit_timestamp",
+            times(|row| Some(commit_of(row)?.committed)),
+        ),
+        ("expire_timestamp", times(|row| commit_of(row)?.expires)),
+        ("topic_id", texts(rows, topic_id)),
+        ("error", texts(rows, |row| row.1.as_ref().err())),
+    ])
 }
 
 /// Writes an id as Kafka's tools do: base64 with - and _, without padding.

@@ -20,11 +20,9 @@ pub struct Options {
     pub threads: usize,
 }
 
-/// The answer to one line.
 pub struct LineAnswer {
     /// A result or error line, without a newline.
     pub line: Vec<u8>,
-    /// Whether `line` is an error line.
     pub is_error: bool,
 }
 

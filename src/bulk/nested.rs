@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{ArrayBuilder, Int32Builder, StringBuilder};
-use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
-use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray};
+use arrow_array::{RecordBatch, StringArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{Field, Fields, Schema};
 
-/// A column and its name.
 pub type Named<'a> = (&'a str, ArrayRef);
 
 /// Makes a record batch of named columns. Spark takes the columns by position.
@@ -32,41 +32,41 @@ fn described(columns: Vec<Named>) -> (Fields, Vec<ArrayRef>) {
     (fields, columns.collect())
 }
 
-/// The lengths of a column of lists, added one by one.
-pub struct Ends {
-    /// The end of each list within the values, behind a first 0.
-    ends: Vec<i32>,
-    valid: NullBufferBuilder,
+/// Makes a column of texts: one of each row, where None is a null.
+pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T>) -> ArrayRef {
+    Arc::new(rows.iter().map(of).collect::<StringArray>())
 }
 
-impl Default for Ends {
-    fn default() -> Self {
-        Self {
-            ends: vec![0],
-            valid: NullBufferBuilder::new(0),
-        }
-    }
+/// Makes a column of numbers: one of each row, where None is a null.
+pub fn numbers<'a, N: ArrowPrimitiveType, R>(
+    rows: &'a [R],
+    of: impl Fn(&'a R) -> Option<N::Native>,
+) -> PrimitiveArray<N> {
+    rows.iter().map(of).collect()
 }
 
-impl Ends {
-    /// Adds a list of this length; None adds a null.
+/// The lengths of a column of lists; None is a null.
+#[derive(Default)]
+pub struct Lengths(Vec<Option<u32>>);
+
+impl Lengths {
     pub fn push(&mut self, length: Option<usize>) {
-        let last = self.ends[self.ends.len() - 1];
-        self.ends.push(last + length.unwrap_or(0) as i32);
-        self.valid.append(length.is_some());
+        self.0.push(length.map(|length| length as u32));
     }
 
     /// Makes the last list longer.
     fn extend(&mut self, more: usize) {
-        let last = self.ends.len() - 1;
-        self.ends[last] += more as i32;
+        let last = self.0.last_mut().and_then(Option::as_mut);
+        *last.expect("a list was pushed") += more as u32;
     }
 
     /// Makes the column, with the values of all lists in one array.
-    pub fn list(mut self, values: ArrayRef) -> ArrayRef {
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.ends));
+    pub fn list(self, values: ArrayRef) -> ArrayRef {
+        let lengths = self.0.iter().map(|length| length.unwrap_or(0) as usize);
+        let offsets = OffsetBuffer::from_lengths(lengths);
         let element = Field::new("element", values.data_type().clone(), true);
-        let nulls = self.valid.finish();
+        let valid: NullBuffer = self.0.iter().map(Option::is_some).collect();
+        let nulls = (valid.null_count() > 0).then_some(valid);
         Arc::new(ListArray::new(Arc::new(element), offsets, values, nulls))
     }
 }
@@ -74,9 +74,9 @@ impl Ends {
 /// A column with the partitions of each member: `[{topic, partitions: [int]}]`.
 #[derive(Default)]
 pub struct Runs {
-    of_member: Ends,
+    of_member: Lengths,
     topic: StringBuilder,
-    of_run: Ends,
+    of_run: Lengths,
     partition: Int32Builder,
 }
 

@@ -16,7 +16,6 @@ use std::rc::Rc;
 use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::columns::Columns;
 use crate::bulk::batch::SchemaError;
 use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
 use crate::group::model::quoted;
@@ -110,12 +109,9 @@ pub fn groups(
     let records = Structs::of_batch(batch);
     let keys: Bytes = records.column("key", true)?;
     let values: Bytes = records.column("value", true)?;
-    let mut written = Columns::default();
-    for row in 0..batch.num_rows() {
-        let (key, value) = (keys.get(row), values.get(row));
-        written.push(group(key, value, inventory, assume_assigned), inventory);
-    }
-    Ok(written.finish())
+    let row = |at| group(keys.get(at), values.get(at), inventory, assume_assigned);
+    let rows: Vec<Row> = (0..batch.num_rows()).map(row).collect();
+    Ok(columns::write(&rows, inventory))
 }
 
 fn group<'a>(

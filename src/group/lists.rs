@@ -4,7 +4,6 @@
 
 use crate::group::model::{MemberId, PartitionId};
 
-/// The lists of all members.
 #[derive(Clone, Default)]
 pub struct Lists {
     ids: Vec<PartitionId>,
@@ -35,7 +34,6 @@ impl Lists {
         &mut self.ids[start as usize..(start + len) as usize]
     }
 
-    /// The number of members.
     pub fn members(&self) -> usize {
         self.spans.len()
     }

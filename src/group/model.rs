@@ -20,14 +20,12 @@ pub type TopicId = u32;
 /// Index into `GroupSpec::rack_names`.
 pub type RackId = u32;
 
-/// One partition of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TopicPartition {
     pub topic: TopicId,
     pub partition: u32,
 }
 
-/// A topic with its number of partitions.
 pub struct Topic<'a> {
     pub name: &'a str,
     /// 0 also stands for a topic without metadata: assignors skip both kinds of topics.

@@ -81,7 +81,6 @@ impl Assignment {
         }
     }
 
-    /// The partitions of one member.
     pub fn of(&self, member: MemberId) -> &[TopicPartition] {
         let m = member as usize;
         &self.partitions[self.offsets[m] as usize..self.offsets[m + 1] as usize]
@@ -153,7 +152,6 @@ pub struct Places {
 }
 
 impl Places {
-    /// Appends a partition to a member's list.
     pub fn give(&mut self, member: MemberId, partition: TopicPartition) {
         let next = &mut self.next[member as usize];
         self.partitions[*next as usize] = partition;

@@ -72,12 +72,10 @@ impl<'a> GroupSpec<'a> {
         self.members.len() + partitions.sum::<usize>() + lists
     }
 
-    /// Names of all topics, by number.
     pub fn topic_names(&self) -> Vec<&'a str> {
         self.topics.iter().map(|topic| topic.name).collect()
     }
 
-    /// Ids of all members, in join order.
     pub fn member_ids(&self) -> Vec<&'a str> {
         self.members.iter().map(|member| member.member_id).collect()
     }
@@ -88,14 +86,12 @@ impl<'a> GroupSpec<'a> {
         self.orders.topic_ranks.get_or_init(ranks)
     }
 
-    /// `String.hashCode` of the topics' names.
     pub fn topic_hashes(&self) -> &[u32] {
         let hash = |topic: &Topic| string_hash(topic.name);
         let hashes = || self.topics.iter().map(hash).collect();
         self.orders.topic_hashes.get_or_init(hashes)
     }
 
-    /// Topics in the order of their names.
     pub fn topics_by_name(&self) -> &[TopicId] {
         let order = || by_rank(self.topic_ranks());
         self.orders.topics_by_name.get_or_init(order)
@@ -125,7 +121,6 @@ impl<'a> GroupSpec<'a> {
         self.orders.owners_in_order.get_or_init(order)
     }
 
-    /// Members in the order of their ids.
     pub fn members_by_name(&self) -> &[MemberId] {
         let order = || by_rank(self.member_ranks());
         self.orders.members_by_name.get_or_init(order)
@@ -167,7 +162,6 @@ pub struct MemberFields<'a> {
 }
 
 impl<'a> GroupBuilder<'a> {
-    /// A group without topics and members.
     pub fn new(group_id: &'a str, assignor: Option<&'a str>) -> Self {
         Self {
             group: GroupSpec {

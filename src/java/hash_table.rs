@@ -120,12 +120,10 @@ impl HashTable {
         Some(self.tree.nodes[slot.nodes[0] as usize].key)
     }
 
-    /// The number of slots.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The state, for comparison.
     pub fn state(&self) -> State {
         let nodes = self.slots.iter().flat_map(|slot| {
             let tree = slot.root.map(|_| &self.tree);
@@ -138,7 +136,6 @@ impl HashTable {
         }
     }
 
-    /// Whether the table has no keys.
     pub fn is_empty(&self) -> bool {
         self.node_of.is_empty()
     }

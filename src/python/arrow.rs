@@ -47,31 +47,21 @@ impl ArrowBatch {
     }
 }
 
-#[pyfunction]
+#[pyfunction(signature = (batch, assignor, max_partitions, threads, lines=false))]
 pub fn assign_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
     assignor: Option<&str>,
     max_partitions: u64,
     threads: usize,
+    lines: bool,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    answer(py, batch, |batch| batch::assign_batch(batch, options))
+    let assign = |batch: &_| batch::assign_batch(batch, options, lines);
+    answer(py, batch, assign)
 }
 
-#[pyfunction]
-pub fn assign_line_batch(
-    py: Python<'_>,
-    batch: &Bound<'_, PyAny>,
-    assignor: Option<&str>,
-    max_partitions: u64,
-    threads: usize,
-) -> PyResult<ArrowBatch> {
-    let options = options(py, assignor, max_partitions, threads)?;
-    answer(py, batch, |batch| batch::assign_line_batch(batch, options))
-}
-
-#[pyfunction]
+#[pyfunction(signature = (batch, assignor, changes, max_partitions, threads, lines=false))]
 pub fn plan_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -79,54 +69,25 @@ pub fn plan_batch(
     changes: Option<Vec<String>>,
     max_partitions: u64,
     threads: usize,
+    lines: bool,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    answer(py, batch, |batch| {
-        batch::plan_batch(batch, changes.as_deref(), options)
-    })
+    let plan = |batch: &_| batch::plan_batch(batch, changes.as_deref(), options, lines);
+    answer(py, batch, plan)
 }
 
-#[pyfunction]
-pub fn plan_line_batch(
-    py: Python<'_>,
-    batch: &Bound<'_, PyAny>,
-    assignor: Option<&str>,
-    changes: Vec<String>,
-    max_partitions: u64,
-    threads: usize,
-) -> PyResult<ArrowBatch> {
-    let options = options(py, assignor, max_partitions, threads)?;
-    answer(py, batch, |batch| {
-        batch::plan_line_batch(batch, &changes, options)
-    })
-}
-
-#[pyfunction]
+#[pyfunction(signature = (batch, changes, max_partitions, threads, lines=false))]
 pub fn compare_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
     changes: Vec<String>,
     max_partitions: u64,
     threads: usize,
+    lines: bool,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, None, max_partitions, threads)?;
-    answer(py, batch, |batch| {
-        batch::compare_batch(batch, &changes, options)
-    })
-}
-
-#[pyfunction]
-pub fn compare_line_batch(
-    py: Python<'_>,
-    batch: &Bound<'_, PyAny>,
-    changes: Vec<String>,
-    max_partitions: u64,
-    threads: usize,
-) -> PyResult<ArrowBatch> {
-    let options = options(py, None, max_partitions, threads)?;
-    answer(py, batch, |batch| {
-        batch::compare_line_batch(batch, &changes, options)
-    })
+    let compare = |batch: &_| batch::compare_batch(batch, &changes, options, lines);
+    answer(py, batch, compare)
 }
 
 /// Partition counts and racks of topics, for `groups_from_records`.

@@ -66,23 +66,29 @@ pub fn decode_subscription(py: Python<'_>, data: &[u8]) -> PyResult<DecodedSubsc
     })
 }
 
-#[pyfunction]
-pub fn encode_subscription<'py>(
-    py: Python<'py>,
+/// The fields of `consumer_protocol.Subscription`.
+#[derive(FromPyObject)]
+pub struct SubscriptionFields {
     version: i16,
     topics: Vec<String>,
     user_data: Option<Vec<u8>>,
     owned_partitions: Vec<(String, i32)>,
     generation_id: Option<i32>,
     rack_id: Option<String>,
-) -> PyResult<Bound<'py, PyBytes>> {
+}
+
+#[pyfunction]
+pub fn encode_subscription(
+    py: Python<'_>,
+    sent: SubscriptionFields,
+) -> PyResult<Bound<'_, PyBytes>> {
     let subscription = Subscription {
-        version,
-        topics: topics.into_iter().map(Cow::Owned).collect(),
-        user_data: user_data.map(Cow::Owned),
-        owned_partitions: unnamed(owned_partitions),
-        generation_id,
-        rack_id: rack_id.map(Cow::Owned),
+        version: sent.version,
+        topics: sent.topics.into_iter().map(Cow::Owned).collect(),
+        user_data: sent.user_data.map(Cow::Owned),
+        owned_partitions: unnamed(sent.owned_partitions),
+        generation_id: sent.generation_id,
+        rack_id: sent.rack_id.map(Cow::Owned),
     };
     encoded(py, wire::encode_subscription(&subscription))
 }

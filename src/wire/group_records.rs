@@ -5,7 +5,6 @@
 //!
 //! An error begins with the field's name; its words are those of the Python module.
 
-/// A record's key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Key<'a> {
     OffsetCommit {
@@ -41,7 +40,6 @@ pub struct GroupMetadataValue<'a> {
     pub members: Vec<MemberMetadata<'a>>,
 }
 
-/// One member within a group's record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MemberMetadata<'a> {
     pub member_id: &'a str,
@@ -78,33 +76,28 @@ pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
 /// do not have the fields.
 pub fn decode_offset(data: &[u8]) -> Result<OffsetCommitValue<'_>, String> {
     let (mut reader, version) = value_reader(data)?;
-    let offset = reader.int64("offset")?;
-    let leader_epoch = match version {
-        3.. => reader.int32("leaderEpoch")?,
-        _ => -1,
-    };
-    let metadata = reader.string("metadata")?;
-    let commit_timestamp_ms = reader.int64("commitTimestamp")?;
-    let expire_timestamp_ms = match version {
-        1 => reader.int64("expireTimestamp")?,
-        _ => -1,
-    };
-    let topic_id = match reader.tagged()? {
-        Some(id) => Some(id.try_into().map_err(|_| {
-            let problem = format!("has {} bytes, and an id has 16", id.len());
-            reader.error("topicId", &problem)
-        })?),
-        None => None,
+    let value = OffsetCommitValue {
+        offset: reader.int64("offset")?,
+        leader_epoch: match version {
+            3.. => reader.int32("leaderEpoch")?,
+            _ => -1,
+        },
+        metadata: reader.string("metadata")?,
+        commit_timestamp_ms: reader.int64("commitTimestamp")?,
+        expire_timestamp_ms: match version {
+            1 => reader.int64("expireTimestamp")?,
+            _ => -1,
+        },
+        topic_id: match reader.tagged()? {
+            Some(id) => Some(id.try_into().map_err(|_| {
+                let problem = format!("has {} bytes, and an id has 16", id.len());
+                reader.error("topicId", &problem)
+            })?),
+            None => None,
+        },
     };
     reader.end()?;
-    Ok(OffsetCommitValue {
-        offset,
-        leader_epoch,
-        metadata,
-        commit_timestamp_ms,
-        expire_timestamp_ms,
-        topic_id,
-    })
+    Ok(value)
 }
 
 fn value_reader(data: &[u8]) -> Result<(Reader<'_>, i16), String> {
@@ -123,26 +116,24 @@ fn value_reader(data: &[u8]) -> Result<(Reader<'_>, i16), String> {
 /// do not have the fields.
 pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
     let (mut reader, version) = value_reader(data)?;
-    let protocol_type = reader.string("protocolType")?;
-    let generation_id = reader.int32("generation")?;
-    let protocol = reader.nullable_string("protocol")?;
+    let mut value = GroupMetadataValue {
+        protocol_type: reader.string("protocolType")?,
+        generation_id: reader.int32("generation")?,
+        protocol: reader.nullable_string("protocol")?,
+        members: Vec::new(),
+    };
     reader.nullable_string("leader")?;
     if version >= 2 {
         reader.int64("currentStateTimestamp")?;
     }
     let count = reader.count("members")?;
-    let mut members = Vec::new();
     for at in 0..count {
-        members.push(read_member(&mut reader, version, at)?);
+        let member = read_member(&mut reader, version, at)?;
+        value.members.push(member);
     }
     reader.tagged()?;
     reader.end()?;
-    Ok(GroupMetadataValue {
-        protocol_type,
-        generation_id,
-        protocol,
-        members,
-    })
+    Ok(value)
 }
 
 fn read_member<'a>(

@@ -55,7 +55,7 @@ def subscription(topics: Iterable[str]) -> str:
 
 
 def sync_version(command: Command) -> int:
-    """Version 5 is the first with protocol type and name."""
+    """Returns the version of a SyncGroup; version 5 is the first with protocol type and name."""
     return 5 if "pt" in command or "pn" in command else 4
 
 

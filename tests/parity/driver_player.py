@@ -28,7 +28,7 @@ class DriverError(RuntimeError):
 class DriverPlayer:
     """Plays scenarios one after another, each with a new coordinator."""
 
-    live = False  # an answer has all its events, so that the caller need not wait for more
+    live = False  # each answer already has all its events, so the caller need not wait
 
     def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(

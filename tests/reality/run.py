@@ -31,7 +31,10 @@ ATTEMPTS = 3
 
 
 def comparisons(assignors: Sequence[str]) -> list[Comparison]:
-    """Takes about a minute on an idle machine. Errors: BrokerError, RealityError."""
+    """Plays the scenario with each assignor on both sides, in about a minute, and compares.
+
+    Errors: BrokerError, RealityError.
+    """
     scenarios = [scenario(assignor) for assignor in assignors]
     ours = [simulated.play(one) for one in scenarios]
     with (

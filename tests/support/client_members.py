@@ -98,7 +98,7 @@ class KafkaPython:
         self._subscriptions.subscribe(topics=sorted(topics))
 
     def lose(self) -> None:
-        """The broker has forgotten the member."""
+        """Shows the member that the broker has forgotten it."""
         self._coordinator.reset_generation()
 
     def join(self, assignor: str | None = None) -> bytes:
@@ -211,7 +211,7 @@ class Aiokafka:
         self._subscriptions.subscribe(set(topics))
 
     def lose(self) -> None:
-        """The broker has forgotten the member."""
+        """Shows the member that the broker has forgotten it."""
         self._coordinator.generation = -1
 
     def join(self, assignor: str | None = None) -> bytes:

@@ -209,7 +209,7 @@ class _Story:
             rng.randint(7, 16): 25,
             rng.randint(17, 64): 10,
         }
-        # At most a third of the room, so that later topics have some.
+        # One topic takes at most a third of the room, so that later topics have room, too.
         return _Topic(next(self.topic_names), min(pick(rng, counts), 1 + self._room(members) // 3))
 
     def _room(self, members: int) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STABLE_TIMEOUT_S = 60.0
 SAME_LOOKS = 3
-"""So many equal looks mean stable: a cooperative group is also stable between two rounds."""
+"""After this many equal observations, a group counts as at rest, not as between two rounds."""
 
 
 class JavaMembers:

@@ -4,25 +4,9 @@
 import re
 from collections.abc import Iterable
 
+from kafka_rebalance import protocol
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.member.herder import PROTOCOLS
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinedMember,
-    JoinGroup,
-    JoinGroupResponse,
-    OffsetCommit,
-    OffsetCommitResponse,
-    PartitionError,
-    Request,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from kafka_rebalance.tracing.text import Command, partition, whole
 from kafka_rebalance.wire import (
     AssignmentData,
@@ -42,42 +26,48 @@ _MEMBER = re.compile(r"([^,\[\]]+)(?:\[([^\[\]]*)\])?")
 _CONNECT = "connect"
 
 
-def answer_to(request: Request, command: Command) -> Response:
+def answer_to(request: protocol.Request, command: Command) -> protocol.Response:
     """Returns the response that `answer KIND [ERROR] …` describes. Errors: GroupError."""
     rest = command.words[2:]
-    error = ErrorCode.NONE
-    if rest and rest[0] in ErrorCode.__members__:
-        error, rest = ErrorCode[rest[0]], rest[1:]
-    if isinstance(request, SyncGroup) and request.protocol_type == _CONNECT:
-        return SyncGroupResponse(
+    error = protocol.ErrorCode.NONE
+    if rest and rest[0] in protocol.ErrorCode.__members__:
+        error, rest = protocol.ErrorCode[rest[0]], rest[1:]
+    if isinstance(request, protocol.SyncGroup) and request.protocol_type == _CONNECT:
+        return protocol.SyncGroupResponse(
             error_code=error, assignment=_encoded_assignment(request, rest, command)
         )
-    if isinstance(request, SyncGroup):
+    if isinstance(request, protocol.SyncGroup):
         command.only()
         assigned = tuple(TopicPartition(*partition(command, name)) for name in rest)
-        return SyncGroupResponse(
+        return protocol.SyncGroupResponse(
             error_code=error, assignment=encode_assignment(AssignmentData(assigned))
         )
     if rest:
         raise command.error(f"no error code {rest[0]!r}")
     match request:
-        case FindCoordinator():
+        case protocol.FindCoordinator():
             command.only("node")
-            return FindCoordinatorResponse(error_code=error, node_id=command.number("node", -1))
-        case JoinGroup():
+            return protocol.FindCoordinatorResponse(
+                error_code=error, node_id=command.number("node", -1)
+            )
+        case protocol.JoinGroup():
             return _join_answer(request, error, command)
-        case Heartbeat():
+        case protocol.Heartbeat():
             command.only()
-            return HeartbeatResponse(error_code=error)
-        case OffsetCommit(offsets=offsets):
+            return protocol.HeartbeatResponse(error_code=error)
+        case protocol.OffsetCommit(offsets=offsets):
             command.only()
-            return OffsetCommitResponse(
-                partitions=tuple(PartitionError(one.topic, one.partition, error) for one in offsets)
+            return protocol.OffsetCommitResponse(
+                partitions=tuple(
+                    protocol.PartitionError(one.topic, one.partition, error) for one in offsets
+                )
             )
     raise command.error(f"nobody waits for the answer to {type(request).__name__}")
 
 
-def _join_answer(request: JoinGroup, error: ErrorCode, command: Command) -> JoinGroupResponse:
+def _join_answer(
+    request: protocol.JoinGroup, error: protocol.ErrorCode, command: Command
+) -> protocol.JoinGroupResponse:
     command.only("generation", "leader", "member", "members", "type", "protocol", "skip_assignment")
     member_id = command.option("member", request.member_id)
     members = []
@@ -90,8 +80,8 @@ def _join_answer(request: JoinGroup, error: ErrorCode, command: Command) -> Join
         else:
             instance = None
             metadata = encode_subscription(Subscription(tuple(filter(None, topics.split(",")))))
-        members.append(JoinedMember(name, instance, metadata))
-    return JoinGroupResponse(
+        members.append(protocol.JoinedMember(name, instance, metadata))
+    return protocol.JoinGroupResponse(
         error_code=error,
         generation_id=command.number("generation", -1),
         protocol_type=command.option("type", request.protocol_type),
@@ -106,7 +96,9 @@ def _join_answer(request: JoinGroup, error: ErrorCode, command: Command) -> Join
 # Connect ------------------------------------------------------------------------------------------
 
 
-def _encoded_assignment(request: SyncGroup, words: tuple[str, ...], command: Command) -> bytes:
+def _encoded_assignment(
+    request: protocol.SyncGroup, words: tuple[str, ...], command: Command
+) -> bytes:
     """Encodes an assignment: `c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1`."""
     if words == ("as-sent",):
         command.only()
@@ -129,7 +121,9 @@ def _encoded_assignment(request: SyncGroup, words: tuple[str, ...], command: Com
     return encode_connect_assignment(message)
 
 
-def _report(request: JoinGroup, member_id: str, name: str, work: str, command: Command) -> bytes:
+def _report(
+    request: protocol.JoinGroup, member_id: str, name: str, work: str, command: Command
+) -> bytes:
     """Encodes a worker's report, either the one in its request or `x@3[c,c-0]`."""
     protocol = command.option("protocol", request.protocols[0].name)
     own = next((one.metadata for one in request.protocols if one.name == protocol), None)

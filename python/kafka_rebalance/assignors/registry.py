@@ -17,7 +17,6 @@ Engine = Literal["rust", "reference"]
 
 
 def check_engine(engine: str) -> str:
-    """Returns the engine's name; ValueError for an unknown one."""
     if engine not in ("rust", "reference"):
         raise ValueError(f'engine is "rust" or "reference", not {engine!r}')
     return engine

@@ -75,7 +75,6 @@ def _assign_line(
 def error_line(
     group_id: str | None, error: GroupError, number: int, *, key: str = "group_id"
 ) -> LineAnswer:
-    """Returns the answer to a bad line."""
     answer = {key: group_id, "error": line_error(error, number)}
     return LineAnswer(contract.dumps(answer).encode(), is_error=True)
 
@@ -87,6 +86,5 @@ def line_error(error: GroupError, number: int) -> str:
 
 
 def group_id_of(fields: Any, key: str = "group_id") -> str | None:
-    """Returns the id in a parsed line; None if the id is missing or not a string."""
     group_id = fields.get(key) if isinstance(fields, dict) else None
     return group_id if isinstance(group_id, str) else None

@@ -45,12 +45,10 @@ class ConsumerMemory:
         return tuple(tp for tp in self.owned or () if tp.topic in topics)
 
     def learn(self, partitions: Iterable[tuple[str, int]], generation_id: int) -> None:
-        """Remembers a new assignment."""
         self.owned = tuple(TopicPartition(*tp) for tp in partitions)
         self.generation_id = generation_id
 
     def user_data(self, assignor: str, topics: frozenset[str]) -> bytes | None:
-        """Returns the user data of a subscription to `topics`."""
         owned = None if self.owned is None else self.still(topics)
         return BUILT_IN[assignor].user_data(owned, self.generation_id)
 

@@ -31,7 +31,6 @@ class CoordinatorConfig:
 
     @property
     def offsets_retention_ms(self) -> int:
-        """`offsets_retention_minutes` in ms."""
         return self.offsets_retention_minutes * 60_000
 
 

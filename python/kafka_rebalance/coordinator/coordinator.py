@@ -81,7 +81,6 @@ class Coordinator:
 
     @property
     def config(self) -> CoordinatorConfig:
-        """Returns the broker's settings for groups."""
         return self._state.config
 
     def groups(self) -> Mapping[str, Group]:

@@ -137,7 +137,6 @@ class CoordinatorState:
     # Answer ---------------------------------------------------------------------------------------
 
     def respond(self, request_id: int, response: Response) -> None:
-        """Sends the response now."""
         self.effects.append(Respond(request_id, response))
 
     def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
@@ -150,7 +149,6 @@ class CoordinatorState:
     def answer_join(
         self, group: Group, member: ClassicGroupMember, response: JoinGroupResponse
     ) -> None:
-        """Answers the member's parked JoinGroup, if it has one."""
         request_id = group.take_join(member)
         if request_id is not None:
             self.respond(request_id, response)
@@ -202,7 +200,6 @@ class CoordinatorState:
             self.arm_session(group, member.member_id, member.session_timeout_ms)
 
     def end_session(self, group: Group, member_id: str) -> None:
-        """Cancels the session deadline of a member or pending id."""
         self.deadlines.cancel(DeadlineKey("heartbeat", group.group_id, member_id))
 
     def arm(self, kind: str, group: Group, delay_ms: int) -> None:
@@ -210,7 +207,6 @@ class CoordinatorState:
         self.deadlines.arm(DeadlineKey(kind, group.group_id), self.now_ms + delay_ms)
 
     def cancel(self, kind: str, group: Group) -> None:
-        """Cancels the group's `join` or `sync` deadline."""
         self.deadlines.cancel(DeadlineKey(kind, group.group_id))
 
     # Groups ---------------------------------------------------------------------------------------
@@ -243,13 +239,11 @@ class CoordinatorState:
     # Move -----------------------------------------------------------------------------------------
 
     def move(self, group: Group, state: GroupState) -> None:
-        """Changes a group's state and reports the transition."""
         before = group.state
         group.transition_to(state, self.now_ms)
         self.effects.append(Transition(group.group_id, before, state, group.generation_id))
 
     def next_generation(self, group: Group) -> None:
-        """Ends a group's join phase and reports the transition."""
         before = group.state
         group.next_generation(self.now_ms)
         self.effects.append(Transition(group.group_id, before, group.state, group.generation_id))

@@ -47,11 +47,9 @@ class Deadlines:
             heapq.heapify(self._heap)
 
     def cancel(self, key: DeadlineKey) -> None:
-        """Removes `key`'s deadline, if it has one."""
         self._armed.pop(key, None)
 
     def next(self) -> tuple[DeadlineKey, int] | None:
-        """Returns the earliest deadline and its time."""
         self._drop_stale()
         return (self._heap[0].key, self._heap[0].at_ms) if self._heap else None
 
@@ -65,7 +63,6 @@ class Deadlines:
         return key
 
     def armed(self) -> dict[DeadlineKey, int]:
-        """Returns all deadlines with their times in ms."""
         return {key: one.at_ms for key, one in self._armed.items()}
 
     def _drop_stale(self) -> None:

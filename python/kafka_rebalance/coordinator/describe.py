@@ -6,17 +6,9 @@ A description has metadata and protocol only in Stable, and the last assignment 
 absent group is described as Dead, from version 6 on also with an error (KIP-1043).
 """
 
+from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import (
-    DescribedGroup,
-    DescribedMember,
-    DescribeGroups,
-    DescribeGroupsResponse,
-    ListedGroup,
-    ListGroups,
-    ListGroupsResponse,
-)
 
 from .coordinator_state import CoordinatorState
 from .group import Group
@@ -25,21 +17,25 @@ from .interface import Received
 _ABSENT_IS_NOT_FOUND = 6
 
 
-def describe_groups(state: CoordinatorState, event: Received, request: DescribeGroups) -> None:
+def describe_groups(
+    state: CoordinatorState, event: Received, request: messages.DescribeGroups
+) -> None:
     """Describes groups; the response is sent at once."""
     new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
     absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
     described = []
     for group_id in request.group_ids:
         group = state.durable_group(group_id)
-        described.append(DescribedGroup(group_id, absent) if group is None else _describe(group))
-    state.respond(event.request_id, DescribeGroupsResponse(groups=tuple(described)))
+        described.append(
+            messages.DescribedGroup(group_id, absent) if group is None else _describe(group)
+        )
+    state.respond(event.request_id, messages.DescribeGroupsResponse(groups=tuple(described)))
 
 
-def _describe(group: Group) -> DescribedGroup:
+def _describe(group: Group) -> messages.DescribedGroup:
     stable = group.is_(GroupState.STABLE)
     members = tuple(
-        DescribedMember(
+        messages.DescribedMember(
             one.member_id,
             one.group_instance_id,
             one.client_id,
@@ -49,7 +45,7 @@ def _describe(group: Group) -> DescribedGroup:
         )
         for one in group.members.values()
     )
-    return DescribedGroup(
+    return messages.DescribedGroup(
         group.group_id,
         ErrorCode.NONE,
         group.state,
@@ -59,15 +55,15 @@ def _describe(group: Group) -> DescribedGroup:
     )
 
 
-def list_groups(state: CoordinatorState, event: Received, request: ListGroups) -> None:
+def list_groups(state: CoordinatorState, event: Received, request: messages.ListGroups) -> None:
     """Lists groups; the response is sent at once."""
     known = dict.fromkeys(state.groups)
     for write in state.writes.values():
         known |= {group.group_id: None for group in write.deleted}
     groups = (state.durable_group(group_id) for group_id in known)
     listed = tuple(
-        ListedGroup(group.group_id, group.protocol_type or "", group.state)
+        messages.ListedGroup(group.group_id, group.protocol_type or "", group.state)
         for group in groups
         if group is not None and (not request.states or group.state in request.states)
     )
-    state.respond(event.request_id, ListGroupsResponse(groups=listed))
+    state.respond(event.request_id, messages.ListGroupsResponse(groups=listed))

@@ -58,15 +58,12 @@ class Group:
     # State ----------------------------------------------------------------------------------------
 
     def is_(self, *states: GroupState) -> bool:
-        """Returns whether the group is in one of the states."""
         return self.state in states
 
     def not_(self, *states: GroupState) -> bool:
-        """Returns whether the group is in none of the states."""
         return self.state not in states
 
     def can_rebalance(self) -> bool:
-        """Returns whether the group may move to PreparingRebalance."""
         return self.state in LEGAL_PREDECESSORS[GroupState.PREPARING_REBALANCE]
 
     def transition_to(self, state: GroupState, now_ms: int) -> None:
@@ -84,15 +81,12 @@ class Group:
         return len(self.members)
 
     def has(self, member_id: str) -> bool:
-        """Returns whether a member has this id."""
         return member_id in self.members
 
     def get(self, member_id: str) -> ClassicGroupMember:
-        """Returns the member. Errors: KeyError if no member has this id."""
         return self.members[member_id]
 
     def is_leader(self, member_id: str) -> bool:
-        """Returns whether the leader has this id."""
         return member_id == self.leader_id
 
     def rebalance_timeout_ms(self) -> int:

@@ -9,21 +9,10 @@ Source   GroupMetadataManager.replay/onLoaded/onUnloaded, OffsetMetadataManager.
 """
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import (
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    SyncGroupResponse,
-)
-from kafka_rebalance.wire.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    decode_key,
-    decode_value,
-)
+from kafka_rebalance.wire import group_records as wire
 
 from .appends import append_failed
 from .coordinator_state import CoordinatorState, Ownership
@@ -56,23 +45,23 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
         marker = Marker(-1 if entry.producer_id is None else entry.producer_id, entry.committed)
         state.offsets.load(marker, entry.position)
         return
-    key = decode_key(entry.key)
-    value = decode_value(key, entry.value)
+    key = wire.decode_key(entry.key)
+    value = wire.decode_value(key, entry.value)
     match key, value:
-        case GroupMetadataKey(group_id), None:
+        case wire.GroupMetadataKey(group_id), None:
             state.groups.pop(group_id, None)
-        case GroupMetadataKey(group_id), GroupMetadataValue():
+        case wire.GroupMetadataKey(group_id), wire.GroupMetadataValue():
             state.groups[group_id] = _group(group_id, value)
-        case OffsetCommitKey(group_id, topic, partition), None:
+        case wire.OffsetCommitKey(group_id, topic, partition), None:
             state.offsets.load(Forget(group_id, (topic, partition)), entry.position)
-        case OffsetCommitKey(group_id, topic, partition), OffsetCommitValue():
+        case wire.OffsetCommitKey(group_id, topic, partition), wire.OffsetCommitValue():
             # Offsets without a group record were committed without membership.
             state.groups.setdefault(group_id, Group(group_id, state.now_ms))
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)
 
 
-def _group(group_id: str, value: GroupMetadataValue) -> Group:
+def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:
     timestamp = value.current_state_timestamp_ms
     group = Group(
         group_id,
@@ -94,7 +83,7 @@ def _group(group_id: str, value: GroupMetadataValue) -> Group:
             rebalance_timeout_ms=rebalance_timeout,
             session_timeout_ms=one.session_timeout_ms,
             protocol_type=value.protocol_type,
-            protocols=(JoinGroupProtocol(value.protocol or "", one.subscription),),
+            protocols=(messages.JoinGroupProtocol(value.protocol or "", one.subscription),),
             assignment=one.assignment,
         )
         group.members[member.member_id] = member
@@ -106,7 +95,7 @@ def _group(group_id: str, value: GroupMetadataValue) -> Group:
     return group
 
 
-def _offset(value: OffsetCommitValue) -> CommittedOffset:
+def _offset(value: wire.OffsetCommitValue) -> CommittedOffset:
     return CommittedOffset(
         value.offset,
         value.metadata,
@@ -126,9 +115,9 @@ def unload(state: CoordinatorState) -> None:
         state.move(group, GroupState.DEAD)
         for member in group.members.values():
             if before is GroupState.PREPARING_REBALANCE:
-                refusal = JoinGroupResponse(error_code=gone, member_id=member.member_id)
+                refusal = messages.JoinGroupResponse(error_code=gone, member_id=member.member_id)
                 state.answer_join(group, member, refusal)
-            state.answer_sync(member, SyncGroupResponse(error_code=gone))
+            state.answer_sync(member, messages.SyncGroupResponse(error_code=gone))
     for request_id, waiting in state.waiting.items():
         state.respond(request_id, refuse(waiting.request, gone))
     state.clear()

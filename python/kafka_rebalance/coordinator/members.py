@@ -33,7 +33,6 @@ class ClassicGroupMember:
         return self.group_instance_id is not None
 
     def names(self) -> tuple[str, ...]:
-        """Returns the protocols that the member lists, in its order of preference."""
         return tuple(protocol.name for protocol in self.protocols)
 
     def metadata(self, protocol_name: str | None) -> bytes:

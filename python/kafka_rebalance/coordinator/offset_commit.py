@@ -14,18 +14,9 @@ Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit;
          docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 (transactions).
 """
 
+from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import (
-    NO_RETENTION,
-    EndTransaction,
-    EndTransactionResponse,
-    OffsetCommit,
-    OffsetCommitResponse,
-    OffsetToCommit,
-    PartitionError,
-    TxnOffsetCommit,
-)
 
 from .coordinator_state import CoordinatorState, SendResponse, Write
 from .group import Group
@@ -35,10 +26,13 @@ from .offsets import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
 
-_Commit = OffsetCommit | TxnOffsetCommit
+_Commit = messages.OffsetCommit | messages.TxnOffsetCommit
 
 # The first version of each request whose error for an absent group is GROUP_ID_NOT_FOUND.
-_ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {OffsetCommit: 9, TxnOffsetCommit: 6}
+_ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
+    messages.OffsetCommit: 9,
+    messages.TxnOffsetCommit: 6,
+}
 
 
 def offset_commit(state: CoordinatorState, event: Received, request: _Commit) -> None:
@@ -48,7 +42,7 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
-    if isinstance(request, TxnOffsetCommit):
+    if isinstance(request, messages.TxnOffsetCommit):
         _commit(state, event, request, None, request.producer_id)
         return
     # Only a commit outside a transaction renews the member's session.
@@ -67,7 +61,7 @@ def _check(event: Received, group: Group | None, request: _Commit) -> ErrorCode:
     has_ids = request.member_id or request.group_instance_id is not None
     if request.generation_id >= 0 or has_ids:
         return refuse_member(group, request)
-    if isinstance(request, TxnOffsetCommit) or group.is_(GroupState.DEAD):
+    if isinstance(request, messages.TxnOffsetCommit) or group.is_(GroupState.DEAD):
         return refuse_in_state(group, request)
     return ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -80,17 +74,17 @@ def _commit(
     producer_id: int | None,
 ) -> None:
     limit = state.config.offset_metadata_max_bytes
-    expires = None if retention_ms in (None, NO_RETENTION) else state.now_ms + retention_ms
+    expires = None if retention_ms in (None, messages.NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
         too_large = _utf16_length(one.metadata or "") > limit
         code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
-        codes.append(PartitionError(one.topic, one.partition, code))
+        codes.append(messages.PartitionError(one.topic, one.partition, code))
         if not too_large:
             value = _value(one, state.now_ms, expires)
             partition = (one.topic, one.partition)
             commits.append(Commit(request.group_id, partition, value, producer_id))
-    response = OffsetCommitResponse(partitions=tuple(codes))
+    response = messages.OffsetCommitResponse(partitions=tuple(codes))
     if request.group_id not in state.groups:
         # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
@@ -99,7 +93,7 @@ def _commit(
     state.append(records, Write(then), commits, producer_id)
 
 
-def _value(one: OffsetToCommit, now_ms: int, expires: int | None) -> CommittedOffset:
+def _value(one: messages.OffsetToCommit, now_ms: int, expires: int | None) -> CommittedOffset:
     epoch = None if one.leader_epoch == -1 else one.leader_epoch
     return CommittedOffset(one.offset, one.metadata or "", now_ms, epoch, expires)
 
@@ -109,8 +103,10 @@ def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def end_transaction(state: CoordinatorState, event: Received, request: EndTransaction) -> None:
+def end_transaction(
+    state: CoordinatorState, event: Received, request: messages.EndTransaction
+) -> None:
     """Appends the marker that ends the producer's transaction."""
-    then = SendResponse(event.request_id, EndTransactionResponse(), request)
+    then = SendResponse(event.request_id, messages.EndTransactionResponse(), request)
     marker = Marker(request.producer_id, request.committed)
     state.append([], Write(then), [marker], request.producer_id, request.committed)

@@ -5,15 +5,9 @@ Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;
          docs/behaviour/coordinator.md#85-deletes; KIP-496 (OffsetDelete).
 """
 
+from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import (
-    DeleteGroups,
-    DeleteGroupsResponse,
-    OffsetDelete,
-    OffsetDeleteResponse,
-    PartitionError,
-)
 
 from .coordinator_state import CoordinatorState, SendResponse, Write
 from .group import CONSUMER
@@ -23,15 +17,15 @@ from .offsets import Forget, OffsetChange, Partition
 from .records import group_tombstone, offset_tombstone
 
 
-def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:
+def offset_delete(state: CoordinatorState, event: Received, request: messages.OffsetDelete) -> None:
     """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
     error = refuse_in_state(group, request)
     if group is None or error is not ErrorCode.NONE:
-        state.respond(event.request_id, OffsetDeleteResponse(error_code=error))
+        state.respond(event.request_id, messages.OffsetDeleteResponse(error_code=error))
         return
     if group.not_(GroupState.EMPTY) and group.protocol_type != CONSUMER:
-        response = OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
+        response = messages.OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
         state.respond(event.request_id, response)
         return
     offsets = state.offsets.latest(group.group_id)
@@ -39,15 +33,15 @@ def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelet
     for partition in request.partitions:
         subscribed = group.is_subscribed(partition[0])
         code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
-        codes.append(PartitionError(*partition, code))
+        codes.append(messages.PartitionError(*partition, code))
         there = offsets.value(partition) is not None or offsets.is_pending(partition)
         if there and not subscribed:
             forgotten.append(Forget(group.group_id, partition))
-    response = OffsetDeleteResponse(partitions=tuple(codes))
+    response = messages.OffsetDeleteResponse(partitions=tuple(codes))
     _forget(state, forgotten, Write(SendResponse(event.request_id, response, request)))
 
 
-def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroups) -> None:
+def delete_groups(state: CoordinatorState, event: Received, request: messages.DeleteGroups) -> None:
     """Deletes empty groups and their offsets; a group that is named twice is answered once."""
     codes, records, changes, deleted = [], [], list[OffsetChange](), []
     for group_id in dict.fromkeys(request.group_ids):
@@ -61,7 +55,7 @@ def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroup
             changes += forgotten
             deleted.append(group)
             state.forget(group)
-    response = DeleteGroupsResponse(groups=tuple(codes))
+    response = messages.DeleteGroupsResponse(groups=tuple(codes))
     then = SendResponse(event.request_id, response, request)
     state.append(records, Write(then, deleted=tuple(deleted)), changes)
 

@@ -74,7 +74,6 @@ class GroupOffsets:
     pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)
 
     def value(self, partition: Partition) -> CommittedOffset | None:
-        """Returns the committed value; None if there is none."""
         stored = self.committed.get(partition)
         return None if stored is None else stored.value
 
@@ -196,7 +195,6 @@ class Offsets:
         self._purge()
 
     def fail(self, append_id: int) -> None:
-        """Drops the staged changes of an append that failed."""
         del self._staged[append_id]
         self._purge()
 

@@ -170,7 +170,6 @@ def remove(state: CoordinatorState, group: Group, member: ClassicGroupMember) ->
 
 
 def drop_assignments(state: CoordinatorState, group: Group, error: ErrorCode) -> None:
-    """Clears all assignments and answers parked SyncGroups with `error`."""
     for member in group.members.values():
         member.assignment = b""
         hand_out(state, group, member, error)
@@ -195,6 +194,5 @@ def hand_out(
 
 
 def stop_waiting_for_syncs(state: CoordinatorState, group: Group) -> None:
-    """Cancels the group's `sync` deadline and forgets which members have not sent SyncGroup."""
     group.pending_sync.clear()
     state.cancel("sync", group)

@@ -5,15 +5,7 @@ The versions are those that Kafka 4.4.0 writes: group metadata 3; offsets 4, or 
 its own expiry. Version 4's tagged field, the topic id, is never written.
 """
 
-from kafka_rebalance.wire.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    encode_key,
-    encode_value,
-)
+from kafka_rebalance.wire import group_records as wire
 
 from .group import Group
 from .interface import LogRecord
@@ -24,7 +16,7 @@ def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
     """Returns the group's record with `assignment` and the selected protocol's metadata only."""
     timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
     members = tuple(
-        MemberMetadata(
+        wire.MemberMetadata(
             member_id=one.member_id,
             group_instance_id=one.group_instance_id,
             client_id=one.client_id,
@@ -36,7 +28,7 @@ def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
         )
         for one in group.members.values()
     )
-    value = GroupMetadataValue(
+    value = wire.GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation_id=group.generation_id,
         protocol=group.protocol_name,
@@ -44,7 +36,9 @@ def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
         current_state_timestamp_ms=timestamp,
         members=members,
     )
-    return LogRecord(encode_key(GroupMetadataKey(group.group_id)), encode_value(value))
+    return LogRecord(
+        wire.encode_key(wire.GroupMetadataKey(group.group_id)), wire.encode_value(value)
+    )
 
 
 def new_group_record(group: Group) -> LogRecord:
@@ -54,14 +48,14 @@ def new_group_record(group: Group) -> LogRecord:
 
 def group_tombstone(group_id: str) -> LogRecord:
     """Returns the record that removes a group; each of its offsets needs a tombstone of its own."""
-    return LogRecord(encode_key(GroupMetadataKey(group_id)), None)
+    return LogRecord(wire.encode_key(wire.GroupMetadataKey(group_id)), None)
 
 
 def offset_record(commit: Commit) -> LogRecord:
     """Returns the record of a committed offset: version 1 if it has its own expiry, else 4."""
     value = commit.value
     expires = value.expire_timestamp_ms
-    written = OffsetCommitValue(
+    written = wire.OffsetCommitValue(
         offset=value.offset,
         metadata=value.metadata,
         commit_timestamp_ms=value.commit_timestamp_ms,
@@ -69,10 +63,9 @@ def offset_record(commit: Commit) -> LogRecord:
         expire_timestamp_ms=-1 if expires is None else expires,
         version=4 if expires is None else 1,
     )
-    key = OffsetCommitKey(commit.group_id, *commit.partition)
-    return LogRecord(encode_key(key), encode_value(written))
+    key = wire.OffsetCommitKey(commit.group_id, *commit.partition)
+    return LogRecord(wire.encode_key(key), wire.encode_value(written))
 
 
 def offset_tombstone(group_id: str, partition: Partition) -> LogRecord:
-    """Returns the record that removes a committed offset."""
-    return LogRecord(encode_key(OffsetCommitKey(group_id, *partition)), None)
+    return LogRecord(wire.encode_key(wire.OffsetCommitKey(group_id, *partition)), None)

@@ -75,7 +75,6 @@ def stored(state: CoordinatorState, then: StoreAssignment) -> None:
 
 
 def not_stored(state: CoordinatorState, then: StoreAssignment, error: ErrorCode) -> None:
-    """Drops the assignment that was not stored, and starts a new rebalance."""
     if _is_current(then):
         drop_assignments(state, then.group, of_append_error(error))
         prepare(state, then.group)

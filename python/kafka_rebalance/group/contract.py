@@ -136,35 +136,27 @@ def _racks(value: Any, at: str) -> tuple[str | None, ...]:
 
 def _member(value: Any, at: str) -> Member:
     fields = object_(value, at)
-    member_id = string(fields, "member_id", at)
-    group_instance_id = optional_string(fields, "group_instance_id", at)
-    client_id = optional_string(fields, "client_id", at)
-    client_host = optional_string(fields, "client_host", at)
-    topics = each(fields, "topics", at, text)
-    owned: list[TopicPartition] = []
-    if fields.get("owned_partitions") is not None:
-        for partitions in each(fields, "owned_partitions", at, _owned):
-            owned.extend(partitions)
-    generation_id = _generation(fields, at)
-    rack_id = optional_string(fields, "rack_id", at)
-    subscription_version = optional_integer(
-        fields, "subscription_version", at, "subscription version", 0, NEWEST_SUBSCRIPTION
+    return Member(  # the arguments are read, and so checked, in this order
+        member_id=string(fields, "member_id", at),
+        group_instance_id=optional_string(fields, "group_instance_id", at),
+        client_id=optional_string(fields, "client_id", at),
+        client_host=optional_string(fields, "client_host", at),
+        topics=each(fields, "topics", at, text),
+        owned_partitions=_owned_partitions(fields, at),
+        generation_id=_generation(fields, at),
+        rack_id=optional_string(fields, "rack_id", at),
+        subscription_version=optional_integer(
+            fields, "subscription_version", at, "subscription version", 0, NEWEST_SUBSCRIPTION
+        ),
+        user_data=_user_data(fields, at),
+        user_data_generation_id=_generation(fields, at, "user_data_generation_id"),
     )
-    user_data = _user_data(fields, at)
-    user_data_generation_id = _generation(fields, at, "user_data_generation_id")
-    return Member(
-        member_id,
-        topics,
-        group_instance_id,
-        client_id,
-        client_host,
-        tuple(owned),
-        generation_id,
-        rack_id,
-        subscription_version,
-        user_data,
-        user_data_generation_id,
-    )
+
+
+def _owned_partitions(fields: dict[str, Any], at: str) -> tuple[TopicPartition, ...]:
+    if fields.get("owned_partitions") is None:
+        return ()
+    return tuple(tp for own in each(fields, "owned_partitions", at, _owned) for tp in own)
 
 
 def _owned(value: Any, at: str) -> list[TopicPartition]:

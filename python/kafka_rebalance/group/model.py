@@ -101,7 +101,6 @@ def quoted(name: str) -> str:
 
 
 def unknown_user_data(text: str) -> str:
-    """Returns the problem with a text that is not in USER_DATA."""
     return f"{quoted(text)} is not {' or '.join(map(quoted, USER_DATA))}"
 
 

@@ -100,7 +100,6 @@ class HashTable(Generic[K]):
         return list(self)
 
     def slots(self) -> int:
-        """Returns the number of slots."""
         return len(self._slots)
 
     def state(self) -> object:

@@ -22,7 +22,6 @@ _OF_A_GENERATION = (
 
 
 def answered(state: Membership, sent: SentRequest, response: messages.Response) -> None:
-    """Handles a response that has arrived."""
     match response:
         case messages.FindCoordinatorResponse(error_code=error, node_id=node):
             if error is ErrorCode.NONE:

@@ -31,7 +31,6 @@ class Consumer(GroupMember):
 
     @property
     def config(self) -> ConsumerConfig:
-        """The consumer's settings."""
         return self._subscriber.config
 
     @property

@@ -29,7 +29,6 @@ class GroupMember:
 
     @property
     def state(self) -> MemberState:
-        """The member's state in the group protocol."""
         return self._state.state
 
     @property

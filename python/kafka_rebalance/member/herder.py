@@ -27,19 +27,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Task, Work, assign_eager, handle
 from kafka_rebalance.protocol import JoinGroupProtocol, JoinGroupResponse, Response
-from kafka_rebalance.wire.connect_protocol import (
-    COMPATIBLE,
-    CONFIG_MISMATCH,
-    EAGER,
-    NO_ERROR,
-    SESSIONED,
-    ConnectAssignment,
-    ConnectMetadata,
-    decode_connect_assignment,
-    decode_connect_metadata,
-    encode_connect_assignment,
-    encode_connect_metadata,
-)
+from kafka_rebalance.wire import connect_protocol as wire
 
 from .config import WorkerConfig
 from .interface import Start, Stop
@@ -49,7 +37,7 @@ from .role import Shares
 NOTHING = Work()
 
 # The group's protocols, preferred first; a worker offers the protocols up to its own version.
-PROTOCOLS = {"sessioned": SESSIONED, "compatible": COMPATIBLE, "default": EAGER}
+PROTOCOLS = {"sessioned": wire.SESSIONED, "compatible": wire.COMPATIBLE, "default": wire.EAGER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +62,7 @@ class Herder:
     is_reconfigured: bool = False  # connectors or tasks have changed, which needs a rebalance
     reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
     # The assigned work (None before the first assignment), and the started work
-    assignment: ConnectAssignment | None = None
+    assignment: wire.ConnectAssignment | None = None
     work: Work | None = None
     running: Work = NOTHING
     is_resolved: bool = True  # all assigned work is started
@@ -94,7 +82,7 @@ class Herder:
 
     def has_news(self, state: Membership) -> bool:
         """Returns whether the assignment is missing or failed, or the herder asked to rejoin."""
-        failed = self.assignment is None or self.assignment.error != NO_ERROR
+        failed = self.assignment is None or self.assignment.error != wire.NO_ERROR
         return failed or self.work is None or self.is_rejoin_requested
 
     def update(self, configuration: Configuration) -> None:
@@ -113,7 +101,7 @@ class Herder:
 
     def prepare(self, state: Membership) -> bool:
         """Stops all assigned work of an eager worker."""
-        if self._protocol_in_use() == EAGER:
+        if self._protocol_in_use() == wire.EAGER:
             self._stop(state, self.work or NOTHING)
         return True
 
@@ -128,16 +116,16 @@ class Herder:
         """Returns the worker's report, encoded in every protocol version up to its own."""
         self.joined_with = self.newest
         report = self._report()
-        metadata = ConnectMetadata(url=self.url, config_offset=self.newest.offset)
+        metadata = wire.ConnectMetadata(url=self.url, config_offset=self.newest.offset)
         offered = []
         for name, version in PROTOCOLS.items():
             if version <= self.config.version:
                 mine = None if report is None else replace(report, version=version)
                 sent = replace(metadata, version=version, assignment=mine)
-                offered.append(JoinGroupProtocol(name, encode_connect_metadata(sent)))
+                offered.append(JoinGroupProtocol(name, wire.encode_connect_metadata(sent)))
         return tuple(offered)
 
-    def _report(self) -> ConnectAssignment | None:
+    def _report(self) -> wire.ConnectAssignment | None:
         if self.assignment is None or self.work is None:
             return None
         work = self.work.after_wire()
@@ -147,21 +135,23 @@ class Herder:
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
         """Returns each worker's assignment; CONFIG_MISMATCH for all if a worker is ahead."""
-        reports = {one.member_id: decode_connect_metadata(one.metadata) for one in response.members}
+        reports = {
+            one.member_id: wire.decode_connect_metadata(one.metadata) for one in response.members
+        }
         leader = response.member_id
         newest = max(one.config_offset for one in reports.values())
         if self.joined_with.offset < newest:
             self.joined_with = self.newest
-        common = ConnectAssignment(
+        common = wire.ConnectAssignment(
             leader=leader,
             leader_url=reports[leader].url,
             config_offset=max(newest, self.joined_with.offset),
             version=PROTOCOLS[response.protocol_name or ""],
         )
         if self.joined_with.offset < newest:
-            failed = encode_connect_assignment(replace(common, error=CONFIG_MISMATCH))
+            failed = wire.encode_connect_assignment(replace(common, error=wire.CONFIG_MISMATCH))
             return tuple((member, failed) for member in reports)
-        if common.version == EAGER:
+        if common.version == wire.EAGER:
             shares = assign_eager(list(reports), self.joined_with.connectors)
             return tuple((member, _encode(common, shares[member])) for member in reports)
         spec = ConnectSpec(
@@ -182,10 +172,10 @@ class Herder:
 
     def take(self, state: Membership, assignment: bytes) -> None:
         """Stops revoked work, and takes over the rest of the assignment."""
-        received = decode_connect_assignment(assignment)
+        received = wire.decode_connect_assignment(assignment)
         self.is_rejoin_requested = False
         work = assigned_work(received)
-        if received.version > EAGER:
+        if received.version > wire.EAGER:
             revoked = revoked_work(received)
             self._stop(state, revoked, is_revoked=True)
             work = work + ((self.work or NOTHING) - revoked)
@@ -221,7 +211,7 @@ class Herder:
         is_unsettled = self.scheduled_ms is not None and differs
         self.is_rejoin_requested = self.is_reconfigured or is_unsettled
         self.is_reconfigured = False
-        if self.assignment.version > EAGER:
+        if self.assignment.version > wire.EAGER:
             # Tasks with new settings stop now; the rebalance decides where they start.
             anew = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
             self._stop(state, Work((), anew))
@@ -286,7 +276,7 @@ class Herder:
         """Does nothing: a worker's role sends no requests of its own."""
 
 
-def _encode(common: ConnectAssignment, work: Work, revoked: Work = NOTHING) -> bytes:
+def _encode(common: wire.ConnectAssignment, work: Work, revoked: Work = NOTHING) -> bytes:
     ordered = work.after_wire()
     message = replace(
         common,
@@ -295,16 +285,14 @@ def _encode(common: ConnectAssignment, work: Work, revoked: Work = NOTHING) -> b
         revoked_connectors=revoked.connectors,
         revoked_tasks=revoked.tasks,
     )
-    return encode_connect_assignment(message)
+    return wire.encode_connect_assignment(message)
 
 
-def assigned_work(message: ConnectAssignment | None) -> Work:
-    """Returns the connectors and tasks that an assignment assigns."""
+def assigned_work(message: wire.ConnectAssignment | None) -> Work:
     if message is None:
         return NOTHING
     return Work(message.connectors, tuple(Task(*task) for task in message.tasks))
 
 
-def revoked_work(message: ConnectAssignment) -> Work:
-    """Returns the connectors and tasks that an assignment revokes."""
+def revoked_work(message: wire.ConnectAssignment) -> Work:
     return Work(message.revoked_connectors, tuple(Task(*task) for task in message.revoked_tasks))

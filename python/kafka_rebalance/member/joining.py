@@ -58,7 +58,6 @@ def go_on(state: Membership) -> None:
 
 
 def join(state: Membership) -> None:
-    """Sends JoinGroup with the role's protocols."""
     config = state.config
     state.move(MemberState.PREPARING_REBALANCE)
     state.rejoin_needed = True

@@ -8,15 +8,7 @@ import random
 from dataclasses import dataclass, field
 from itertools import count
 
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    FindCoordinator,
-    JoinGroup,
-    LeaveGroup,
-    MemberIdentity,
-    Request,
-    SyncGroup,
-)
+from kafka_rebalance import protocol
 from kafka_rebalance.protocol.messages import NO_GENERATION
 
 from .config import GroupConfig
@@ -43,14 +35,14 @@ class Generation:
 class SentRequest:
     """An unanswered request, and the generation in which it was sent."""
 
-    request: Request
+    request: protocol.Request
     generation: Generation
     expires_ms: int
 
 
 @dataclass(slots=True)
 class Membership:
-    """`effects` are the current event's effects so far; a time of None is not scheduled."""
+    """A member's state; `effects` has the current event's effects, None is an unset time."""
 
     config: GroupConfig
     rng: random.Random
@@ -79,18 +71,19 @@ class Membership:
     effects: list[MemberEffect] = field(default_factory=list)
 
     def is_waiting_for(self, *kinds: type) -> bool:
-        """Returns whether a request of one of these kinds is unanswered."""
         return any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def is_joining(self) -> bool:
         """Returns whether a join is in progress, or its assignment waits for poll."""
-        return self.arrived is not None or self.is_waiting_for(JoinGroup, SyncGroup)
+        return self.arrived is not None or self.is_waiting_for(
+            protocol.JoinGroup, protocol.SyncGroup
+        )
 
     def send(
-        self, request: Request, timeout_ms: int, api_version: int | None = None
+        self, request: protocol.Request, timeout_ms: int, api_version: int | None = None
     ) -> SentRequest:
         """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
-        node = None if isinstance(request, FindCoordinator) else self.coordinator_node
+        node = None if isinstance(request, protocol.FindCoordinator) else self.coordinator_node
         number = next(self.request_ids)
         sent = SentRequest(request, self.generation, self.now_ms + timeout_ms)
         self.sent[number] = sent
@@ -99,8 +92,8 @@ class Membership:
 
     def find_coordinator(self) -> None:
         """Sends FindCoordinator, unless one is unanswered or the back-off is not over."""
-        if not self.is_waiting_for(FindCoordinator) and self.now_ms >= self.retry_at_ms:
-            request = FindCoordinator(group_id=self.config.group_id)
+        if not self.is_waiting_for(protocol.FindCoordinator) and self.now_ms >= self.retry_at_ms:
+            request = protocol.FindCoordinator(group_id=self.config.group_id)
             self.send(request, self.config.request_timeout_ms)
 
     def forget_coordinator(self) -> None:
@@ -112,10 +105,10 @@ class Membership:
             self.unknown_since_ms = self.now_ms
         self.coordinator_node = None
         for number, one in list(self.sent.items()):
-            if isinstance(one.request, FindCoordinator):
+            if isinstance(one.request, protocol.FindCoordinator):
                 continue
             del self.sent[number]
-            if isinstance(one.request, JoinGroup | SyncGroup):
+            if isinstance(one.request, protocol.JoinGroup | protocol.SyncGroup):
                 self.rejoin_needed = True
                 self.back_off()
 
@@ -171,13 +164,15 @@ class Membership:
             and self.state is not MemberState.UNJOINED
             and member_id
         ):
-            request = LeaveGroup(group_id=config.group_id, members=(MemberIdentity(member_id),))
+            request = protocol.LeaveGroup(
+                group_id=config.group_id, members=(protocol.MemberIdentity(member_id),)
+            )
             self.send(request, config.request_timeout_ms)
         for number, one in list(self.sent.items()):
-            if isinstance(one.request, JoinGroup | SyncGroup):
+            if isinstance(one.request, protocol.JoinGroup | protocol.SyncGroup):
                 del self.sent[number]  # its response no longer matters
         self.reset(keep_id=False)
 
-    def throw(self, error: ErrorCode, message: str) -> None:
+    def throw(self, error: protocol.ErrorCode, message: str) -> None:
         """Makes poll throw: the current poll, or else the next one."""
         self.fatal = Fatal(error, message)

@@ -18,17 +18,9 @@ Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/
 import re
 from dataclasses import dataclass, field
 
+from kafka_rebalance import protocol
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    OffsetCommit,
-    OffsetCommitResponse,
-    OffsetToCommit,
-    Response,
-)
 from kafka_rebalance.wire import Subscription, decode_assignment, encode_subscription
 
 from .answers import react
@@ -40,7 +32,7 @@ from .reactions import OFFSET_COMMIT, Reaction
 from .role import Shares
 from .states import MemberState
 
-_NONE = ErrorCode.NONE
+_NONE = protocol.ErrorCode.NONE
 
 
 @dataclass(slots=True)
@@ -90,7 +82,6 @@ class Subscriber:
         return snapshot(self.topics, self.group_subscription, racks=racks)
 
     def match(self) -> None:
-        """Matches the pattern against the current topics."""
         if self.pattern is not None:
             matching = (name for name in self.topics if re.fullmatch(self.pattern, name))
             self.subscription = frozenset(matching)
@@ -144,13 +135,13 @@ class Subscriber:
         """Returns until when the member waits for the commit before a join."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
-    def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
+    def protocols(self, state: Membership) -> tuple[protocol.JoinGroupProtocol, ...]:
         """Returns every assignor's name with the member's metadata for that assignor."""
         self.joined_subscription = self.subscription
         topics = tuple(sorted(self.subscription))
         known = state.generation.generation_id
         return tuple(
-            JoinGroupProtocol(
+            protocol.JoinGroupProtocol(
                 name,
                 encode_subscription(
                     Subscription(
@@ -167,7 +158,7 @@ class Subscriber:
 
     # The leader -----------------------------------------------------------------------------------
 
-    def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
+    def lead(self, state: Membership, response: protocol.JoinGroupResponse) -> Shares:
         """Watches the topics of all members, and assigns unless the response says to skip it."""
         self.group_subscription = subscribed_topics(response.members)
         self.assigned_by = self._snapshot()
@@ -197,9 +188,9 @@ class Subscriber:
             added = {one.topic for one in assigned} - self.joined_subscription
             self.subscription |= added
             self.joined_subscription |= added
-        protocol = state.generation.protocol_name
-        if protocol in self.assignors:
-            self.assignors[protocol].on_assignment(assigned, state.generation.generation_id)
+        name = state.generation.protocol_name
+        if name in self.assignors:
+            self.assignors[name].on_assignment(assigned, state.generation.generation_id)
         self.commit_at_ms = state.now_ms + self.config.auto_commit_interval_ms
         held = set(self.owned)
         self.owned = tuple(assigned)
@@ -216,7 +207,7 @@ class Subscriber:
             self.config.enable_auto_commit
             and state.state is MemberState.STABLE
             and state.now_ms >= self.commit_at_ms
-            and not state.is_waiting_for(OffsetCommit)
+            and not state.is_waiting_for(protocol.OffsetCommit)
         ):
             self.commit_at_ms = state.now_ms + self.config.auto_commit_interval_ms
             self.commit(state)
@@ -226,7 +217,7 @@ class Subscriber:
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Revokes all partitions before leaving; they are lost without a settled generation."""
+        """Revokes all partitions before the member leaves, or loses them in an unsettled group."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,
@@ -240,13 +231,13 @@ class Subscriber:
     def commit(self, state: Membership) -> SentRequest | None:
         """Sends the positions of owned partitions without waiting; None if nothing can be sent."""
         offsets = tuple(
-            OffsetToCommit(one.topic, one.partition, self.positions[one])
+            protocol.OffsetToCommit(one.topic, one.partition, self.positions[one])
             for one in self.owned
             if one in self.positions
         )
         if not offsets or state.coordinator_node is None:
             return None
-        request = OffsetCommit(
+        request = protocol.OffsetCommit(
             group_id=self.config.group_id,
             offsets=offsets,
             member_id=state.generation.member_id,
@@ -255,9 +246,8 @@ class Subscriber:
         )
         return state.send(request, self.config.request_timeout_ms)
 
-    def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:
-        """Handles an OffsetCommit response."""
-        if not isinstance(response, OffsetCommitResponse):
+    def answered(self, state: Membership, sent: SentRequest, response: protocol.Response) -> None:
+        if not isinstance(response, protocol.OffsetCommitResponse):
             return
         errors = [one.error_code for one in response.partitions if one.error_code is not _NONE]
         reaction = OFFSET_COMMIT.get(errors[0]) if errors else None

@@ -30,7 +30,6 @@ class Worker(GroupMember):
 
     @property
     def config(self) -> WorkerConfig:
-        """The worker's settings."""
         return self._herder.config
 
     @property

@@ -1,39 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans (the effect of changes on a group), comparisons of assignors, and explanations."""
 
-from .affected import as_far_as_affected
-from .clients import Recipe
-from .comparison import Candidate, Comparison, compare
-from .description import Description, Finding, describe
-from .explanation import partition_from_text
-from .figures import Figures
-from .migrations import Migration, migration
-from .never_ends import Endless, WayOut, endless
-from .rebalance_plan import RebalancePlan, plan
-from .rounds import Round, Step
-from .samples import Samples
-from .switch import Bounce
-
-__all__ = [
-    "Bounce",
-    "Candidate",
-    "Comparison",
-    "Description",
-    "Endless",
-    "Figures",
-    "Finding",
-    "Migration",
-    "RebalancePlan",
-    "Recipe",
-    "Round",
-    "Samples",
-    "Step",
-    "WayOut",
-    "as_far_as_affected",
-    "compare",
-    "describe",
-    "endless",
-    "migration",
-    "partition_from_text",
-    "plan",
-]
+# `as` marks a name that this package exports.
+from .affected import as_far_as_affected as as_far_as_affected
+from .clients import Recipe as Recipe
+from .comparison import Candidate as Candidate
+from .comparison import Comparison as Comparison
+from .comparison import compare as compare
+from .description import Description as Description
+from .description import Finding as Finding
+from .description import describe as describe
+from .explanation import partition_from_text as partition_from_text
+from .figures import Figures as Figures
+from .migrations import Migration as Migration
+from .migrations import migration as migration
+from .never_ends import Endless as Endless
+from .never_ends import WayOut as WayOut
+from .never_ends import endless as endless
+from .rebalance_plan import RebalancePlan as RebalancePlan
+from .rebalance_plan import plan as plan
+from .rounds import Round as Round
+from .rounds import Step as Step
+from .samples import Samples as Samples
+from .switch import Bounce as Bounce

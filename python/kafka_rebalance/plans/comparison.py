@@ -59,7 +59,6 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """Returns the group, its assignor and the changes."""
         changes = ", ".join(self.changes) or AS_IT_IS.cause
         runs = self.group.assignor or "an unknown assignor"
         return f"{self.group.group_id}, which runs {runs}: {changes}"
@@ -169,9 +168,10 @@ def _candidate(
 
 
 class _Measure(NamedTuple):
-    """A criterion; the smallest value is the best.
+    """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` names both values, each in the format `show`. `equal` follows if this criterion decides.
+    `words` is a text about the values of two candidates, which are written in the format `show`.
+    `equal` is a text about the earlier criteria, in which the two candidates are equal.
     """
 
     words: str

@@ -49,8 +49,8 @@ FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 class Finding:
     """One thing that a person who runs the group may want to change.
 
-    `member_ids` and `partitions` are those concerned; `ask` is the command that shows more, without
-    the input and the group, or None.
+    `member_ids` and `partitions` are the members and partitions that the finding is about. `ask` is
+    the subcommand that shows more, such as "plan", or None.
     """
 
     kind: FindingKind
@@ -73,9 +73,9 @@ class Finding:
 class Description:
     """A group as it is.
 
-    `assignment` what the members own now; `balance` and `possible` count partitions a member.
-    `lags`       records not yet consumed, for each partition with a committed offset; None if
-                 nobody read the offsets (as for a group from a file).
+    `assignment` has the partitions that the members own now. `balance` is that of these partitions,
+    `possible` is the best one. `lags` has the records not yet consumed, by partition with a
+    committed offset; None if nobody read the offsets (as for a group from a file).
     """
 
     group: GroupSpec
@@ -147,7 +147,7 @@ def describe(
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
-    """Yields what no sound assignment has; nobody owns anything before the first assignment."""
+    """Yields the faults of the assignment; before the first assignment there are none."""
     counts = group.partition_counts()
     owners: dict[TopicPartition, list[str]] = {}
     stale: dict[str, list[TopicPartition]] = {}
@@ -201,7 +201,7 @@ def _loads(
 
 
 def _far(group: GroupSpec, assignment: Assignment) -> list[tuple[str, TopicPartition]]:
-    """Returns what is read from another rack, where the racks of reader and replicas are known."""
+    """Returns (member, partition) where no known replica is in the member's known rack."""
     racks = {topic.name: topic.racks or () for topic in group.topics}
     found = []
     for member in group.members:

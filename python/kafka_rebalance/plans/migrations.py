@@ -11,7 +11,7 @@ from .clients import CLIENTS, Recipe, clients_of, recipe
 from .switch import Bounce, one_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
-"""The default assignors of a Java consumer."""
+"""The default list of assignors of Kafka's Java consumer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ Holdings = Mapping[str, Sequence[TopicPartition]]
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
-    """Returns the facts. The partition must exist, and its topic must have a subscriber."""
+    """Returns the facts about a partition, which must exist and have a subscriber."""
     steps = _STEPS.get(assignor)
     return [facts.Unknown(assignor)] if steps is None else list(steps(group, tp))
 

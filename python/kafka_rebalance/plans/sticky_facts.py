@@ -23,22 +23,16 @@ class Claim:
     outcome: Outcome
 
     def __str__(self) -> str:
-        generation = _generation(self.generation)
-        match self.outcome:
-            case "first":
-                return f"{self.member_id} claims it ({generation})"
-            case "newer":
-                than = _generation(self.against)
-                return (
-                    f"{self.member_id} claims it ({generation}, newer than {than}) and is believed"
-                )
-            case "equal":
-                return (
-                    f"{self.member_id} claims it ({generation}, too), so that neither is believed"
-                )
-            case "older":
-                than = _generation(self.against)
-                return f"{self.member_id} claims it ({generation}, older than {than}), not believed"
+        generations = (_generation(self.generation), _generation(self.against))
+        return f"{self.member_id} claims it {_CLAIMED[self.outcome].format(*generations)}"
+
+
+_CLAIMED: dict[Outcome, str] = {
+    "first": "({})",
+    "newer": "({}, newer than {}) and is believed",
+    "equal": "({}, too), so that neither is believed",
+    "older": "({}, older than {}), not believed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +64,16 @@ class Algorithm:
     step = "subscriptions"
 
     def __str__(self) -> str:
-        if self.found_equal:
-            why = "all subscribe to the same topics"
-            if not self.equal:
-                why = "Kafka's test finds unequal subscriptions equal"
-            return f"{why}: the constrained algorithm"
-        why = "members subscribe to different topics"
-        if self.equal:
-            why = "all subscribe to the same topics, but some list a topic twice"
-        return f"{why}: the general algorithm"
+        return _ALGORITHM[self.found_equal, self.equal]
+
+
+_ALGORITHM = {
+    (True, True): "all subscribe to the same topics: the constrained algorithm",
+    (True, False): "Kafka's test finds unequal subscriptions equal: the constrained algorithm",
+    (False, True): "all subscribe to the same topics, but some list a topic twice: the general "
+    "algorithm",
+    (False, False): "members subscribe to different topics: the general algorithm",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +123,17 @@ class NotKept:
     step = "keep"
 
     def __str__(self) -> str:
-        match self.why:
-            case "nobody":
-                why = "it has no owner that could keep it"
-            case "contested":
-                why = "nobody keeps a partition that is claimed twice in one generation"
-            case "rack":
-                why = f"{self.member_id} gives it up: no replica is in its rack"
-            case "share":
-                why = (
-                    f"{self.member_id} could keep {self.could} and keeps the first {self.kept} by "
-                    "number; this is not one of them"
-                )
-        return f"{self.share}; {why}"
+        return f"{self.share}; {_GIVEN_UP[self.why].format(self)}"
+
+
+_GIVEN_UP = {
+    "nobody": "it has no owner that could keep it",
+    "contested": "nobody keeps a partition that is claimed twice in one generation",
+    "rack": "{0.member_id} gives it up: no replica is in its rack",
+    "share": "{0.member_id} could keep {0.could} and keeps the first {0.kept} by number; this is "
+    "not one of them",
+    "unsubscribed": "{0.member_id} gives it up: it does not subscribe to {0.topic}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +199,9 @@ class Held:
     step = "keep"
 
     def __str__(self) -> str:
-        match self.why_not:
-            case None:
-                return f"{self.member_id} keeps it for now"
-            case "nobody":
-                return "it has no owner that could keep it"
-            case "rack":
-                return f"{self.member_id} gives it up: no replica is in its rack"
-            case "unsubscribed":
-                return f"{self.member_id} gives it up: it does not subscribe to {self.topic}"
+        if self.why_not is None:
+            return f"{self.member_id} keeps it for now"
+        return _GIVEN_UP[self.why_not].format(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,22 +273,15 @@ class Moved:
     step = "balance"
 
     def __str__(self) -> str:
-        sizes = (
-            f"{self.source} has {self.source_holds}, {self.destination} {self.destination_holds}"
-        )
-        match self.why:
-            case "previous":
-                return f"{sizes}: it goes to {self.destination}, which had it before"
-            case "smallest":
-                return (
-                    f"{sizes}, the fewest of its subscribers that take part: it moves to "
-                    f"{self.destination}"
-                )
-            case "instead":
-                return (
-                    f"{sizes}: it came from there, and goes back to {self.destination} in place of "
-                    f"{self.instead}"
-                )
+        sizes = "{0.source} has {0.source_holds}, {0.destination} {0.destination_holds}"
+        return f"{sizes}{_MOVED[self.why]}".format(self)
+
+
+_MOVED: dict[MovedWhy, str] = {
+    "previous": ": it goes to {0.destination}, which had it before",
+    "smallest": ", the fewest of its subscribers that take part: it moves to {0.destination}",
+    "instead": ": it came from there, and goes back to {0.destination} in place of {0.instead}",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rebalances in virtual time: `simulate(scenario)` returns which member held what, and when."""
 
-from .from_group import Pace, scenario_from_group
-from .measure import Stopped, Totals, settlings, stops, totals
-from .network import Network
-from .run import Run
-from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
-from .seeds import Spread, simulate_seeds
-from .simulation import simulate
-
-__all__ = [
-    "Costs",
-    "Gap",
-    "Happening",
-    "Kind",
-    "MemberPlan",
-    "Network",
-    "Pace",
-    "Run",
-    "Scenario",
-    "Spread",
-    "Stopped",
-    "TopicPlan",
-    "Totals",
-    "scenario_from_group",
-    "settlings",
-    "simulate",
-    "simulate_seeds",
-    "stops",
-    "totals",
-]
+# `as` marks a name that this package exports.
+from .from_group import Pace as Pace
+from .from_group import scenario_from_group as scenario_from_group
+from .measure import Stopped as Stopped
+from .measure import Totals as Totals
+from .measure import settlings as settlings
+from .measure import stops as stops
+from .measure import totals as totals
+from .network import Network as Network
+from .run import Run as Run
+from .scenario import Costs as Costs
+from .scenario import Happening as Happening
+from .scenario import Kind as Kind
+from .scenario import MemberPlan as MemberPlan
+from .scenario import Scenario as Scenario
+from .scenario import TopicPlan as TopicPlan
+from .seeds import Spread as Spread
+from .seeds import simulate_seeds as simulate_seeds
+from .simulation import simulate as simulate

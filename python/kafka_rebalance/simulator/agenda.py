@@ -21,11 +21,9 @@ class Agenda:
         self._timers: dict[tuple[str, type], int] = {}
 
     def next_ms(self) -> int | None:
-        """Returns the time of the next event; None if there is none."""
         return self._heap[0][0] if self._heap else None
 
     def timer_ms(self, name: str, kind: type) -> int | None:
-        """Returns the time of a process's timer; None if that timer is not armed."""
         return self._timers.get((name, kind))
 
     def push(self, at: int, event: ScheduledEvent) -> None:
@@ -40,7 +38,6 @@ class Agenda:
             self.push(at, event)
 
     def disarm(self, name: str, *kinds: type) -> None:
-        """Removes timers of a process."""
         for kind in kinds:
             self._timers.pop((name, kind), None)
 

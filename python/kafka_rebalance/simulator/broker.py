@@ -8,29 +8,9 @@ An append is durable after the network's `log_ms`.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kafka_rebalance.coordinator import (
-    Append,
-    Appended,
-    Coordinator,
-    CoordinatorEvent,
-    Expired,
-    Loaded,
-    LogEntry,
-    Received,
-    Respond,
-    Transition,
-    Unloaded,
-)
+from kafka_rebalance import coordinator as c
+from kafka_rebalance import protocol
 from kafka_rebalance.coordinator.refusals import refuse
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    JoinGroup,
-    LeaveGroup,
-    Request,
-    Response,
-)
 
 from .journal import CoordinatorEntry, Entry
 
@@ -42,37 +22,38 @@ class Broker:
     `watch(now_ms, transition, cause)` receives each change of the group's state.
     """
 
-    coordinator: Coordinator
-    watch: Callable[[int, Transition, str], None]
-    respond: Callable[[int, Response], None]
-    append: Callable[[Appended], None]
+    coordinator: c.Coordinator
+    watch: Callable[[int, c.Transition, str], None]
+    respond: Callable[[int, protocol.Response], None]
+    append: Callable[[c.Appended], None]
     journal: list[Entry] | None
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
-    log: list[LogEntry] = field(default_factory=list)
+    log: list[c.LogEntry] = field(default_factory=list)
     moves: int = 0  # how often another node has taken over; the newest node has this number
 
-    def receive(self, node: int | None, event: Received, sender: str, now_ms: int) -> None:
-        """Receives a request that a process sent to a node."""
+    def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
         request = event.request
-        if isinstance(request, FindCoordinator):
+        if isinstance(request, protocol.FindCoordinator):
             self.respond(event.request_id, self._found())
         elif node != self.node:
-            self.respond(event.request_id, refuse(request, ErrorCode.NOT_COORDINATOR))
+            self.respond(event.request_id, refuse(request, protocol.ErrorCode.NOT_COORDINATOR))
         else:
             self.sender = sender
             self.handle(event, now_ms, self._cause(request, sender))
             self.sender = ""
 
-    def _found(self) -> Response:
+    def _found(self) -> protocol.Response:
         if self.node is None:
-            return FindCoordinatorResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return FindCoordinatorResponse(node_id=self.node)
+            return protocol.FindCoordinatorResponse(
+                error_code=protocol.ErrorCode.COORDINATOR_NOT_AVAILABLE
+            )
+        return protocol.FindCoordinatorResponse(node_id=self.node)
 
-    def _cause(self, request: Request, sender: str) -> str:
-        if isinstance(request, LeaveGroup):
+    def _cause(self, request: protocol.Request, sender: str) -> str:
+        if isinstance(request, protocol.LeaveGroup):
             return f"{sender} leaves"
-        if isinstance(request, JoinGroup):
+        if isinstance(request, protocol.JoinGroup):
             group = self.coordinator.groups().get(request.group_id)
             known = group is not None and (
                 group.has(request.member_id) or request.group_instance_id in group.static_members
@@ -82,31 +63,31 @@ class Broker:
 
     def leave_node(self, now_ms: int) -> None:
         """Stops coordinating at this node, so that the group has no coordinator."""
-        self.handle(Unloaded(), now_ms, "the coordinator moves")
+        self.handle(c.Unloaded(), now_ms, "the coordinator moves")
         self.node = None
 
     def take_node(self, now_ms: int) -> None:
         """Starts to coordinate at another node, which has loaded the log."""
         self.moves += 1
         self.node = self.moves
-        self.handle(Loaded(tuple(self.log)), now_ms, "the coordinator moves")
+        self.handle(c.Loaded(tuple(self.log)), now_ms, "the coordinator moves")
 
-    def handle(self, event: CoordinatorEvent, now_ms: int, cause: str = "") -> None:
+    def handle(self, event: c.CoordinatorEvent, now_ms: int, cause: str = "") -> None:
         """Hands an event to the coordinator; `cause` explains a rebalance that the event begins."""
         effects = self.coordinator.handle(event, now_ms)
         if self.journal is not None:
             self.journal.append(CoordinatorEntry(now_ms, event, tuple(effects)))
         for effect in effects:
             match effect:
-                case Respond(number, response):
+                case c.Respond(number, response):
                     self.respond(number, response)
-                case Append(append_id, records):
+                case c.Append(append_id, records):
                     position = len(self.log)
-                    self.log += (LogEntry(position + i, *one) for i, one in enumerate(records))
-                    self.append(Appended(append_id, position))
-                case Transition():
+                    self.log += (c.LogEntry(position + i, *one) for i, one in enumerate(records))
+                    self.append(c.Appended(append_id, position))
+                case c.Transition():
                     self.watch(now_ms, effect, cause)
-                case Expired(key):
+                case c.Expired(key):
                     how = {"heartbeat": "'s session ended", "sync": " synced too late", "join": ""}
                     cause = f"{key.member_id or 'somebody'}{how[key.kind]}"
                 case _:

@@ -62,7 +62,6 @@ class SimulatedCluster:
     # Changes ------------------------------------------------------------------------------------
 
     def create(self, name: str, now_ms: int) -> None:
-        """Creates a topic with the partitions that the scenario plans for it."""
         self.partitions[name] = 0
         self.grow(name, self._plans[name].partitions, now_ms)
 

@@ -48,7 +48,6 @@ class Happenings:
         return (*self.known_absences, *down)
 
     def happen(self, event: Happening) -> None:
-        """Carries out one event of the scenario."""
         now_ms = self.agenda.now_ms
         match event.kind:
             case Kind.CREATE_TOPIC:
@@ -121,7 +120,6 @@ class Happenings:
                 self.known_absences.append(Absence(process.name, now_ms, back))
 
     def come_back(self, event: Happening) -> None:
-        """Takes a broker back after its absence."""
         self.cluster.come_back(event, self.agenda.now_ms)
         self.metadata.refresh_soon(self.agenda.now_ms)
 

@@ -7,15 +7,9 @@ A journal is the list of entries that `simulate(scenario, journal=journal)` fill
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kafka_rebalance import protocol
 from kafka_rebalance.coordinator import CoordinatorEvent, Effect, Received, Respond, Transition
 from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    SyncGroupResponse,
-)
 from kafka_rebalance.tracing.coordinator_answers import IdNames, response_line
 from kafka_rebalance.tracing.member_lines import effect_line
 
@@ -69,13 +63,13 @@ def _entry_lines(entry: Entry, clients: dict[int, str], names: IdNames) -> Itera
         clients[entry.event.request_id] = entry.event.client_id
     for effect in entry.effects:
         match effect:
-            case Respond(_, HeartbeatResponse(error_code=ErrorCode.NONE)):
+            case Respond(_, protocol.HeartbeatResponse(error_code=protocol.ErrorCode.NONE)):
                 pass
-            case Respond(number, SyncGroupResponse(error_code=error)):
+            case Respond(number, protocol.SyncGroupResponse(error_code=error)):
                 # The line of the leader's SyncGroup request has already shown the assignment.
                 yield f"coordinator -> {clients[number]}: SyncGroup {error}"
             case Respond(number, response):
-                if isinstance(response, JoinGroupResponse):
+                if isinstance(response, protocol.JoinGroupResponse):
                     names.call(response.member_id, clients[number])
                 yield f"coordinator -> {clients[number]}: {response_line(response, names)}"
             case Transition(group_id, before, after, generation_id):
@@ -83,4 +77,4 @@ def _entry_lines(entry: Entry, clients: dict[int, str], names: IdNames) -> Itera
 
 
 def _is_heartbeat(effect: MemberEffect) -> bool:
-    return isinstance(effect, Send) and isinstance(effect.request, Heartbeat)
+    return isinstance(effect, Send) and isinstance(effect.request, protocol.Heartbeat)

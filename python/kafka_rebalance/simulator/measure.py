@@ -130,7 +130,7 @@ def stops_of(run: Run) -> dict[int, list[Stopped]]:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """The time from a start to the next; a rebalance and an event of the scenario are starts."""
+    """The time from the start of a rebalance, or from an event, to the next start or event."""
 
     from_ms: int
     to_ms: int

@@ -8,28 +8,15 @@ the process later. The application does not poll while it processes records.
 import random
 from dataclasses import dataclass, field, replace
 
+from kafka_rebalance import member as m
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.member import (
-    Assigned,
-    Consumer,
-    Fatal,
-    Lost,
-    MemberEffect,
-    MemberEvent,
-    Revoked,
-    Send,
-    Start,
-    Stop,
-    Worker,
-    WorkerConfig,
-)
 from kafka_rebalance.protocol import Heartbeat, SyncGroup, Tick
 
 from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
 
-Sends = list[tuple[int, Send]]  # requests, each with the time when it leaves the process
+Sends = list[tuple[int, m.Send]]  # requests, each with the time when it leaves the process
 
 
 @dataclass(slots=True)
@@ -44,7 +31,7 @@ class Process:
     holds: Holds
     phase_ms: int
     journal: list[Entry] | None = None
-    member: Consumer | Worker | None = None
+    member: m.Consumer | m.Worker | None = None
     incarnation: int = 0
     busy_until_ms: int = 0
     polls_from_ms: int = 0  # no poll before this time
@@ -53,7 +40,7 @@ class Process:
     idle_since_ms: int | None = None  # since this time, heartbeats are not simulated
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
-    crashed: Fatal | None = None
+    crashed: m.Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
     empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments
 
@@ -69,22 +56,22 @@ class Process:
     def held(self) -> list[str]:
         """Returns the names of the member's partitions, or of its connectors and tasks."""
         match self.member:
-            case Consumer(owned_partitions=partitions):
+            case m.Consumer(owned_partitions=partitions):
                 return [str(one) for one in partitions]
-            case Worker(running=work):
+            case m.Worker(running=work):
                 return _names(work)
         return []
 
-    def start(self, config: MemberConfig) -> Consumer | Worker:
+    def start(self, config: MemberConfig) -> m.Consumer | m.Worker:
         """Starts a new process, which remembers nothing of the old one."""
         self.incarnation += 1
         self.plan = replace(self.plan, config=config)
         # The process has its own generator, so that its draws do not change those of other members.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
-        if isinstance(config, WorkerConfig):
-            self.member = Worker(config, url=f"http://{self.name}/", rng=rng)
+        if isinstance(config, m.WorkerConfig):
+            self.member = m.Worker(config, url=f"http://{self.name}/", rng=rng)
         else:
-            self.member = Consumer(config, rng=rng)
+            self.member = m.Consumer(config, rng=rng)
         self.busy_until_ms = self.polls_from_ms = self.frozen_until_ms = 0
         self.idle_since_ms = self.crashed = None
         self.is_cold, self.owes_heartbeat = True, False
@@ -92,12 +79,11 @@ class Process:
         return self.member
 
     def stop(self, now_ms: int) -> None:
-        """Ends the process, which no longer holds its partitions."""
         for one in self.held:
             self.holds.give(one, self.name, now_ms)
         self.member = None
 
-    def handle(self, event: MemberEvent, now_ms: int) -> Sends:
+    def handle(self, event: m.MemberEvent, now_ms: int) -> Sends:
         """Handles one event; returns the requests that leave the process, each with its time."""
         if self.member is None:
             return []
@@ -113,28 +99,28 @@ class Process:
             self.gave_up_in = before
         return self._carry_out(effects, at)
 
-    def _carry_out(self, effects: list[MemberEffect], at: int) -> Sends:
+    def _carry_out(self, effects: list[m.MemberEffect], at: int) -> Sends:
         sends = Sends()
         for effect in effects:
             match effect:
-                case Revoked(partitions) | Lost(partitions):
+                case m.Revoked(partitions) | m.Lost(partitions):
                     at = self._give([str(one) for one in partitions], at)
-                case Assigned(partitions):
+                case m.Assigned(partitions):
                     at = self._take([str(one) for one in partitions], at)
                     if not self.held:
                         self.empty_handed.append(at)
-                case Stop(work):
+                case m.Stop(work):
                     at = self._give(_names(work), at)
-                case Start(work):
+                case m.Start(work):
                     at = self._take(_names(work), at)
                     self.started += ((at, connector) for connector in work.connectors)
-                case Send(request=request):
+                case m.Send(request=request):
                     if self.is_cold and isinstance(request, SyncGroup):
                         at += self.plan.work.cold_ms
                         self.is_cold = False
                     self.owes_heartbeat &= not isinstance(request, Heartbeat)
                     sends.append((at, effect))
-                case Fatal():
+                case m.Fatal():
                     self.crashed = effect
                 case _:
                     pass
@@ -168,7 +154,7 @@ class Process:
 
     def reads_at_ms(self, now_ms: int) -> int:
         """Returns when the process reads a response that has arrived: now, or in its next poll."""
-        if not isinstance(self.member, Consumer) or not self.member.reads_in_poll:
+        if not isinstance(self.member, m.Consumer) or not self.member.reads_in_poll:
             return now_ms
         return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
 
@@ -178,10 +164,10 @@ class Process:
         return at + (self.phase_ms - at) % process if process and self.held else at
 
 
-def _gives_up(effects: list[MemberEffect]) -> bool:
+def _gives_up(effects: list[m.MemberEffect]) -> bool:
     """Returns whether the effects revoke partitions or stop revoked work."""
     match effects:
-        case [Revoked(), Assigned(), *_] | [Stop(is_revoked=True), *_]:
+        case [m.Revoked(), m.Assigned(), *_] | [m.Stop(is_revoked=True), *_]:
             return True
     return False
 

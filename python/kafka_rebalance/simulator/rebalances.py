@@ -15,13 +15,12 @@ class Rebalances:
         self._names: dict[str, str] = {}
 
     def learn(self, member_id: str, name: str) -> None:
-        """Records that an id belongs to this member."""
         self._names[member_id] = name
 
     def watch(
         self, now_ms: int, transition: Transition, cause: str, gave_up_in: int | None
     ) -> None:
-        """Records a change of the group's state; the process that caused it has this `gave_up_in`.
+        """Records a change of the group's state; `gave_up_in` is that of the causing process.
 
         A cooperative member joins again when an assignment has revoked partitions of it (KIP-429).
         Such a join starts a new round of the last rebalance, not a new rebalance.
@@ -51,7 +50,6 @@ class Rebalances:
             running.causes.append(why)
 
     def _named(self, cause: str) -> str:
-        """Returns a cause with member names in place of ids."""
         for member_id, name in self._names.items():
             cause = cause.replace(member_id, name)
         return cause

@@ -30,7 +30,6 @@ class Rebalance:
 
     @property
     def duration_ms(self) -> int | None:
-        """Returns how long the rebalance lasted; None if it did not end."""
         return None if self.to_ms is None else self.to_ms - self.from_ms
 
 

@@ -225,7 +225,6 @@ class Scenario:
                 raise GroupError("members", problem)
 
     def _racks(self) -> set[str | None]:
-        """Returns the racks of all topics' replicas."""
         lists = (racks for one in self.topics.values() for racks in one.racks or ())
         return {rack for racks in lists for rack in racks}
 

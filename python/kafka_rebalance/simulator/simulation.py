@@ -19,6 +19,7 @@ from kafka_rebalance.coordinator import Appended, Coordinator, Received, Transit
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.protocol import GroupState, JoinGroup, JoinGroupResponse, Response, Tick
 
+from . import scheduled
 from .agenda import Agenda
 from .broker import Broker
 from .cluster import SimulatedCluster
@@ -33,21 +34,6 @@ from .process import Process
 from .rebalances import Rebalances
 from .run import Run
 from .scenario import Happening, Kind, Scenario
-from .scheduled import (
-    Arrive,
-    Back,
-    ClientRequest,
-    Loading,
-    PollNow,
-    Read,
-    Refresh,
-    Reply,
-    ScheduledEvent,
-    Started,
-    TickNow,
-    Unstuck,
-    Wake,
-)
 
 _BROKER = "broker"
 START_UP_MS = 10_000  # the start-up of a group, from the start of its first member
@@ -71,7 +57,7 @@ class Simulation:
             process = Process(plan, str(scenario.seed), self._holds, phase_ms, journal)
             self._processes[plan.name] = process
         self._sent = 0
-        self._asked: dict[int, Arrive] = {}
+        self._asked: dict[int, scheduled.Arrive] = {}
         self._crashed: dict[str, str] = {}
         self._tick_at: int | None = None
         self._rebalances = Rebalances()
@@ -119,58 +105,57 @@ class Simulation:
 
     # Events ---------------------------------------------------------------------------------------
 
-    def _play(self, event: ScheduledEvent) -> None:
+    def _play(self, event: scheduled.ScheduledEvent) -> None:
         match event:
-            case Arrive(name, _, send, number):
+            case scheduled.Arrive(name, _, send, number):
                 sender = self._processes[name]
                 received = Received(number, send.request, send.api_version, sender.name)
                 self._broker.receive(send.node_id, received, name, self.now_ms)
                 if isinstance(send.request, JoinGroup) and send.request.group_instance_id:
                     self._liveness.wake_replaced()
-            case Reply():
+            case scheduled.Reply():
                 self._answer(event)
-            case Wake(name, incarnation):
-                if self._agenda.is_due(name, Wake):
+            case scheduled.Wake(name, incarnation):
+                if self._agenda.is_due(name, scheduled.Wake):
                     self._deliver(name, incarnation, Tick())
-            case PollNow(name, incarnation):
-                if self._agenda.is_due(name, PollNow):
+            case scheduled.PollNow(name, incarnation):
+                if self._agenda.is_due(name, scheduled.PollNow):
                     self._liveness.wake(self._processes[name])
                     self._metadata.match_anew(self._processes[name], self.now_ms)
                     self._deliver(name, incarnation, m.Poll(self._positions(name)))
-            case Read(name, incarnation, news):
+            case scheduled.Read(name, incarnation, news):
                 self._liveness.wake(self._processes[name])
                 self._deliver(name, incarnation, news)
-            case Started():
+            case scheduled.Started():
                 self._herders.started(event)
-            case Unstuck():
+            case scheduled.Unstuck():
                 self._happenings.unstick(event)
-            case ClientRequest():
+            case scheduled.ClientRequest():
                 self._herders.ask(event)
-            case Refresh(name, incarnation):
-                if self._agenda.is_due(name, Refresh):
+            case scheduled.Refresh(name, incarnation):
+                if self._agenda.is_due(name, scheduled.Refresh):
                     self._metadata.refresh(self._processes[name], incarnation, self.now_ms)
-            case TickNow():
+            case scheduled.TickNow():
                 if self._tick_at == self.now_ms:
                     self._tick_at = None
                     self._broker.handle(Tick(), self.now_ms, "time is up")
             case Appended():
                 self._broker.handle(event, self.now_ms, "the log answers")
-            case Back(happening):
+            case scheduled.Back(happening):
                 self._happenings.come_back(happening)
-            case Loading():
+            case scheduled.Loading():
                 self._happenings.load()
             case Happening():
                 self._happenings.happen(event)
 
-    def _answer(self, event: Reply) -> None:
+    def _answer(self, event: scheduled.Reply) -> None:
         """Delivers a response when the process reads it: now, or in the application's next poll."""
         process, response = self._processes[event.process], event.response
         if process.incarnation == event.incarnation:
             member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
             at = process.reads_at_ms(self.now_ms)
             if at > self.now_ms:
-                # The member sends no heartbeats until it reads the response, so its session is
-                # timed.
+                # Until the member reads the response, it sends no heartbeats.
                 self._liveness.report_silent(member_id, self.now_ms)
                 self._agenda.push(at, event)
                 return
@@ -197,11 +182,12 @@ class Simulation:
             if isinstance(event, m.Answered):  # the process reads the response after the freeze
                 self._agenda.push(
                     process.frozen_until_ms,
-                    Reply(name, incarnation, event.request_id, event.response),
+                    scheduled.Reply(name, incarnation, event.request_id, event.response),
                 )
             elif isinstance(event, m.ConfigurationUpdated):  # the process reads it after the freeze
                 self._agenda.push(
-                    process.frozen_until_ms, Read(name, incarnation, self._herders.config.newest())
+                    process.frozen_until_ms,
+                    scheduled.Read(name, incarnation, self._herders.config.newest()),
                 )
             else:
                 self._schedule(process)
@@ -214,15 +200,14 @@ class Simulation:
         before = member.member_id
         sends = process.handle(event, self.now_ms)
         if before and member.member_id != before:
-            self._liveness.report_silent(
-                before, self.now_ms
-            )  # the member uses the id `before` no more
+            # The member no longer uses its old id.
+            self._liveness.report_silent(before, self.now_ms)
         for at, send in sends:
             self._sent += 1
-            arrive = self._asked[self._sent] = Arrive(name, incarnation, send, self._sent)
+            arrive = self._asked[self._sent] = scheduled.Arrive(name, incarnation, send, self._sent)
             self._agenda.push(self._wire.arrival_ms(name, _BROKER, at), arrive)
         for at, connector in process.started:
-            self._agenda.push(at, Started(name, incarnation, connector))
+            self._agenda.push(at, scheduled.Started(name, incarnation, connector))
         process.started.clear()
         if process.crashed is not None:
             # poll() has thrown an exception, and the application ends without close().
@@ -243,18 +228,18 @@ class Simulation:
         works = works and not process.owes_heartbeat
         if works and self._liveness.is_at_rest(member) and wake is not None and wake > self.now_ms:
             process.idle_since_ms = self.now_ms
-            self._agenda.disarm(process.name, Wake, PollNow)
+            self._agenda.disarm(process.name, scheduled.Wake, scheduled.PollNow)
             if poll is not None:
-                self._agenda.arm(poll, PollNow(process.name, process.incarnation))
+                self._agenda.arm(poll, scheduled.PollNow(process.name, process.incarnation))
             return
         process.idle_since_ms = None
         if wake is not None:
             wake = max(wake, self.now_ms, process.frozen_until_ms)
-            self._agenda.arm(wake, Wake(process.name, process.incarnation))
+            self._agenda.arm(wake, scheduled.Wake(process.name, process.incarnation))
         if poll is None and process.polls_from_ms > self.now_ms:
             poll = process.polls_from_ms
         if poll is not None:
-            self._agenda.arm(poll, PollNow(process.name, process.incarnation))
+            self._agenda.arm(poll, scheduled.PollNow(process.name, process.incarnation))
 
     # Broker ---------------------------------------------------------------------------------------
 
@@ -263,7 +248,7 @@ class Simulation:
         if isinstance(response, JoinGroupResponse) and response.member_id:
             self._rebalances.learn(response.member_id, asked.process)
         at = self._wire.arrival_ms(_BROKER, asked.process, self.now_ms)
-        reply = Reply(asked.process, asked.incarnation, asked.send.request_id, response)
+        reply = scheduled.Reply(asked.process, asked.incarnation, asked.send.request_id, response)
         self._agenda.push(at, reply)
 
     def _append(self, event: Appended) -> None:
@@ -280,7 +265,7 @@ class Simulation:
         due = self._broker.coordinator.next_deadline_ms()
         if due is not None and (self._tick_at is None or due < self._tick_at):
             self._tick_at = max(due, self.now_ms)
-            self._agenda.push(self._tick_at, TickNow())
+            self._agenda.push(self._tick_at, scheduled.TickNow())
 
     def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
         """Returns the positions that a consumer commits, as if partitions had one record per ms."""

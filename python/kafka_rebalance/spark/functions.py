@@ -173,7 +173,6 @@ def _in_workers(
     lines = schema.is_lines(groups.schema)
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
     needed += [f.col(name) for name in more]
-    function = f"{verb}_line_batch" if lines else f"{verb}_batch"
     labels = [] if label is None else [label]
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -181,11 +180,11 @@ def _in_workers(
 
         from kafka_rebalance import _core
 
-        work = getattr(_core, function)
+        work = getattr(_core, f"{verb}_batch")
         for batch in batches:
             rows = batch.select(batch.schema.names[len(clusters) :])
             for text, arguments in calls:
-                answers = pa.record_batch(work(rows, *arguments))
+                answers = pa.record_batch(work(rows, *arguments, lines))
                 keys = [batch.column(i) for i in range(len(clusters))]
                 keys += [pa.array([text] * len(rows), pa.string()) for _ in labels]
                 names = [*clusters, *labels, *answers.schema.names]

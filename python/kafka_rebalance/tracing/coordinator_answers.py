@@ -5,14 +5,7 @@ from collections.abc import Sequence
 
 from kafka_rebalance.coordinator.interface import LogRecord
 from kafka_rebalance.protocol import messages
-from kafka_rebalance.wire.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    decode_key,
-    decode_value,
-)
+from kafka_rebalance.wire import group_records as wire
 
 
 class IdNames:
@@ -39,30 +32,29 @@ class IdNames:
         return self._ids.get(name, name)
 
     def in_text(self, text: str) -> str:
-        """Returns a text with names in place of ids."""
         for member_id, name in self._names.items():
             text = text.replace(member_id, name)
         return text
 
     def list(self, ids: Sequence[str]) -> str:
-        """Returns the names of several ids, as one text."""
         return f"({' '.join(self.name_of(one) for one in ids)})"
 
     def records(self, records: Sequence[LogRecord]) -> str:
-        """Returns records in short form, as one text."""
         return "; ".join(self._record(record) for record in records)
 
     def _record(self, record: LogRecord) -> str:
-        key = decode_key(record.key)
-        match key, decode_value(key, record.value):
-            case OffsetCommitKey(group_id, topic, partition), None:
+        key = wire.decode_key(record.key)
+        match key, wire.decode_value(key, record.value):
+            case wire.OffsetCommitKey(group_id, topic, partition), None:
                 return f"{group_id} {topic}-{partition} tombstone"
-            case OffsetCommitKey(group_id, topic, partition), OffsetCommitValue() as value:
+            case wire.OffsetCommitKey(
+                group_id, topic, partition
+            ), wire.OffsetCommitValue() as value:
                 return f"{group_id} {topic}-{partition}={value.offset}"
-            case GroupMetadataKey(group_id), GroupMetadataValue() as value:
+            case wire.GroupMetadataKey(group_id), wire.GroupMetadataValue() as value:
                 members = self.list([one.member_id for one in value.members])
                 return f"{group_id} generation={value.generation_id} members={members}"
-            case GroupMetadataKey(group_id), _:
+            case wire.GroupMetadataKey(group_id), _:
                 return f"{group_id} tombstone"
         return "another kind of record"
 

@@ -1,25 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes responses, timers and records as the JSON objects of the driver's answers."""
 
-from kafka_rebalance.coordinator.interface import (
-    Append,
-    AppendFailed,
-    Drop,
-    Effect,
-    Expired,
-    LogRecord,
-    Respond,
-)
+from kafka_rebalance.coordinator import interface
 from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.wire.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    decode_key,
-    decode_value,
-)
+from kafka_rebalance.wire import group_records as wire
 
 from .driver_commands import Json
 from .virtual_broker import Happened
@@ -29,7 +14,7 @@ def answer_of(happened: list[Happened], number: int) -> Json:
     """Returns the response to request `number`, if the coordinator has already sent it."""
     answer: Json = {}
     for _, effect in happened:
-        if isinstance(effect, Respond) and effect.request_id == number:
+        if isinstance(effect, interface.Respond) and effect.request_id == number:
             answer |= _answer(effect.response)
     return answer
 
@@ -83,20 +68,20 @@ def _answer(response: messages.Response) -> Json:
             return {}
 
 
-def events_of(at: int, effect: Effect | AppendFailed) -> list[Json]:
+def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> list[Json]:
     """Returns the events of an effect: joins, syncs, drops, timers, records."""
     match effect:
-        case Respond(request_id, messages.JoinGroupResponse() as join):
+        case interface.Respond(request_id, messages.JoinGroupResponse() as join):
             return [_join_event(at, request_id, join)]
-        case Respond(request_id, messages.SyncGroupResponse() as sync):
+        case interface.Respond(request_id, messages.SyncGroupResponse() as sync):
             event = {"ev": "sync", "id": request_id, "t": at, "err": str(sync.error_code)}
             protocol = {"ptype": sync.protocol_type, "proto": sync.protocol_name}
             return [event | protocol | {"asg": _text(sync.assignment)}]
-        case Drop(request_id):
+        case interface.Drop(request_id):
             return [{"ev": "drop", "id": request_id, "t": at}]
-        case Expired(key):
+        case interface.Expired(key):
             return [{"ev": "timer", "t": at, "key": str(key)}]
-        case Append(_, records):
+        case interface.Append(_, records):
             return [_record_event(at, record) for record in records]
         case _:
             return []
@@ -122,26 +107,26 @@ def _join_event(at: int, request_id: int, join: messages.JoinGroupResponse) -> J
     }
 
 
-def _record_event(at: int, record: LogRecord) -> Json:
-    key = decode_key(record.key)
-    value = decode_value(key, record.value)
+def _record_event(at: int, record: interface.LogRecord) -> Json:
+    key = wire.decode_key(record.key)
+    value = wire.decode_value(key, record.value)
     event: Json = {"ev": "record", "t": at}
     match key:
-        case OffsetCommitKey(group_id, topic, partition):
+        case wire.OffsetCommitKey(group_id, topic, partition):
             event |= {"type": "offset", "key": f"{group_id}/{topic}/{partition}"}
-        case GroupMetadataKey(group_id):
+        case wire.GroupMetadataKey(group_id):
             event |= {"type": "group", "key": group_id}
     event["kb"] = record.key.hex()
     event["vb"] = None if record.value is None else record.value.hex()
     match value:
-        case OffsetCommitValue():
+        case wire.OffsetCommitValue():
             event |= {
                 "ver": value.version,
                 "off": value.offset,
                 "cts": value.commit_timestamp_ms,
                 "ets": value.expire_timestamp_ms,
             }
-        case GroupMetadataValue():
+        case wire.GroupMetadataValue():
             event |= {
                 "ver": value.version,
                 "gen": value.generation_id,

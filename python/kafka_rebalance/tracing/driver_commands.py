@@ -83,7 +83,6 @@ def config_of(command: Json) -> CoordinatorConfig:
 
 
 def group_id_of(command: Json) -> str:
-    """Returns the id of the command's group."""
     return str(command.get("g", "g"))
 
 

@@ -37,19 +37,15 @@ class Command:
         return f"line {self.line}"
 
     def error(self, problem: str) -> GroupError:
-        """Returns an error that contains the number of this line."""
         return GroupError(f"line {self.line}", problem)
 
     def option(self, name: str, default: str = "") -> str:
-        """Returns an option's text."""
         return self.options.get(name, default)
 
     def ms(self, name: str, default_ms: int) -> int:
-        """Returns an option's duration in ms."""
         return duration_ms(self, self.options[name]) if name in self.options else default_ms
 
     def number(self, name: str, default: int) -> int:
-        """Returns an option's whole number."""
         text = self.options.get(name)
         return default if text is None else whole(self, text)
 

@@ -15,22 +15,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
+from kafka_rebalance.coordinator import interface
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator, counted_ids
 from kafka_rebalance.coordinator.deadlines import DeadlineKey
-from kafka_rebalance.coordinator.interface import (
-    Append,
-    Appended,
-    AppendFailed,
-    CoordinatorEvent,
-    Effect,
-    Loaded,
-    LogEntry,
-    PartitionsDeleted,
-    Received,
-    Sweep,
-    Unloaded,
-)
 from kafka_rebalance.protocol import Tick
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import Request
@@ -38,7 +26,7 @@ from kafka_rebalance.protocol.messages import Request
 # A deadline may fall due this often in one millisecond; a join phase without initial delay needs 2.
 _TIMES_AT_A_MOMENT = 3
 
-Happened = tuple[int, Effect | AppendFailed]
+Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
@@ -50,12 +38,12 @@ class VirtualBroker:
         new_id: Callable[[], str] | None = None,
     ) -> None:
         self.now_ms = 0
-        self.log: list[LogEntry] = []
+        self.log: list[interface.LogEntry] = []
         self._new_id = new_id or counted_ids()
         self.coordinator = Coordinator(config, self._new_id)
         self._request_ids = count(1)
         self._happened: list[Happened] = []
-        self._outstanding: deque[Appended] = deque()
+        self._outstanding: deque[interface.Appended] = deque()
         self._holding = False
         self._next_error: ErrorCode | None = None
 
@@ -75,7 +63,7 @@ class VirtualBroker:
         """Sends a request to the coordinator; returns the request's id."""
         if request_id is None:
             request_id = next(self._request_ids)
-        self._handle(Received(request_id, request, api_version, client_id))
+        self._handle(interface.Received(request_id, request, api_version, client_id))
         return request_id
 
     def advance(self, ms: int) -> None:
@@ -101,12 +89,10 @@ class VirtualBroker:
         self.now_ms = end
 
     def sweep(self) -> None:
-        """Removes expired offsets and empty groups."""
-        self._handle(Sweep())
+        self._handle(interface.Sweep())
 
     def delete_partitions(self, *partitions: tuple[str, int]) -> None:
-        """Deletes (topic, partition)s from the cluster."""
-        self._handle(PartitionsDeleted(partitions))
+        self._handle(interface.PartitionsDeleted(partitions))
 
     # The log --------------------------------------------------------------------------------------
 
@@ -131,11 +117,13 @@ class VirtualBroker:
 
     def write(self, key: bytes, value: bytes | None, producer_id: int | None = None) -> None:
         """Writes a record to the log; the coordinator sees it when the log is loaded."""
-        self.log.append(LogEntry(len(self.log), key, value, producer_id))
+        self.log.append(interface.LogEntry(len(self.log), key, value, producer_id))
 
     def mark(self, producer_id: int, committed: bool) -> None:
         """Writes a transaction's marker; the coordinator sees it when the log is loaded."""
-        self.log.append(LogEntry(len(self.log), producer_id=producer_id, committed=committed))
+        self.log.append(
+            interface.LogEntry(len(self.log), producer_id=producer_id, committed=committed)
+        )
 
     def reload(self, *, group_max_size: int | None = None) -> None:
         """Moves the coordinator away and back: it starts again from the log."""
@@ -143,36 +131,38 @@ class VirtualBroker:
         if group_max_size is not None:
             config = replace(self.coordinator.config, group_max_size=group_max_size)
             self.coordinator = Coordinator(config, self._new_id)
-        self._handle(Loaded(tuple(self.log)))
+        self._handle(interface.Loaded(tuple(self.log)))
 
     def unload(self) -> None:
         """Moves the coordinator to another broker."""
         self._outstanding.clear()
-        self._handle(Unloaded())
+        self._handle(interface.Unloaded())
 
-    def _handle(self, event: CoordinatorEvent) -> None:
+    def _handle(self, event: interface.CoordinatorEvent) -> None:
         waiting = deque([event])
         while waiting:
             for effect in self.coordinator.handle(waiting.popleft(), self.now_ms):
-                happened: Effect | AppendFailed = effect
-                if isinstance(effect, Append):
+                happened: interface.Effect | interface.AppendFailed = effect
+                if isinstance(effect, interface.Append):
                     done = self._append(effect)
-                    if isinstance(done, AppendFailed):
+                    if isinstance(done, interface.AppendFailed):
                         happened = done
                     if done is not None:
                         waiting.append(done)
                 self._happened.append((self.now_ms, happened))
 
-    def _append(self, append: Append) -> Appended | AppendFailed | None:
+    def _append(
+        self, append: interface.Append
+    ) -> interface.Appended | interface.AppendFailed | None:
         if append.records and self._next_error is not None:
             error, self._next_error = self._next_error, None
-            return AppendFailed(append.append_id, error)
+            return interface.AppendFailed(append.append_id, error)
         position = len(self.log)
         for record in append.records:
             self.write(*record, append.producer_id)
         if append.committed is not None and append.producer_id is not None:
             self.mark(append.producer_id, append.committed)
-        done = Appended(append.append_id, position)
+        done = interface.Appended(append.append_id, position)
         if not self._holding:
             return done
         self._outstanding.append(done)

@@ -12,36 +12,17 @@ Source   ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, Sti
          CooperativeStickyAssignor (Kafka 4.4.0); KIP-429 (v1), KIP-792 (v2), KIP-881 (v3).
 """
 
-from .consumer_protocol import (
-    AssignmentData,
-    Subscription,
-    by_topic,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
-from .sent_members import sent_member
-from .user_data import (
-    StickyUserData,
-    decode_cooperative_user_data,
-    decode_sticky_user_data,
-    encode_cooperative_user_data,
-    encode_sticky_user_data,
-)
-
-__all__ = [
-    "AssignmentData",
-    "StickyUserData",
-    "Subscription",
-    "by_topic",
-    "decode_assignment",
-    "decode_cooperative_user_data",
-    "decode_sticky_user_data",
-    "decode_subscription",
-    "encode_assignment",
-    "encode_cooperative_user_data",
-    "encode_sticky_user_data",
-    "encode_subscription",
-    "sent_member",
-]
+# `as` marks a name that this package exports.
+from .consumer_protocol import AssignmentData as AssignmentData
+from .consumer_protocol import Subscription as Subscription
+from .consumer_protocol import by_topic as by_topic
+from .consumer_protocol import decode_assignment as decode_assignment
+from .consumer_protocol import decode_subscription as decode_subscription
+from .consumer_protocol import encode_assignment as encode_assignment
+from .consumer_protocol import encode_subscription as encode_subscription
+from .sent_members import sent_member as sent_member
+from .user_data import StickyUserData as StickyUserData
+from .user_data import decode_cooperative_user_data as decode_cooperative_user_data
+from .user_data import decode_sticky_user_data as decode_sticky_user_data
+from .user_data import encode_cooperative_user_data as encode_cooperative_user_data
+from .user_data import encode_sticky_user_data as encode_sticky_user_data

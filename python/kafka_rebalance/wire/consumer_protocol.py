@@ -50,14 +50,7 @@ def encode_subscription(subscription: Subscription) -> bytes:
 
     Fields that the version does not have are left out; a version above 3 is written as 3.
     """
-    return _core.encode_subscription(
-        subscription.version,
-        subscription.topics,
-        subscription.user_data,
-        subscription.owned_partitions,
-        subscription.generation_id,
-        subscription.rack_id,
-    )
+    return _core.encode_subscription(subscription)
 
 
 def decode_assignment(data: bytes) -> AssignmentData:

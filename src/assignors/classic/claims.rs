@@ -71,7 +71,6 @@ impl<'g, 'a> Claims<'g, 'a> {
         TopicPartition { topic, partition }
     }
 
-    /// The topic of the partition with this number.
     pub fn topic(&self, id: PartitionId) -> TopicId {
         self.topic_of[id as usize]
     }
@@ -100,7 +99,6 @@ impl<'g, 'a> Claims<'g, 'a> {
         partitions.iter().filter_map(|&tp| self.id(tp))
     }
 
-    /// The generation of a member's claims.
     pub fn generation(&self, member: MemberId) -> i32 {
         self.sent.generation(&self.group.members[member as usize])
     }
@@ -117,17 +115,14 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Whether this partition is multiply owned.
     pub fn is_multiply_owned(&self, id: PartitionId) -> bool {
         self.any_multiply_owned() && self.multiply_owned[id as usize]
     }
 
-    /// Whether any partition is multiply owned.
     pub fn any_multiply_owned(&self) -> bool {
         !self.multiply_owned.is_empty()
     }
 
-    /// Returns an error if an interrupt is requested.
     pub fn go_on(&self) -> Result<(), GroupError> {
         if self.interrupt.is_requested() {
             return Err(GroupError::new("assignor", "interrupted"));
@@ -338,7 +333,6 @@ impl Sent {
     }
 }
 
-/// The generation in a member's user data.
 fn user_data_generation(member: &Member) -> i32 {
     if member.as_sent.user_data.is_some() {
         return NO_GENERATION;

@@ -54,7 +54,6 @@ impl Racks {
         self.of_member.get(member as usize).copied().flatten()
     }
 
-    /// Racks of a partition's replicas.
     pub fn of_partition(&self, id: PartitionId) -> &[RackId] {
         self.of_partition
             .get(id as usize)
@@ -93,7 +92,6 @@ impl Racks {
     }
 }
 
-/// Returns the racks sorted and without repeats.
 pub fn sorted(mut racks: Vec<RackId>) -> Vec<RackId> {
     racks.sort_unstable();
     racks.dedup();

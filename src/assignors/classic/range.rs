@@ -13,7 +13,6 @@ use crate::group::model::{MemberId, RackId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The protocol name in JoinGroup.
 pub const NAME: &str = "range";
 
 /// Assigns a group; the answer never has anomalies.

@@ -9,7 +9,6 @@ use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The protocol name in JoinGroup.
 pub const NAME: &str = "roundrobin";
 
 /// Assigns a group; the answer never has anomalies.

@@ -9,7 +9,6 @@ use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
-/// The protocol name in JoinGroup.
 pub const NAME: &str = "sticky";
 
 /// Assigns a group. The answer includes its anomalies.

@@ -172,7 +172,6 @@ pub struct Subscriptions {
 const MOST_BITS: usize = 1 << 30;
 
 impl Subscriptions {
-    /// Fills the table, or the sorted lists.
     pub fn of(group: &GroupSpec) -> Self {
         let runs = Runs::of(group);
         let topics = group.topics.len();
@@ -202,7 +201,6 @@ impl Subscriptions {
         }
     }
 
-    /// Whether a member subscribes to a topic.
     pub fn has(&self, member: MemberId, topic: TopicId) -> bool {
         let run = self.runs.of_member[member as usize] as usize;
         if let Some(topics) = self.sorted.get(run) {

@@ -15,7 +15,6 @@ use arrow_schema::DataType;
 pub struct SchemaError {
     /// Path of the column, for example `members[].topics`.
     pub path: String,
-    /// The problem with it, in words.
     pub problem: String,
 }
 

@@ -3,22 +3,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 
-use super::{Compared, ComparedRow, PlanRow};
-use crate::bulk::nested::{Ends, Named, batch, structs};
+use super::{Compared, Planned, Row};
+use crate::bulk::nested::{Lengths, Named, batch, numbers, structs, texts};
 use crate::error::GroupError;
 use crate::plans::comparison::Comparison;
 use crate::plans::figures::{Balance, Figures};
 
 /// Makes one output row of each planned row: its figures, or its error.
-pub fn write(rows: &[PlanRow]) -> RecordBatch {
-    let planned = |row: &PlanRow| row.1.as_ref().ok().map(|one| one.0.name());
+pub fn write(rows: &[Row<Planned>]) -> RecordBatch {
+    let planned = |row: &Row<Planned>| row.1.as_ref().ok().map(|one| one.0.name());
     // No figures if the row has an error, or no change affects its group.
     let figures = rows.iter().map(|row| row.1.as_ref().ok()?.1.as_ref());
-    let not_affected = |row: &PlanRow| row.1.as_ref().ok().and_then(|one| one.2.clone());
+    let not_affected = |row: &Row<Planned>| row.1.as_ref().ok().and_then(|one| one.2.clone());
     let mut columns = vec![
         ("group_id", texts(rows, |row| row.0)),
         ("assignor", texts(rows, planned)),
@@ -30,7 +29,7 @@ pub fn write(rows: &[PlanRow]) -> RecordBatch {
 }
 
 /// Makes one output row of each compared row: its candidates and the recommendation, or its error.
-pub fn write_compared(rows: &[ComparedRow]) -> RecordBatch {
+pub fn write_compared(rows: &[Row<Compared>]) -> RecordBatch {
     let all: Vec<_> = rows
         .iter()
         .map(|row| compared(row)?.comparison.as_ref())
@@ -54,13 +53,13 @@ pub fn write_compared(rows: &[ComparedRow]) -> RecordBatch {
     batch(columns)
 }
 
-fn compared<'a, 'b>(row: &'b ComparedRow<'a>) -> Option<&'b Compared<'a>> {
+fn compared<'a, 'b>(row: &'b Row<'a, Compared<'a>>) -> Option<&'b Compared<'a>> {
     row.1.as_ref().ok()
 }
 
 /// The column with the candidates of each comparison: the figures of each assignor, or its error.
 fn candidates(all: &[Option<&Comparison>]) -> ArrayRef {
-    let mut ends = Ends::default();
+    let mut ends = Lengths::default();
     for one in all {
         ends.push(one.map(|one| one.candidates.len()));
     }
@@ -73,11 +72,7 @@ fn candidates(all: &[Option<&Comparison>]) -> ArrayRef {
     ends.list(structs(columns, None))
 }
 
-fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T>) -> ArrayRef {
-    Arc::new(rows.iter().map(of).collect::<StringArray>())
-}
-
-fn error_columns<'a, R>(
+pub fn error_columns<'a, R>(
     rows: &'a [R],
     of: impl Fn(&'a R) -> Option<&'a GroupError>,
 ) -> [Named<'static>; 2] {
@@ -88,18 +83,17 @@ fn error_columns<'a, R>(
 
 /// The columns of the figures; None is a row of nulls.
 fn figure_columns(rows: &[Option<&Figures>]) -> [Named<'static>; 15] {
-    let numbers = |of: fn(&Figures) -> i64| -> ArrayRef {
-        Arc::new(rows.iter().map(|one| one.map(of)).collect::<Int64Array>())
+    let counts = |of: fn(&Figures) -> i64| -> ArrayRef {
+        Arc::new(numbers::<Int64Type, _>(rows, |one| one.map(of)))
     };
     let balances = |of: fn(&Figures) -> &Balance| -> ArrayRef {
         let balances: Vec<Option<&Balance>> = rows.iter().map(|one| one.map(of)).collect();
         let ints = |of: fn(&Balance) -> u32| -> ArrayRef {
-            let values = balances.iter().map(|one| one.map(|one| of(one) as i32));
-            Arc::new(values.collect::<Int32Array>())
+            let of = |one: &Option<&Balance>| one.map(|one| of(one) as i32);
+            Arc::new(numbers::<Int32Type, _>(&balances, of))
         };
         let floats = |of: fn(&Balance) -> f64| -> ArrayRef {
-            let values = balances.iter().map(|one| one.map(of));
-            Arc::new(values.collect::<Float64Array>())
+            Arc::new(numbers::<Float64Type, _>(&balances, |one| one.map(of)))
         };
         let columns = vec![
             ("min", ints(|one| one.min)),
@@ -111,24 +105,23 @@ fn figure_columns(rows: &[Option<&Figures>]) -> [Named<'static>; 15] {
         structs(columns, Some(valid))
     };
     let shares = |of: fn(&Figures) -> Option<f64>| -> ArrayRef {
-        let values = rows.iter().map(|one| one.and_then(of));
-        Arc::new(values.collect::<Float64Array>())
+        Arc::new(numbers::<Float64Type, _>(rows, |one| one.and_then(of)))
     };
     let flags = |of: fn(&Figures) -> bool| -> ArrayRef {
         let values = rows.iter().map(|one| one.map(of));
         Arc::new(values.collect::<BooleanArray>())
     };
     [
-        ("rounds", numbers(|one| one.rounds as i64)),
-        ("moves", numbers(|one| one.moves as i64)),
-        ("least_moves", numbers(|one| one.least_moves)),
-        ("unavailable", numbers(|one| one.unavailable as i64)),
+        ("rounds", counts(|one| one.rounds as i64)),
+        ("moves", counts(|one| one.moves as i64)),
+        ("least_moves", counts(|one| one.least_moves)),
+        ("unavailable", counts(|one| one.unavailable as i64)),
         (
             "unavailable_rounds",
-            numbers(|one| one.unavailable_rounds as i64),
+            counts(|one| one.unavailable_rounds as i64),
         ),
-        ("waiting", numbers(|one| one.waiting as i64)),
-        ("leaderless", numbers(|one| one.leaderless as i64)),
+        ("waiting", counts(|one| one.waiting as i64)),
+        ("leaderless", counts(|one| one.leaderless as i64)),
         ("balance_before", balances(|one| &one.balance_before)),
         ("balance_after", balances(|one| &one.balance_after)),
         ("balance_possible", balances(|one| &one.balance_possible)),

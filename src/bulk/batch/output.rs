@@ -8,46 +8,44 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_array::builder::{Int32Builder, StringBuilder};
+use arrow_array::{ArrayRef, RecordBatch};
 
+use super::figures::error_columns;
 use super::{Answer, Row};
-use crate::bulk::nested::{Ends, Runs, batch, structs};
+use crate::bulk::nested::{Lengths, Runs, batch, structs, texts};
 
 #[derive(Default)]
 struct Columns {
-    group_id: StringBuilder,
-    assignor: StringBuilder,
-    error: StringBuilder,
-    error_kind: StringBuilder,
-    members: Ends,
+    members: Lengths,
     member_id: StringBuilder,
     runs: Runs,
-    anomalies: Ends,
+    anomalies: Lengths,
     anomaly_kind: StringBuilder,
     anomaly_topic: StringBuilder,
     anomaly_partition: Int32Builder,
     anomaly_member: StringBuilder,
 }
 
-pub fn write(rows: &[Row]) -> RecordBatch {
-    let mut columns = Columns::default();
-    for (group_id, answer) in rows {
-        columns.group_id.append_option(*group_id);
-        let error = answer.as_ref().err();
-        columns.error.append_option(error.map(ToString::to_string));
-        columns
-            .error_kind
-            .append_option(error.map(|error| error.kind_name()));
-        columns.answer(answer.as_ref().ok());
+pub fn write(rows: &[Row<Answer>]) -> RecordBatch {
+    let mut nested = Columns::default();
+    for (_, answer) in rows {
+        nested.answer(answer.as_ref().ok());
     }
-    columns.finish()
+    let (assignment, anomalies) = nested.finish();
+    let name = |row: &Row<Answer>| row.1.as_ref().ok().map(|answer| answer.assignor.name());
+    let mut columns = vec![
+        ("group_id", texts(rows, |row| row.0)),
+        ("assignor", texts(rows, name)),
+        ("assignment", assignment),
+        ("anomalies", anomalies),
+    ];
+    columns.extend(error_columns(rows, |row| row.1.as_ref().err()));
+    batch(columns)
 }
 
 impl Columns {
     fn answer(&mut self, answer: Option<&Answer>) {
-        let name = answer.map(|answer| answer.assignor.name());
-        self.assignor.append_option(name);
         let members = answer.map_or(&[][..], |answer| &answer.group.members);
         self.members.push(answer.map(|_| members.len()));
         let anomalies = answer.map_or(&[][..], |answer| &answer.assignment.anomalies);
@@ -75,7 +73,7 @@ impl Columns {
         }
     }
 
-    fn finish(mut self) -> RecordBatch {
+    fn finish(mut self) -> (ArrayRef, ArrayRef) {
         let members = structs(
             vec![
                 ("member_id", Arc::new(self.member_id.finish())),
@@ -92,13 +90,6 @@ impl Columns {
             ],
             None,
         );
-        batch(vec![
-            ("group_id", Arc::new(self.group_id.finish())),
-            ("assignor", Arc::new(self.assignor.finish())),
-            ("assignment", self.members.list(members)),
-            ("anomalies", self.anomalies.list(anomalies)),
-            ("error", Arc::new(self.error.finish())),
-            ("error_kind", Arc::new(self.error_kind.finish())),
-        ])
+        (self.members.list(members), self.anomalies.list(anomalies))
     }
 }

@@ -23,19 +23,16 @@ enum Form<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Finds the contract's columns.
-    pub fn columns(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
-        let form = Form::Columns(Box::new(Groups::of(batch)?));
+    /// Finds the contract's columns or, if `lines`, parses the contract lines in the only column.
+    pub fn of(batch: &'a RecordBatch, threads: usize, lines: bool) -> Result<Self, SchemaError> {
         let rows = batch.num_rows();
-        Ok(Self { rows, form })
-    }
-
-    /// Parses the contract lines in the only column of a batch.
-    pub fn lines(batch: &'a RecordBatch, threads: usize) -> Result<Self, SchemaError> {
-        let lines = Lines::of(batch)?;
-        let rows = batch.num_rows();
-        let values = in_parallel(rows, threads, |row| contract::parse(lines.get(row)));
-        let form = Form::Lines(values);
+        let form = if lines {
+            let lines = Lines::of(batch)?;
+            let parsed = in_parallel(rows, threads, |row| contract::parse(lines.get(row)));
+            Form::Lines(parsed)
+        } else {
+            Form::Columns(Box::new(Groups::of(batch)?))
+        };
         Ok(Self { rows, form })
     }
 

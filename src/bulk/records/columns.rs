@@ -4,42 +4,30 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, StringBuilder};
+use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 
 use super::{Group, Inventory, Row, racks};
-use crate::bulk::nested::{Ends, Runs, batch, structs};
-
-#[derive(Default)]
-pub struct Columns {
-    kind: StringBuilder,
-    state: StringBuilder,
-    group_id: StringBuilder,
-    generation_id: Int32Builder,
-    assignor: StringBuilder,
-    leader_library: StringBuilder,
-    error: StringBuilder,
-    topics: Topics,
-    members: Members,
-}
+use crate::bulk::nested::{Lengths, Runs, batch, numbers, structs, texts};
 
 #[derive(Default)]
 struct Topics {
-    ends: Ends,
+    ends: Lengths,
     name: StringBuilder,
     partitions: Int32Builder,
-    racks: Ends,
-    replicas: Ends,
+    racks: Lengths,
+    replicas: Lengths,
     rack: StringBuilder,
 }
 
 #[derive(Default)]
 struct Members {
-    ends: Ends,
+    ends: Lengths,
     member_id: StringBuilder,
     group_instance_id: StringBuilder,
     client_id: StringBuilder,
     client_host: StringBuilder,
-    topics: Ends,
+    topics: Lengths,
     topic: StringBuilder,
     owned: Runs,
     generation_id: Int32Builder,
@@ -48,39 +36,31 @@ struct Members {
     user_data: StringBuilder,
 }
 
-impl Columns {
-    pub fn push(&mut self, (group_id, group): Row, inventory: &Inventory) {
-        self.group_id.append_option(group_id);
-        self.error.append_option(group.as_ref().err());
-        self.group(group.as_ref().ok(), inventory);
-    }
+fn group_of<'r, 'a>(row: &'r Row<'a>) -> Option<&'r Group<'a>> {
+    row.1.as_ref().ok()
+}
 
-    fn group(&mut self, group: Option<&Group>, inventory: &Inventory) {
-        self.kind.append_option(group.map(|group| group.kind));
-        self.state.append_option(group.map(|group| group.state));
-        self.generation_id
-            .append_option(group.map(|group| group.generation_id));
-        self.assignor
-            .append_option(group.and_then(|group| group.assignor));
-        self.leader_library
-            .append_option(group.and_then(|group| group.leader_library));
-        self.topics.push(group, inventory);
-        self.members.push(group);
+pub fn write(rows: &[Row], inventory: &Inventory) -> RecordBatch {
+    let (mut topics, mut members) = (Topics::default(), Members::default());
+    for group in rows.iter().map(group_of) {
+        topics.push(group, inventory);
+        members.push(group);
     }
-
-    pub fn finish(mut self) -> RecordBatch {
-        batch(vec![
-            ("kind", Arc::new(self.kind.finish())),
-            ("state", Arc::new(self.state.finish())),
-            ("group_id", Arc::new(self.group_id.finish())),
-            ("generation_id", Arc::new(self.generation_id.finish())),
-            ("assignor", Arc::new(self.assignor.finish())),
-            ("leader_library", Arc::new(self.leader_library.finish())),
-            ("topics", self.topics.finish()),
-            ("members", self.members.finish()),
-            ("error", Arc::new(self.error.finish())),
-        ])
-    }
+    let generations = numbers::<Int32Type, _>(rows, |row| Some(group_of(row)?.generation_id));
+    batch(vec![
+        ("kind", texts(rows, |row| Some(group_of(row)?.kind))),
+        ("state", texts(rows, |row| Some(group_of(row)?.state))),
+        ("group_id", texts(rows, |row| row.0)),
+        ("generation_id", Arc::new(generations)),
+        ("assignor", texts(rows, |row| group_of(row)?.assignor)),
+        (
+            "leader_library",
+            texts(rows, |row| group_of(row)?.leader_library),
+        ),
+        ("topics", topics.finish()),
+        ("members", members.finish()),
+        ("error", texts(rows, |row| row.1.as_ref().err())),
+    ])
 }
 
 impl Topics {

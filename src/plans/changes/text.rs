@@ -7,19 +7,8 @@ use super::members::AddMembers;
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
-const VERBS: [&str; 11] = [
-    "add-members",
-    "remove-members",
-    "remove-member",
-    "remove-rack",
-    "remove-client",
-    "partitions",
-    "add-topics",
-    "remove-topics",
-    "resubscribe",
-    "switch-assignor",
-    "bounce-members",
-];
+const VERBS: &str = "add-members, remove-members, remove-member, remove-rack, remove-client, \
+    partitions, add-topics, remove-topics, resubscribe, switch-assignor, bounce-members";
 
 impl Change {
     /// Reads one change from a text; returns an error at `change` if the text is not a change.
@@ -56,11 +45,8 @@ impl Change {
             "switch-assignor" => Self::SwitchAssignor(some(value)?),
             "bounce-members" => bounce(value),
             _ => {
-                let known = VERBS.join(", ");
-                return Err(error(format!(
-                    "{} begins with none of {known}",
-                    quoted(text)
-                )));
+                let problem = format!("{} begins with none of {VERBS}", quoted(text));
+                return Err(error(problem));
             }
         })
     }

@@ -13,8 +13,7 @@ The subscription has a field for partitions from version 1 on, for the generatio
 all subscriptions are equal: if they are, the constrained algorithm follows, else the general one.
 
 1. A claim counts if its topic exists. The partition number may be too large, and the member need
-not
-   subscribe to the topic.
+   not subscribe to the topic.
 2. The first claim to a partition is believed. A later claim replaces it if its generation is newer,
    and is ignored if it is older. If the generations are equal, neither claim is believed, and the
    partition is *multiply owned* from then on.

@@ -19,7 +19,6 @@ from .claims import Claims
 
 
 def replica_racks(topic: Topic) -> list[frozenset[str]]:
-    """Returns the racks of each partition's replicas."""
     replicas = topic.racks or ((),) * topic.partitions
     return [frozenset(rack for rack in racks if rack is not None) for racks in replicas]
 

@@ -3,8 +3,7 @@
 
 1. The members form a circle, static members first. Partitions are sorted by topic, then number.
 2. Each partition goes to the next member of the circle that subscribes to its topic. The circle
-does
-   not start anew with a topic: the next partition begins at the member after the last one.
+   does not start anew with a topic: the search goes on behind the last member.
 
 Order    members by static_first; topics by_name.
 Cost     O(P * members) at worst, O(P) when all subscribe to the same topics.

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a group, as objects and as short texts."""
 
-from .change import Change, apply
-from .members import AddMembers, BounceMembers, RemoveMembers, SwitchAssignor
-from .text import change_from_text
-from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
-
-__all__ = [
-    "AddMembers",
-    "AddPartitions",
-    "AddTopics",
-    "BounceMembers",
-    "Change",
-    "RemoveMembers",
-    "RemoveTopics",
-    "Resubscribe",
-    "SwitchAssignor",
-    "apply",
-    "change_from_text",
-]
+# `as` marks a name that this package exports.
+from .change import Change as Change
+from .change import apply as apply
+from .members import AddMembers as AddMembers
+from .members import BounceMembers as BounceMembers
+from .members import RemoveMembers as RemoveMembers
+from .members import SwitchAssignor as SwitchAssignor
+from .text import change_from_text as change_from_text
+from .topics import AddPartitions as AddPartitions
+from .topics import AddTopics as AddTopics
+from .topics import RemoveTopics as RemoveTopics
+from .topics import Resubscribe as Resubscribe

@@ -75,7 +75,7 @@ def apply(change: Change, group: GroupSpec) -> GroupSpec:
 
 
 def some(value: str) -> str:
-    """Returns a value that must not be empty."""
+    """Returns the value. Errors: GroupError at `change` if it is empty."""
     if not value:
         raise error("a value is missing, as in add-members=2")
     return value

@@ -42,7 +42,7 @@ class GroupEvent(NamedTuple):
 
 
 AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
-"""The event of a plan without changes."""
+"""The only event of a plan without changes: the group rebalances, and nothing is edited."""
 
 
 def find_member(group: GroupSpec, name: str) -> Member:

@@ -127,9 +127,9 @@ class MadeUp:
     ) -> str:
         """Returns a name that sorts at another place among `names` than the guessed `name`.
 
-        `names` are sorted. Over the draws, the first newcomer takes every place in turn, from
-        before all names to after them; a later newcomer is moved on by a random distance. Draw 0
-        keeps the guess. The name returned is not in `taken`.
+        `names` are sorted. The first newcomer takes another place in each draw, so that the draws
+        cover all places. A later newcomer is moved on by a random distance. Draw 0 keeps the
+        guess. The name returned is not in `taken`.
         """
         if self._draw == 0 or not basis.is_guess:
             return name

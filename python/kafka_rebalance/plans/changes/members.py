@@ -3,7 +3,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from kafka_rebalance.assignors.registry import assignor_names, unknown
 from kafka_rebalance.errors import NotAffected
@@ -17,6 +17,7 @@ from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
 MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once. It is far above any real group."""
 
+_OPTIONS = ("rack", "client-id", "instance-id", "like")
 _OPTION = re.compile(r",(rack|client-id|instance-id)=")
 
 
@@ -51,24 +52,13 @@ class AddMembers(Change):
         members, *said = _OPTION.split(rest)
         options: dict[str, str] = {}
         for name, value_of in zip(said[::2], said[1::2], strict=True):
-            if name in options:
+            if name.replace("-", "_") in options:
                 raise error(f"{name}= is there twice")
-            options[name] = value_of
-        return cls(
-            count(members, "members"),
-            like if like_found else None,
-            options.get("rack"),
-            options.get("client-id"),
-            options.get("instance-id"),
-        )
+            options[name.replace("-", "_")] = value_of
+        return cls(count(members, "members"), like if like_found else None, **options)
 
     def __str__(self) -> str:
-        said = {
-            "rack": self.rack,
-            "client-id": self.client_id,
-            "instance-id": self.instance_id,
-            "like": self.like,
-        }
+        said = {name: getattr(self, name.replace("-", "_")) for name in _OPTIONS}
         options = (f",{name}={value}" for name, value in said.items() if value is not None)
         return f"add-members={self.count}{''.join(options)}"
 
@@ -151,29 +141,19 @@ class RemoveMembers(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        match verb:
-            case "remove-members":
-                return cls(count(value, "members"))
-            case "remove-member":
-                return cls(member=some(value))
-            case "remove-rack":
-                return cls(rack=some(value))
-            case _:
-                return cls(client_id=some(value))
+        removed: Any = count(value, "members") if verb == "remove-members" else some(value)
+        return cls(**{_REMOVED_BY[verb]: removed})
 
     def __post_init__(self) -> None:
-        given = [self.count, self.member, self.rack, self.client_id]
-        if sum(field is not None for field in given) != 1:
+        if len(self._given()) != 1:
             raise error("say which members: one of count, member, rack and client_id")
 
     def __str__(self) -> str:
-        if self.count is not None:
-            return f"remove-members={self.count}"
-        if self.member is not None:
-            return f"remove-member={self.member}"
-        if self.rack is not None:
-            return f"remove-rack={self.rack}"
-        return f"remove-client={self.client_id}"
+        return self._given()[0]
+
+    def _given(self) -> list[str]:
+        values = {verb: getattr(self, field) for verb, field in _REMOVED_BY.items()}
+        return [f"{verb}={value}" for verb, value in values.items() if value is not None]
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         gone = self._gone(group)
@@ -211,6 +191,15 @@ class RemoveMembers(Change):
             problem = f"no member has the client_id {quoted(self.client_id or '')}"
             raise NotAffected("change", problem)
         return gone
+
+
+_REMOVED_BY = {
+    "remove-members": "count",
+    "remove-member": "member",
+    "remove-rack": "rack",
+    "remove-client": "client_id",
+}
+"""Each verb of RemoveMembers, with the field that it sets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connect round by round: a cluster with its leader's memory, its changes, and scripts."""
 
-from .cluster import RoundAnswer
-from .script import Script, play, run_script
-
-__all__ = ["RoundAnswer", "Script", "play", "run_script"]
+# `as` marks a name that this package exports.
+from .cluster import RoundAnswer as RoundAnswer
+from .script import Script as Script
+from .script import play as play
+from .script import run_script as run_script

@@ -28,7 +28,7 @@ _MAX_FOLLOWING = 100  # the most rounds of one event; a real cluster settles aft
 
 
 class _Events:
-    """A cluster in virtual time; at `due_ms` follows the rebalance that the leader scheduled."""
+    """A cluster in virtual time; `due_ms` is the time of the leader's scheduled rebalance."""
 
     def __init__(
         self, cluster: ConnectCluster, running: Mapping[str, Work], config: dict[str, int]

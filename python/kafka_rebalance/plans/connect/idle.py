@@ -40,7 +40,6 @@ def idle(answer: RoundAnswer) -> list[Idle]:
 
 
 def running(after: Mapping[str, Work]) -> Work:
-    """Returns the work of all workers together."""
     return Work.of(
         [c for work in after.values() for c in work.connectors],
         [t for work in after.values() for t in work.tasks],

@@ -78,7 +78,6 @@ class Script:
 
 
 def play(script: Script, *, engine: Engine = "rust") -> list[RoundAnswer]:
-    """Plays a script round by round."""
     cluster = ConnectCluster(
         eager=script.eager,
         max_delay_ms=script.max_delay_ms,
@@ -99,7 +98,6 @@ def run_script(value: Any, *, engine: Engine = "rust") -> dict[str, Any]:
 
 
 def to_dict(answer: RoundAnswer) -> dict[str, Any]:
-    """Returns a round's answer in the form of its JSON."""
     result = answer.result
     if answer.memory is None:
         started = result.assigned.items()

@@ -39,7 +39,6 @@ class Flow:
         return arc
 
     def sent(self, arc: int) -> int:
-        """Returns the flow through an arc."""
         return self.room[arc + 1]
 
     def largest(self, source: int, sink: int) -> int:

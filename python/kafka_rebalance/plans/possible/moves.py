@@ -101,7 +101,10 @@ def _through_hubs(
     to_hub: dict[tuple[int, int], int],
     from_hub: dict[int, int],
 ) -> dict[int, list[tuple[int, int]]]:
-    """Returns, by member, the topic classes that it gains; a hub passes its flow on in order."""
+    """Returns, by member, the topic classes from which it gains partitions, each with their number.
+
+    A hub passes on the flow that it receives, to its members in join order.
+    """
     more: dict[int, list[tuple[int, int]]] = {}
     for k in level.members:
         into = _runs((c, flow.sent(to_hub[c, k])) for c in level.topics if (c, k) in to_hub)

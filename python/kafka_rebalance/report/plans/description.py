@@ -23,7 +23,7 @@ _MOST_NAMED = 60
 
 
 def print_description(one: Description, given: str, *, everything: bool) -> None:
-    """Prints a group; `given` is how the command names the input and the group, to paste."""
+    """Prints a group; `given` are the words of the command line for input and group."""
     group = one.group
     total = sum(map(len, one.assignment.values()))
     generation = "" if group.generation_id is None else f", generation {group.generation_id}"
@@ -86,7 +86,7 @@ def finding_text(finding: Finding, names: dict[str, str]) -> str:
 def _print_members(
     one: Description, members: Sequence[Member], names: dict[str, str], *, everything: bool
 ) -> None:
-    """Prints the columns that are not the same for every member, or empty."""
+    """Prints a row for each member, without the columns that are empty in every row."""
     most = None if everything else _MOST_CHARACTERS
     rows = [
         (

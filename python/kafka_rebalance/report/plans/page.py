@@ -11,15 +11,8 @@ from kafka_rebalance.plans import RebalancePlan, Round
 from kafka_rebalance.plans.figures import count_rows, figure_rows
 from kafka_rebalance.report.text.names import counted, shortened
 
+from . import plan as text
 from .grid import Cell, Grid, grid_of
-from .plan import (
-    ROUND_COLUMNS,
-    generation_text,
-    keep_theirs,
-    member_names,
-    round_rows,
-    step_notes,
-)
 
 _MOST_CELLS = 40_000
 _LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("revoked", "−"), Cell.GAINED: ("gained", "+")}
@@ -28,7 +21,7 @@ _LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("revoked", "−"), Cell.GAINED:
 def plan_page(plan: RebalancePlan) -> str:
     """Returns the page: figures, the grid of members and partitions, and every round."""
     grid = grid_of(plan)
-    names = member_names(plan)
+    names = text.member_names(plan)
     parts = [_figures(plan), _key()]
     if len(grid.names) * len(grid.partitions) <= _MOST_CELLS:
         parts.append(_table(grid))
@@ -36,10 +29,12 @@ def plan_page(plan: RebalancePlan) -> str:
         parts.append('<p class="note">Too large for a grid; the rounds list all changes.</p>')
     for step in plan.steps:
         cause = escape(shortened(step.cause, names))
-        parts += [f"<h2>{cause}{escape(note)}</h2>" for note in step_notes(step)]
+        parts += [f"<h2>{cause}{escape(note)}</h2>" for note in text.step_notes(step)]
         for number, one in enumerate(step.rounds, 1):
             title = f"{cause}, round {number} ({one.protocol.name.lower()})"
-            parts.append(_round(f"{title}, generation {generation_text(plan, one)}", one, names))
+            parts.append(
+                _round(f"{title}, generation {text.generation_text(plan, one)}", one, names)
+            )
     if plan.made_up:
         parts.append(
             '<p class="note">* made-up id: the broker will choose another, and ids break ties.</p>'
@@ -92,11 +87,11 @@ def _table(grid: Grid) -> str:
 
 
 def _round(title: str, one: Round, names: dict[str, str]) -> str:
-    rows = round_rows(one, names)
-    table = html_table(ROUND_COLUMNS, rows, "round") if rows else ""
+    rows = text.round_rows(one, names)
+    table = html_table(text.ROUND_COLUMNS, rows, "round") if rows else ""
     quiet = len(one.group.members) - len(rows)
     return (
         f"<h2>{title}</h2>\n"
         f"<p>{counted(len(one.unavailable), 'partition')} without a reader in this round"
-        f"{'; ' + keep_theirs(quiet) if quiet else ''}.</p>\n{table}"
+        f"{'; ' + text.keep_theirs(quiet) if quiet else ''}.</p>\n{table}"
     )

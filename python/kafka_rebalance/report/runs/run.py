@@ -37,7 +37,6 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
 
 
 def chapter_columns(held: str) -> list[str]:
-    """Returns the columns of the table of rebalances and events."""
     columns = ["at s", "because", "generation", "rounds", "took s", unread(held)]
     return [*columns, "members that stopped"]
 
@@ -76,7 +75,6 @@ def unread(held: str) -> str:
 
 
 def print_totals(runs: Mapping[str, Run]) -> None:
-    """Prints one line for each run."""
     every = {name: totals(run) for name, run in runs.items()}
     first = next(iter(every.values()))
     start = "never" if first.start_up_ms is None else f"{first.start_up_ms / 1000:,.1f} s"
@@ -93,7 +91,6 @@ def total_columns(held: str) -> list[str]:
 
 
 def total_cells(one: Totals, held: str) -> list[str]:
-    """Returns the cells of one run in the table of totals."""
     return [
         str(one.rebalances),
         str(one.moves),

@@ -37,12 +37,10 @@ class TimeAxis:
 
     @property
     def _cut(self) -> float:
-        """Returns the width of a cut."""
         return min(_CUT, _CUTS / max(len(self.spans) - 1, 1))
 
     @property
     def _scale(self) -> float:
-        """Returns the width of a millisecond."""
         cuts = self._cut * (len(self.spans) - 1)
         return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 

@@ -72,7 +72,6 @@ class Timeline:
 
 
 def timeline_of(run: Run) -> Timeline:
-    """Returns the timeline of one run."""
     partitions = sorted(
         {hold.partition for hold in run.holds} | {gap.partition for gap in run.gaps},
         key=partition_key,

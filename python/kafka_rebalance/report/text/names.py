@@ -34,7 +34,6 @@ def _without_uuid(member_id: str, digits: int) -> str:
 
 
 def shortened(text: str, names: Mapping[str, str]) -> str:
-    """Returns a sentence with member ids replaced by their short names."""
     for member_id, name in names.items():
         text = text.replace(member_id, name)
     return text

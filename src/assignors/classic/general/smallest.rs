@@ -35,7 +35,6 @@ impl Smallest {
         Some(((first >> 32) as u32, first as u32 as usize))
     }
 
-    /// Changes the size of one member.
     pub fn set(&mut self, place: usize, size: u32) {
         let mut n = self.tree.len() / 2 + place;
         self.tree[n] = key(size, place);

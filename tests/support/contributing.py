@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the numbered steps in CONTRIBUTING.md, and a group on which tests take such steps."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import kafka_rebalance as kr
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def two_members(partitions: int, assignor: str) -> kr.GroupSpec:
+    """Returns a group of members a and b, which subscribe to topic t and own nothing."""
+    members = (kr.Member("a", ("t",)), kr.Member("b", ("t",)))
+    return kr.GroupSpec("g", (kr.Topic("t", partitions),), members, assignor)
+
+
+def check_steps(heading: str, *, steps: int, files: int) -> str:
+    """Asserts that the files named under a heading exist; returns the text under the heading.
+
+    There must be at least this many steps and files.
+    """
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    under = text.partition(f"## {heading}")[2].partition("\n## ")[0]
+    assert len(re.findall(r"^\d+\. ", under, re.MULTILINE)) >= steps
+    named = re.findall(r"`([^`\s]+/[^`\s]+|[A-Z]+\.md)`", under)
+    assert len(named) >= files
+    paths = [name.replace("<family>", "classic").replace("X", "range") for name in named]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    return under

@@ -44,9 +44,10 @@ class NeverEnds(AssignorThrows):
 
     @classmethod
     def here(cls, assignor: str) -> "NeverEnds":
+        whose = assignor if "/" in assignor else f"Kafka's {assignor}"
         return cls(
             "assignor",
-            f"Kafka's {assignor} assignor never ends here: it moves the same partitions round for "
+            f"{whose} assignor never ends here: it moves the same partitions round for "
             "ever, and no member reads on; range, roundrobin and equal subscriptions always end",
         )
 

@@ -3,3 +3,7 @@
 
 Docs     docs/behaviour/librdkafka.md
 """
+
+from . import claims, cooperative_sticky, range, round_robin, subscriptions
+
+__all__ = ["claims", "cooperative_sticky", "range", "round_robin", "subscriptions"]

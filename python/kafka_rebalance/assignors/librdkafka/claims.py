@@ -14,14 +14,14 @@ Differs  from Kafka's, where only a tie of the two newest claims leaves a partit
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
+from kafka_rebalance.assignors.classic.claims import NO_GENERATION, Sent
 from kafka_rebalance.group.model import Member, TopicPartition
 
 from .movements import dies
 from .subscriptions import merge_sort
-
-_NO_GENERATION = -1
 
 
 class _Claim(NamedTuple):
@@ -30,7 +30,7 @@ class _Claim(NamedTuple):
 
 
 @dataclass(slots=True)
-class Claims:
+class Settled:
     """Settled claims; `owned` has a list for each member, in the group's order."""
 
     owned: dict[str, list[TopicPartition]]
@@ -38,21 +38,22 @@ class Claims:
     previous: dict[TopicPartition, str] = field(default_factory=dict)
 
 
-def settle(members: Sequence[Member]) -> Claims:
+def settle(members: Sequence[Member]) -> Settled:
     if any(member.version == 0 for member in members):
         raise dies("a subscription has no owned partitions, because its version is 0")
-    settled = Claims({member.member_id: [] for member in members})
+    settled = Settled({member.member_id: [] for member in members})
     claims: dict[TopicPartition, list[_Claim]] = {}
     # 1.
     for member in members:
-        for tp in claimed(member):
-            claims.setdefault(tp, []).append(_Claim(member.member_id, _generation(member)))
+        partitions, generation, _ = sent(member)
+        for tp in partitions:
+            claims.setdefault(tp, []).append(_Claim(member.member_id, generation))
             settled.holder[tp] = member.member_id
     for tp, of_partition in reversed(claims.items()):
         oldest_first = merge_sort(of_partition, _compare)
         generations = [claim.generation for claim in oldest_first]
         # 2.
-        if any(a == b for a, b in zip(generations, generations[1:], strict=False)):
+        if any(a == b for a, b in pairwise(generations)):
             del settled.holder[tp]
             continue
         # 3.
@@ -62,15 +63,12 @@ def settle(members: Sequence[Member]) -> Claims:
     return settled
 
 
-def claimed(member: Member) -> Sequence[TopicPartition]:
-    """Returns the partitions in a member's subscription, in the order of its bytes."""
-    return member.owned_partitions if member.version >= 1 else ()
-
-
-def _generation(member: Member) -> int:
-    if member.version < 2 or member.generation_id is None:
-        return _NO_GENERATION
-    return member.generation_id
+def sent(member: Member) -> Sent:
+    """Returns the claims in the fields of a member's subscription, in the order of its bytes."""
+    generation = NO_GENERATION
+    if member.version >= 2 and member.generation_id is not None:
+        generation = member.generation_id
+    return Sent(list(member.owned_partitions), generation, generation)
 
 
 def _compare(a: _Claim, b: _Claim) -> int:

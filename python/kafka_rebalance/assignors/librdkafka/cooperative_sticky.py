@@ -9,10 +9,11 @@
 4. A partition that `general` gave to nobody (a deleted topic, or one that nobody subscribes to) is
    given back to its owner.
 
-Quirk    two members with one instance id are one member in step 2, and the owner gets the partition.
+Quirk    two members with one instance id are one member in step 2; the owner gets the partition.
 Cost     that of `general`.
 Errors   AssignorThrows where the leader's process dies; NeverEnds.
-Source   librdkafka 2.16 (rd_kafka_sticky_assignor_assign_cb, rd_kafka_cooperative_protocol_adjustment).
+Source   librdkafka 2.16 (rd_kafka_sticky_assignor_assign_cb,
+         rd_kafka_cooperative_protocol_adjustment).
 Differs  from Kafka's in nearly all steps: docs/behaviour/librdkafka.md.
 """
 
@@ -20,7 +21,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
 from . import general
-from .claims import claimed, settle
+from .claims import settle
 from .subscriptions import compare_by_instance, members_with_topics
 
 
@@ -33,7 +34,7 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     order = list(members.values())
     target = general.assign(group, order, settle(order))
     assigned = {tp: member for member in order for tp in target[member.member_id]}
-    owner = {tp: member for member in order for tp in claimed(member)}
+    owner = {tp: member for member in order for tp in member.owned_partitions}
     # 2.
     for tp, member in assigned.items():
         if tp in owner and compare_by_instance(member, owner[tp]) == 0:

@@ -35,15 +35,15 @@ from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
-from .claims import Claims
-from .movements import Movements, dies
+from .claims import Settled
+from .movements import NAME, MoveRecords, dies
 from .subscriptions import name_bytes, subscribers_of, topics_by_name
 
 _FIRST_SAVED_PASS = 8  # the first pass whose state is saved; most groups settle in fewer passes
 
 
 def assign(
-    group: GroupSpec, members: Sequence[Member], claims: Claims
+    group: GroupSpec, members: Sequence[Member], claims: Settled
 ) -> dict[str, list[TopicPartition]]:
     build = _Build(group, members, claims)
     build.sort_partitions()  # 1.
@@ -55,7 +55,7 @@ def assign(
     return build.current | build.fixed
 
 
-class Racks:
+class SentRacks:
     """The racks of members and partitions; both maps are empty if racks make no difference."""
 
     def __init__(
@@ -80,11 +80,11 @@ class Racks:
 class _Build:
     """Runs the steps one by one."""
 
-    def __init__(self, group: GroupSpec, members: Sequence[Member], claims: Claims) -> None:
+    def __init__(self, group: GroupSpec, members: Sequence[Member], claims: Settled) -> None:
         self.current = claims.owned
         self.holder = claims.holder
         self.previous = claims.previous
-        self.movements = Movements()
+        self.movements = MoveRecords()
         self.fixed: dict[str, list[TopicPartition]] = {}
         self.topics = {member.member_id: frozenset(member.topics) for member in members}
         counts = group.partition_counts()
@@ -96,7 +96,7 @@ class _Build:
             self.who.update((tp, ids) for tp in partitions)
             for member_id in ids:
                 self.can[member_id] += partitions
-        self.racks = Racks(group, members, list(self.who))
+        self.racks = SentRacks(group, members, list(self.who))
         self.order: list[TopicPartition] = []
         self.by_size: list[tuple[int, bytes, str]] = []  # sorted (partitions, id's bytes, id)
         self.revocation = False
@@ -148,7 +148,7 @@ class _Build:
         for tp in unassigned:
             self._assign_smallest(tp, None)
 
-    def _assign_smallest(self, tp: TopicPartition, racks: Racks | None) -> bool:
+    def _assign_smallest(self, tp: TopicPartition, racks: SentRacks | None) -> bool:
         for _, _, member_id in self.by_size:
             if member_id in self.who[tp] and not (racks and racks.mismatch(member_id, tp)):
                 self._append(member_id, tp)
@@ -192,7 +192,7 @@ class _Build:
             if moved and passes >= _FIRST_SAVED_PASS:
                 state = self._state()
                 if state == saved:
-                    raise NeverEnds.here("librdkafka/cooperative-sticky")
+                    raise NeverEnds.here(NAME)
                 if passes == save_at:
                     saved, save_at = state, 2 * save_at
         return moved_any

@@ -25,6 +25,8 @@ from typing import NamedTuple
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition
 
+NAME = "librdkafka/cooperative-sticky"
+
 
 class _Pair(NamedTuple):
     source: str
@@ -40,12 +42,14 @@ class _Moved:
     key_is_gone: bool = False
 
 
-class Movements:
+class MoveRecords:
     def __init__(self) -> None:
         self._pair_of: dict[TopicPartition, _Pair] = {}
         self._of_topic: dict[str, dict[_Pair, _Moved]] = {}
 
-    def actual(self, tp: TopicPartition, holder: str, destination: str) -> tuple[TopicPartition, bool]:
+    def actual(
+        self, tp: TopicPartition, holder: str, destination: str
+    ) -> tuple[TopicPartition, bool]:
         """Returns the partition that moves, and whether it moves back."""
         if tp.topic in self._of_topic:
             pair = self._pair_of.get(tp)
@@ -112,4 +116,4 @@ class Movements:
 
 
 def dies(reason: str) -> AssignorThrows:
-    return AssignorThrows.dies("librdkafka/cooperative-sticky", reason)
+    return AssignorThrows.dies(NAME, reason)

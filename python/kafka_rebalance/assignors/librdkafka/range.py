@@ -73,9 +73,7 @@ def _alike(topic: TopicShare) -> tuple[list[bytes], int]:
     return ids, len(topic.partition_racks)
 
 
-def _assign_together(
-    topics: list[TopicShare], assignment: dict[str, list[TopicPartition]]
-) -> None:
+def _assign_together(topics: list[TopicShare], assignment: dict[str, list[TopicPartition]]) -> None:
     near = [member for member in topics[0].subscribers if member.rack is not None]
     for partition in range(len(topics[0].partition_racks)):
         for member in near:

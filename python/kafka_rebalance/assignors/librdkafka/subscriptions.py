@@ -11,9 +11,8 @@ Source   librdkafka 2.16 (rd_kafka_group_member_cmp, rd_list_sort).
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from kafka_rebalance.group.model import Member, Topic
+from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-
 
 T = TypeVar("T")
 
@@ -77,6 +76,11 @@ def merge_sort(items: list[T], compare: Callable[[T, T], int]) -> list[T]:
             merged.append(right[j])
             j += 1
     return merged + left[i:] + right[j:]
+
+
+def reported(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Returns partitions in the order in which a member that received them later claims them."""
+    return sorted(partitions, key=lambda tp: (name_bytes(tp.topic), tp.partition))
 
 
 def _compare(a: bytes, b: bytes) -> int:

@@ -3,6 +3,7 @@
 
 pub mod classic;
 pub mod connect;
+pub mod librdkafka;
 
 use crate::error::GroupError;
 use crate::group::model::quoted;
@@ -11,13 +12,17 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
-/// The built-in assignors, in the order in which help texts and messages list them.
+/// The built-in assignors: Kafka's own, then those of librdkafka, in the order of help texts and
+/// messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,
     RoundRobin,
     Sticky,
     CooperativeSticky,
+    LibrdkafkaRange,
+    LibrdkafkaRoundRobin,
+    LibrdkafkaCooperativeSticky,
 }
 
 /// Assignors of live groups that are not Kafka's classic ones: the name, and where it comes from.
@@ -41,11 +46,14 @@ const FOREIGN: [(&str, &str); 4] = [
 ];
 
 impl Assignor {
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 7] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
         Self::CooperativeSticky,
+        Self::LibrdkafkaRange,
+        Self::LibrdkafkaRoundRobin,
+        Self::LibrdkafkaCooperativeSticky,
     ];
 
     /// The protocol name in JoinGroup, for example `roundrobin`.
@@ -55,6 +63,9 @@ impl Assignor {
             Self::RoundRobin => round_robin::NAME,
             Self::Sticky => sticky::NAME,
             Self::CooperativeSticky => cooperative_sticky::NAME,
+            Self::LibrdkafkaRange => librdkafka::range::NAME,
+            Self::LibrdkafkaRoundRobin => librdkafka::round_robin::NAME,
+            Self::LibrdkafkaCooperativeSticky => librdkafka::cooperative_sticky::NAME,
         }
     }
 
@@ -67,14 +78,27 @@ impl Assignor {
             let known = Self::ALL.map(Self::name).join(", ");
             let whose = FOREIGN.iter().find(|(foreign, _)| *foreign == name);
             let what = whose.map_or("not known", |(_, whose)| whose);
-            let problem = format!("{} is {what}; known are {known}", quoted(name));
+            let mut problem = format!("{} is {what}; known are {known}", quoted(name));
+            if name.starts_with("kafka-python/") || name.starts_with("aiokafka/") {
+                // `bulk/lines.py` looks for these words.
+                let only = "runs in Python only, by the library's own class";
+                problem = format!("{} {only}; known are {known}", quoted(name));
+            }
             GroupError::new("assignor", problem)
         })
     }
 
     /// Whether the assignor withholds partitions that another member must revoke first.
     pub fn withholds(self) -> bool {
-        self == Self::CooperativeSticky
+        matches!(
+            self,
+            Self::CooperativeSticky | Self::LibrdkafkaCooperativeSticky
+        )
+    }
+
+    /// Whether a leader computes this answer whose library is not Java's.
+    pub fn is_dialect(self) -> bool {
+        self.name().contains('/')
     }
 
     /// Kafka's answer for a group. Returns an error if Kafka's class throws or never ends.
@@ -94,6 +118,11 @@ impl Assignor {
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),
             Self::CooperativeSticky => cooperative_sticky::assign(group, interrupt),
+            Self::LibrdkafkaRange => Ok(librdkafka::range::assign(group)),
+            Self::LibrdkafkaRoundRobin => Ok(librdkafka::round_robin::assign(group)),
+            Self::LibrdkafkaCooperativeSticky => {
+                librdkafka::cooperative_sticky::assign(group, interrupt)
+            }
         }
     }
 }

@@ -65,10 +65,24 @@ impl GroupError {
         }
     }
 
+    /// The error of a group for which a C library ends the process of the leader.
+    pub fn assignor_dies(assignor: &str, reason: &str) -> Self {
+        let problem = format!("{assignor} kills the leader's process here: {reason}");
+        Self {
+            kind: ErrorKind::Throws,
+            ..Self::new("assignor", problem)
+        }
+    }
+
     /// The error of a group for which Kafka's class never ends; a live leader would hang.
     pub fn assignor_never_ends(assignor: &str) -> Self {
+        let whose = if assignor.contains('/') {
+            assignor.to_owned()
+        } else {
+            format!("Kafka's {assignor}")
+        };
         let problem = format!(
-            "Kafka's {assignor} assignor never ends here: \
+            "{whose} assignor never ends here: \
              it moves the same partitions round for ever, and no member reads on; \
              range, roundrobin and equal subscriptions always end"
         );

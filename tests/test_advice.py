@@ -13,6 +13,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic
+from kafka_rebalance.assignors.registry import KAFKAS
 from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.live import consumer_groups as live
@@ -140,7 +141,7 @@ def test_only_what_the_clients_have_is_recommended() -> None:
 def recipes(client: str) -> list[tuple[str, str, str | None, str]]:
     """Every possible switch: (way, setting, the import before it, the two assignors)."""
     (found,) = (one for one in CLIENTS if one.name == client)
-    names = kr.assignor_names()
+    names = KAFKAS
     return [
         (made.way, setting, made.needs, f"{old} {new}")
         for old in names

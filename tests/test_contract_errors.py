@@ -184,7 +184,8 @@ MEANING: dict[str, tuple[Path, Any, str]] = {
         'no "such"\n',
         (
             r'assignor: "no \"such\"\n" is not known; '
-            "known are range, roundrobin, sticky, cooperative-sticky"
+            "known are range, roundrobin, sticky, cooperative-sticky, "
+            "librdkafka/range, librdkafka/roundrobin, librdkafka/cooperative-sticky"
         ),
     ),
     "no assignor": (

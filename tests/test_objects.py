@@ -10,7 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import wire
-from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS
 from kafka_rebalance.bulk.lines import assign_lines
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def test_names_and_protocols_are_kafkas() -> None:
         "sticky": (eager,),
         "cooperative-sticky": (cooperative, eager),
     }
-    assert [kind().name for kind in CLASSES] == list(BUILT_IN)
-    assert [built_in.withholds for built_in in BUILT_IN.values()] == [False, False, False, True]
+    assert [kind().name for kind in CLASSES] == list(KAFKAS)
+    assert [BUILT_IN[name].withholds for name in KAFKAS] == [False, False, False, True]
 
 
 @pytest.mark.parametrize("kind", [kr.Range, kr.RoundRobin])
@@ -124,7 +124,8 @@ def test_an_unknown_name(engine: Engine) -> None:
     with pytest.raises(kr.GroupError) as raised:
         kr.assign(GROUP, "nope", engine=engine)
     assert str(raised.value) == (
-        'assignor: "nope" is not known; known are range, roundrobin, sticky, cooperative-sticky'
+        'assignor: "nope" is not known; known are range, roundrobin, sticky, cooperative-sticky, '
+        "librdkafka/range, librdkafka/roundrobin, librdkafka/cooperative-sticky"
     )
     with pytest.raises(kr.GroupError, match=r"^assignor: missing; name one"):
         kr.assign(GROUP, engine=engine)
@@ -165,7 +166,7 @@ def test_a_custom_assignor_works_in_bulk(engine: Engine) -> None:
     )
     assert b'"A":[["t",0]]' in built_in.line
     assert unknown.is_error
-    assert b"cooperative-sticky, reversing, grabbing" in unknown.line
+    assert b"librdkafka/cooperative-sticky, reversing, grabbing" in unknown.line
 
 
 def test_forgotten_is_unknown() -> None:

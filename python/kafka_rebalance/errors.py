@@ -30,6 +30,11 @@ class AssignorThrows(GroupError):
     def of(cls, assignor: str, exception: str, reason: str) -> "AssignorThrows":
         return cls("assignor", f"Kafka's {assignor} assignor throws {exception} here: {reason}")
 
+    @classmethod
+    def dies(cls, assignor: str, reason: str) -> "AssignorThrows":
+        """The error of a group on which a C library ends the process of the leader."""
+        return cls("assignor", f"{assignor} kills the leader's process here: {reason}")
+
 
 class NeverEnds(AssignorThrows):
     """Kafka's class computes for ever on this group: a live leader and its group would hang.
@@ -39,9 +44,10 @@ class NeverEnds(AssignorThrows):
 
     @classmethod
     def here(cls, assignor: str) -> "NeverEnds":
+        whose = assignor if "/" in assignor else f"Kafka's {assignor}"
         return cls(
             "assignor",
-            f"Kafka's {assignor} assignor never ends here: it moves the same partitions round for "
+            f"{whose} assignor never ends here: it moves the same partitions round for "
             "ever, and no member reads on; range, roundrobin and equal subscriptions always end",
         )
 

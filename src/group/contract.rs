@@ -129,6 +129,7 @@ fn as_sent(fields: &Fields, at: &str) -> Result<AsSent> {
         subscription_version: version.transpose()?,
         user_data: user_data.transpose()?,
         user_data_generation_id: generation(fields, "user_data_generation_id", at)?,
+        ..AsSent::default()
     })
 }
 

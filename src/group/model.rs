@@ -26,6 +26,7 @@ pub struct TopicPartition {
     pub partition: u32,
 }
 
+#[derive(Clone)]
 pub struct Topic<'a> {
     pub name: &'a str,
     /// 0 also stands for a topic without metadata: assignors skip both kinds of topics.
@@ -42,6 +43,9 @@ pub struct AsSent {
     pub user_data: Option<UserData>,
     /// Set only if it differs from the member's `generation_id`.
     pub user_data_generation_id: Option<i32>,
+    /// Whether the rack is an empty text, which only librdkafka's assignor does not take for none.
+    /// `GroupBuilder::member` sets it.
+    pub empty_rack: bool,
 }
 
 /// The user data of a library whose assignor writes less than Kafka's own.
@@ -80,6 +84,7 @@ impl AsSent {
 }
 
 /// A member as the group's leader sees it. `GroupSpec` has its lists of topics and partitions.
+#[derive(Clone)]
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,

@@ -132,6 +132,24 @@ impl<'a> GroupSpec<'a> {
             || self.subscription(a) == self.subscription(b)
     }
 
+    /// A copy whose members stand in the given order.
+    pub fn listed(&self, order: &[MemberId]) -> Self {
+        let members = order.iter().map(|&m| self.members[m as usize].clone());
+        Self {
+            group_id: self.group_id,
+            assignor: self.assignor,
+            topics: self.topics.clone(),
+            members: members.collect(),
+            declared: self.declared,
+            rack_names: self.rack_names.clone(),
+            subscriptions: self.subscriptions.clone(),
+            owned: self.owned.clone(),
+            replica_racks: self.replica_racks.clone(),
+            rack_ids: self.rack_ids.clone(),
+            orders: Orders::default(),
+        }
+    }
+
     /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
     pub fn static_first(&self) -> &[MemberId] {
         let order = || {
@@ -225,6 +243,7 @@ impl<'a> GroupBuilder<'a> {
     pub fn member(&mut self, fields: MemberFields<'a>) {
         self.share_subscription();
         let sends_rack = fields.as_sent.sends_rack();
+        let empty_rack = sends_rack && fields.rack_id == Some("");
         let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
         let rack = rack.map(|rack| self.rack_id(rack));
         let topics = self.group.subscriptions.len() as u32;
@@ -235,7 +254,10 @@ impl<'a> GroupBuilder<'a> {
             client_id: fields.client_id,
             rack,
             generation_id: fields.generation_id,
-            as_sent: fields.as_sent,
+            as_sent: AsSent {
+                empty_rack,
+                ..fields.as_sent
+            },
             topics: (topics, topics),
             owned: (owned, owned),
         });

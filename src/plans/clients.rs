@@ -34,9 +34,10 @@ impl Client {
     /// Whether members of this library can be configured with the assignor.
     pub fn has(self, assignor: Assignor) -> bool {
         match self {
+            Self::Librdkafka => assignor != Assignor::Sticky,
+            _ if assignor.is_dialect() => false,
             Self::Java | Self::KafkaPython => true,
             Self::Aiokafka => assignor != Assignor::CooperativeSticky,
-            Self::Librdkafka => assignor != Assignor::Sticky,
         }
     }
 }

@@ -37,8 +37,12 @@ pub fn compare(
             return Err((Some(i), GroupError::new("change", problem)));
         }
     }
-    let mut candidates = Vec::with_capacity(Assignor::ALL.len());
+    let mut candidates = Vec::new();
+    let dialects = own(group).is_some_and(Assignor::is_dialect);
     for assignor in Assignor::ALL {
+        if assignor.is_dialect() && !dialects {
+            continue;
+        }
         let figures = match play(group, assignor, changes) {
             Err((place, error)) if error.path == "change" => return Err((place, error)),
             Err((_, error)) => Err(error),
@@ -54,6 +58,10 @@ pub fn compare(
     })
 }
 
+fn own(group: &GroupSpec) -> Option<Assignor> {
+    Assignor::by_name(group.assignor?).ok()
+}
+
 /// A candidate that settles.
 type Ranked<'a> = (Assignor, &'a Figures);
 
@@ -62,8 +70,14 @@ fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, 
         let figures = one.figures.as_ref().ok()?;
         figures.settled.then_some((one.assignor, figures))
     });
-    let own = |assignor: Assignor| group.assignor == Some(assignor.name());
     let mut ranked: Vec<Ranked> = settles.collect();
+    let runs = own(group);
+    let own = |assignor: Assignor| runs == Some(assignor);
+    // The answers of another library do not replace those of the group's own.
+    let dialect = runs.is_some_and(Assignor::is_dialect);
+    if ranked.iter().any(|one| one.0.is_dialect() == dialect) {
+        ranked.retain(|one| one.0.is_dialect() == dialect);
+    }
     // The sort is stable, so that Kafka's own order of names decides between equal candidates.
     ranked.sort_by(|a, b| {
         let measures = MEASURES.iter();

@@ -4,6 +4,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::assignors::Assignor;
 use crate::error::GroupError;
 use crate::group::model::{MemberId, TopicPartition};
 use crate::group::ownership::{Assignment, PartitionSet};
@@ -201,8 +202,8 @@ impl<'i> Tally<'i> {
                 Some(interrupt) if interrupt.is_requested() => {
                     return Err(GroupError::new("assignor", "interrupted"));
                 }
-                Some(interrupt) => group.assignor.assign_until(&sent, interrupt)?,
-                None => group.assignor.assign(&sent)?,
+                Some(interrupt) => answer(&sent, group.assignor, interrupt)?,
+                None => answer(&sent, group.assignor, &Interrupt::default())?,
             };
             // 3. Count the partitions that members gain.
             let (gained, _) = difference(&held, &answer);
@@ -227,10 +228,7 @@ impl<'i> Tally<'i> {
                 return Ok(());
             }
             // A group whose state comes back never settles.
-            let state = Assignment {
-                anomalies: Vec::new(),
-                ..answer
-            };
+            let state = held_by_all(&group.spec());
             if seen.contains(&state) {
                 break;
             }
@@ -299,6 +297,29 @@ impl<'i> Tally<'i> {
     }
 }
 
+/// The leader's answer. A leader with librdkafka sees the members in the order of the broker's map.
+fn answer(
+    group: &GroupSpec,
+    assignor: Assignor,
+    interrupt: &Interrupt,
+) -> Result<Assignment, GroupError> {
+    if !assignor.is_dialect() {
+        return assignor.assign_until(group, interrupt);
+    }
+    let order = group.members_in_order();
+    let listed = assignor.assign_until(&group.listed(order), interrupt)?;
+    let mut lists = vec![Vec::new(); order.len()];
+    for (place, &m) in (0..).zip(order) {
+        lists[m as usize] = listed.of(place).to_vec();
+    }
+    let mut answer = Assignment::of_lists(&lists);
+    answer.anomalies = listed.anomalies;
+    for anomaly in &mut answer.anomalies {
+        anomaly.member = anomaly.member.map(|place| order[place as usize]);
+    }
+    Ok(answer)
+}
+
 fn forgetful(mut group: GroupSpec) -> GroupSpec {
     for member in &mut group.members {
         member.owned = (0, 0);
@@ -364,6 +385,11 @@ fn in_new_generation(group: &mut Draft, answer: &Assignment) -> i32 {
         member.as_sent.user_data_generation_id = None;
         member.owned.clear();
         member.owned.extend_from_slice(answer.of(m as u32));
+        if group.assignor.is_dialect() {
+            let topics = &group.topics;
+            let place = |tp: &TopicPartition| (&*topics[tp.topic as usize].name, tp.partition);
+            member.owned.sort_by(|a, b| place(a).cmp(&place(b)));
+        }
     }
     generation_id
 }

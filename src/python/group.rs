@@ -69,6 +69,7 @@ impl Group {
                         .as_deref()
                         .and_then(|name| UserData::by_name(name).ok()),
                     user_data_generation_id: member.user_data_generation_id,
+                    ..AsSent::default()
                 },
             });
             for topic in &member.topics {

@@ -87,6 +87,7 @@ class _Story:
     def __init__(self, rng: random.Random, assignor: str) -> None:
         self.rng = rng
         self.assignor = assignor
+        self.is_librdkafka = assignor.startswith("librdkafka/")
         self.generation = rng.choice([0, 0, 0, 1, 7, 41])
         self.tangled = "sticky" in assignor and rng.random() < 0.2
         families = [colliding if self.tangled else pick(rng, FAMILIES)]
@@ -182,6 +183,9 @@ class _Story:
             | self._said("rack_id", member.rack_id)
             for member in self.members
         ]
+        if self.is_librdkafka and self.rng.random() < 0.03:
+            old = self.rng.choice(case["members"])
+            old["subscription_version"] = self.rng.randrange(3)
         return case
 
     def own(self, assignment: dict[str, Sequence[Sequence[Any]]]) -> None:
@@ -250,6 +254,8 @@ class _Story:
 
     def _member_rack(self) -> str | None:
         rng = self.rng
+        if self.is_librdkafka and rng.random() < 0.3:
+            return ""  # a member of librdkafka without `client.rack`
         if rng.random() >= self.member_racks:
             return rng.choice([None, None, None, ""]) if self.member_racks else None
         return rng.choice(self.rack_names) if rng.random() < 0.95 else "elsewhere"

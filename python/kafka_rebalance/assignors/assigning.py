@@ -16,7 +16,7 @@ from kafka_rebalance.group.ownership import (
 from kafka_rebalance.group.spec import GroupSpec
 
 from .interface import RebalanceProtocol
-from .registry import BUILT_IN, Engine, check_engine, custom
+from .registry import BUILT_IN, Engine, check_engine, custom, library_of
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
@@ -72,7 +72,7 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
             )
     assignment = {m.member_id: tuple(answer.get(m.member_id, ())) for m in group.members}
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
-    if cooperative:
+    if cooperative and library_of(name) is None:
         validate_cooperative(group, assignment)
     return Assignment.of(assignment, find_anomalies(group, assignment, withholds=cooperative))
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds assignors by name: Kafka's own, and those that users register."""
+"""Finds assignors by name: Kafka's own, those of other libraries, and those that users register.
+
+A *dialect* is the answer of another library's assignor: "librdkafka/range" is the answer to a group
+that runs "range" and whose leader uses librdkafka.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -9,9 +13,11 @@ from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
+from . import librdkafka
 from .classic import cooperative_sticky, range, round_robin, sticky
 from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
 from .interface import Assignor
+from .python_libraries import PYTHON_LIBRARIES
 
 Engine = Literal["rust", "reference"]
 
@@ -23,12 +29,13 @@ def check_engine(engine: str) -> str:
 
 
 class BuiltIn(NamedTuple):
-    """The row of one of Kafka's assignors, from which other modules read what is special in it.
+    """The row of a built-in assignor, from which other modules read what is special in it.
 
     withholds   whether the assignor leaves out partitions that another member must first revoke
     sent        returns the claims of a member; None if the assignor uses no claims
     user_data   returns a consumer's user data, from its last assignment and its generation
     clients     the client libraries that can be configured with the assignor
+    java_class  empty for a dialect
     """
 
     assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
@@ -71,7 +78,24 @@ BUILT_IN = {
         user_data=lambda _owned, generation_id: encode_cooperative_user_data(generation_id),
         clients=("Java", "kafka-python", "librdkafka"),
     ),
+    "librdkafka/range": BuiltIn(librdkafka.range.assign, "", clients=("librdkafka",)),
+    "librdkafka/roundrobin": BuiltIn(
+        librdkafka.round_robin.assign, "", ignores_racks=True, clients=("librdkafka",)
+    ),
+    "librdkafka/cooperative-sticky": BuiltIn(
+        librdkafka.cooperative_sticky.assign,
+        "",
+        withholds=True,
+        sent=librdkafka.claims.sent,
+        clients=("librdkafka",),
+    ),
 }
+
+KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
+"""The names of Kafka's own assignors."""
+
+ONLY_PYTHON = "runs in Python only, by the library's own class"
+"""The core's error for a dialect of a Python library; `bulk/lines.py` then asks Python."""
 
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
@@ -113,16 +137,43 @@ def unregister(name: str) -> None:
     del _custom[name]
 
 
+def library_of(name: str | None) -> str | None:
+    """Returns the library of a dialect; None for other names.
+
+    >>> library_of("librdkafka/range"), library_of("range")
+    ('librdkafka', None)
+    """
+    library, slash, _ = (name or "").partition("/")
+    return library if slash else None
+
+
+def protocol_name(name: str) -> str:
+    """Returns the name by which members list the assignor in JoinGroup.
+
+    >>> protocol_name("librdkafka/range"), protocol_name("range")
+    ('range', 'range')
+    """
+    return name.partition("/")[2] or name
+
+
 def assignor_names() -> list[str]:
-    """Returns the names of Kafka's own assignors, then those of custom assignors."""
+    """Returns the names of built-in assignors, Kafka's own first, then those of custom ones."""
     return [*BUILT_IN, *_custom]
 
 
+def is_known(name: str) -> bool:
+    """Returns whether this process knows an assignor of this name."""
+    return name in BUILT_IN or name in _custom or name in PYTHON_LIBRARIES
+
+
 def custom(name: str) -> Assignor:
-    """Returns the custom assignor of a name; raises a GroupError if there is none."""
-    if name not in _custom:
+    """Returns the custom assignor of a name, or that of a Python library.
+
+    Raises a GroupError if there is none.
+    """
+    if not is_known(name):
         raise GroupError("assignor", unknown(name))
-    return _custom[name]
+    return _custom[name] if name in _custom else PYTHON_LIBRARIES[name]
 
 
 def unknown(name: str) -> str:
@@ -133,6 +184,9 @@ def unknown(name: str) -> str:
     return f"{quoted(name)} is not known; {known}"
 
 
-def has_custom() -> bool:
-    """Returns whether any custom assignor is registered, which the compiled core cannot run."""
-    return bool(_custom)
+def runs_in_core(name: str | None) -> bool:
+    """Returns whether the compiled core can run all lines.
+
+    `name` replaces the assignors of the lines; None means that each line has its own.
+    """
+    return not _custom if name is None else name in BUILT_IN

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance import _core
 from kafka_rebalance.assignors import assign
-from kafka_rebalance.assignors.registry import Engine, assignor_names, has_custom, unknown
+from kafka_rebalance.assignors.registry import ONLY_PYTHON, Engine, is_known, runs_in_core, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import MAX_PARTITIONS
@@ -40,15 +40,20 @@ def assign_lines(
 
     Errors   GroupError for an unknown `assignor`.
     """
-    if assignor is not None and assignor not in assignor_names():
+    if assignor is not None and not is_known(assignor):
         raise GroupError("assignor", unknown(assignor))
-    if engine == "rust" and not has_custom():
-        threads = os.cpu_count() or 1 if threads is None else threads
-        answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
-        return [LineAnswer(answer.line, answer.is_error) for answer in answers]
+    if engine != "rust" or not runs_in_core(assignor):
+        return [
+            _assign_line(line, number, assignor, engine, max_partitions)
+            for number, line in enumerate(lines, first)
+        ]
+    threads = os.cpu_count() or 1 if threads is None else threads
+    answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
     return [
-        _assign_line(line, number, assignor, engine, max_partitions)
-        for number, line in enumerate(lines, first)
+        _assign_line(lines[i], first + i, assignor, engine, max_partitions)
+        if answer.is_error and ONLY_PYTHON.encode() in answer.line
+        else LineAnswer(answer.line, answer.is_error)
+        for i, answer in enumerate(answers)
     ]
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from kafka_rebalance.assignors.registry import assignor_names, custom
+from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
 from kafka_rebalance.bulk.lines import LineAnswer, assign_lines, error_line
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.progress import byte_progress
@@ -45,8 +45,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.assignor is not None and args.assignor not in assignor_names():
-        custom(args.assignor)  # raises a GroupError that lists the known names
+    if args.assignor is not None and not is_known(args.assignor):
+        raise GroupError("assignor", unknown(args.assignor))
     groups = bad = 0
     with open_input(args.file) as source, byte_progress(source) as advance:
         for answer in _answers(source, args):

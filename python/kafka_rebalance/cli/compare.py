@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Sequence
 
+from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -23,15 +24,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "then by the assignor that the group runs already."
     )
     add_arguments(parser)
+    parser.add_argument(
+        "--assignors",
+        metavar="NAME,…",
+        help="compare only these, for example range,librdkafka/range (default: Kafka's; "
+        "librdkafka's too for a group that librdkafka led last)",
+    )
     parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    names = None if args.assignors is None else args.assignors.split(",")
+    for name in names or ():
+        if not is_known(name):
+            args.parser.error(f"argument --assignors: {unknown(name)}")
     tally = Tally()
     compared: list[Comparison] = []
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> Comparison:
-        return compare(group, changes, engine=args.engine)
+        return compare(group, changes, assignors=names, engine=args.engine)
 
     for one, not_affected, alone in answers(args, tally, make):
         if args.json:
@@ -70,7 +81,7 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         print_comparison(compared[0], *_times(compared[0]))
         for found in _endless(compared[0], args):
             print_endless(found)
-        if note := leader_note(compared[0].group):
+        if note := leader_note(compared[0].group, compared[0].group.assignor):
             print_wrapped(note)
     else:
         print_comparisons(compared)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.assignors.registry import assignor_names
+from kafka_rebalance.assignors.registry import assignor_names, is_known
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import (
@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.assignor is not None and args.assignor not in assignor_names():
+    if args.assignor is not None and not is_known(args.assignor):
         args.parser.error(f"argument --assignor: {args.assignor} is not known")
     if args.output is not None and args.output.suffix not in (".html", ".png"):
         args.parser.error("argument --output: name a file that ends in .html or .png")
@@ -121,7 +121,7 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
         samples = planned.sample(args.samples) if planned.has_guesses else None
         print_plan(planned, samples, everything=args.all)
         print_endless(_endless(planned))
-        if note := leader_note(planned.group):
+        if note := leader_note(planned.group, planned.assignor):
             print_wrapped(note)
     _draw(planned, args)
 

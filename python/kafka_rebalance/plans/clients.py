@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.assignors.registry import BUILT_IN, protocol_name
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -54,7 +54,7 @@ class ClientLibrary:
                 f"{package}.{BUILT_IN[name].java_class}" for name in assignors
             )
         if self is LIBRDKAFKA:
-            return f"partition.assignment.strategy={','.join(assignors)}"
+            return f"partition.assignment.strategy={','.join(map(protocol_name, assignors))}"
         names = ", ".join(BUILT_IN[one].plug_in for one in assignors)
         return f"partition_assignment_strategy=[{names}]"
 

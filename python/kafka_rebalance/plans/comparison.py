@@ -13,13 +13,18 @@ Each step of the rule chooses among the candidates that are equal so far:
 Every assignor is planned as if the group already used it, from the partitions that the members own
 now. `migration` has the steps and costs of the change to the recommended one. If client ids show
 which client the members run (`clients.py`), only assignors of this client are recommended.
+
+Dialects ("librdkafka/range") are candidates if the group's assignor is a dialect, if a librdkafka
+member led the group last, or if the caller names them. A group of Java members never meets their
+answers, so there they would only be noise. They stand beside the answers of Kafka's own assignors:
+only answers of the library of the group's own assignor are recommended.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names, library_of
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec
@@ -108,7 +113,7 @@ def compare(
     assignors: Sequence[str] | None = None,
     engine: Engine = "rust",
 ) -> Comparison:
-    """Plans the changes with each assignor (None: with all that are known) and recommends one.
+    """Plans the changes with each assignor (None: with all that the group can meet).
 
     Without changes, it plans the next rebalance of the group as it is.
 
@@ -122,12 +127,14 @@ def compare(
         if isinstance(change, SwitchAssignor):
             problem = "a comparison asks every assignor as it is; leave the switch out"
             raise GroupError(f"changes[{i}]", problem)
-    names = assignor_names() if assignors is None else assignors
+    names = _met_by(group) if assignors is None else assignors
     candidates = tuple(_candidate(group, name, changes, engine) for name in names)
     ranked = sorted(
         (one for one in candidates if one.figures is not None and one.figures.settled),
         key=lambda one: _rank(group, one),
     )
+    runs = library_of(group.assignor)
+    ranked = [one for one in ranked if library_of(one.assignor) == runs] or ranked
     texts = tuple(str(change) for change in changes)
     if not ranked:
         reason = "every assignor fails, or never settles"
@@ -147,6 +154,12 @@ def compare(
         reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
         reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
     return Comparison(group, texts, candidates, best.assignor, reason, engine)
+
+
+def _met_by(group: GroupSpec) -> list[str]:
+    """Returns the assignors whose answers the group can get."""
+    dialects = library_of(group.assignor) or group.leader_library == "librdkafka"
+    return [name for name in assignor_names() if dialects or not library_of(name)]
 
 
 def _lacking(clients: Sequence[ClientLibrary], assignor: str, group: GroupSpec) -> list[str]:

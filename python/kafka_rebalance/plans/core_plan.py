@@ -18,7 +18,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from .changes import Change
 from .changes.edits import AS_IT_IS, Edited
 from .changes.made_up import MadeUp
-from .rounds import Round, Step, claiming
+from .rounds import Round, Step, as_claimed, claiming
 
 
 class CorePlan:
@@ -56,7 +56,8 @@ class CorePlan:
         if not played:
             return group
         assignment = self.assignment(step, played[-1].assignment)
-        return group.owning(assignment, generation_id=played[-1].generation_id)
+        claimed = as_claimed(group.assignor, assignment)
+        return group.owning(claimed, generation_id=played[-1].generation_id)
 
     def assignment(self, step: int, columns: "_core.Columns") -> Assignment:
         return from_columns(self.member_ids[step], columns)
@@ -90,8 +91,8 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
     assignment = partial(plan.assignment, step)
 
     def group() -> GroupSpec:
-        starts_over = plan.before(step).starts_over
-        return claiming(plan.after(step, number), protocol, starts_over=starts_over)
+        held, starts_over = plan.after(step, number), plan.before(step).starts_over
+        return claiming(held, held.assignor, protocol, starts_over=starts_over)
 
     def delta() -> Delta:
         found = core.delta

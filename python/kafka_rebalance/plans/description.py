@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from kafka_rebalance.assignors.registry import FOREIGN, Engine, assignor_names
+from kafka_rebalance.assignors.registry import FOREIGN, Engine, is_known
 from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
@@ -244,7 +244,7 @@ def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
     if group.leader_library not in (None, "java"):
         text = f"the last leader used {group.leader_library}'s assignor, which may answer otherwise"
         yield Finding("foreign", text)
-    if group.assignor not in assignor_names():
+    if group.assignor is None or not is_known(group.assignor):
         return
     found = endless(group, group.assignor, engine=engine)
     if found is not None and found.hangs:

@@ -23,7 +23,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine
+from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
 from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
@@ -38,8 +38,8 @@ MOST_PLAYS = 200
 MOST_WORK = 1_000_000
 """The limit of partitions and subscriptions, added up over all groups played: some seconds."""
 
-_MAY_NEVER_END = tuple(name for name, row in BUILT_IN.items() if row.remembers)
-_ALWAYS_END = tuple(name for name in BUILT_IN if name not in _MAY_NEVER_END)
+_MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
+_ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
 _MOST_SIMPLE_WAYS = 3
 
 

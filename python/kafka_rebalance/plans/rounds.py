@@ -14,6 +14,9 @@
 5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
    some of its claims joins again.
 
+If a leader with librdkafka answers, it sees the members in the order of the broker's hash map, and
+members sort the partitions that they receive before they claim them.
+
 A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
 nothing changed. If a state occurs again, the play ends, and the group has not settled. Mirror:
 `src/plans/rounds.rs`, which plays the rounds of whole plans (`core_plan.py`).
@@ -21,12 +24,14 @@ nothing changed. If a state occurs again, the play ends, and the group has not s
 Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-429.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, custom
+from kafka_rebalance.assignors.classic.subscriptions import members_in_order
+from kafka_rebalance.assignors.librdkafka.subscriptions import reported
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, custom, library_of
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Delta
@@ -126,10 +131,12 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
     while not settled and len(rounds) < MOST_ROUNDS:
         # 1.
         held = Assignment.owned(group)
-        sent = claiming(group, protocol, starts_over=starts_over)
+        sent = claiming(group, assignor, protocol, starts_over=starts_over)
         claimed = Assignment.owned(sent)
         # 2.
         assignment = assign(sent, assignor, engine=engine)
+        if library_of(assignor) == "librdkafka":
+            assignment = _in_order(assignment, group)
         # 3.
         delta = assignment - held
         # 4.
@@ -148,7 +155,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
             )
         )
         # 5.
-        group = group.owning(assignment, generation_id=generation_id)
+        group = group.owning(as_claimed(assignor, assignment), generation_id=generation_id)
         loses = (assignment - claimed).revoked.partitions
         settled = protocol is RebalanceProtocol.EAGER or not loses
         state = tuple(member.owned_partitions for member in group.members)
@@ -163,13 +170,31 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
     return Played(tuple(with_withheld), group, settled)
 
 
-def claiming(group: GroupSpec, protocol: RebalanceProtocol, *, starts_over: bool) -> GroupSpec:
+def claiming(
+    group: GroupSpec, assignor: str | None, protocol: RebalanceProtocol, *, starts_over: bool
+) -> GroupSpec:
     """Returns the group with the claims that its members send to the leader."""
+    if library_of(assignor) == "librdkafka":
+        group = group.edited(members=tuple(members_in_order(group)))
     if starts_over:
         return group.edited(members=tuple(member.owning() for member in group.members))
     if protocol is RebalanceProtocol.COOPERATIVE:
         return _still_subscribed(group)
     return group
+
+
+def _in_order(assignment: Assignment, group: GroupSpec) -> Assignment:
+    members = {member.member_id: assignment[member.member_id] for member in group.members}
+    return Assignment.of(members, assignment.anomalies)
+
+
+def as_claimed(
+    assignor: str | None, assignment: Assignment
+) -> Mapping[str, Sequence[TopicPartition]]:
+    """Returns an assignment in the order in which its members will claim the partitions."""
+    if library_of(assignor) != "librdkafka":
+        return assignment
+    return {member_id: reported(owned) for member_id, owned in assignment.items()}
 
 
 def _still_subscribed(group: GroupSpec) -> GroupSpec:

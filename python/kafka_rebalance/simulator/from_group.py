@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from kafka_rebalance.assignors.registry import assignor_names
+from kafka_rebalance.assignors.registry import is_known
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec
@@ -91,7 +91,7 @@ def scenario_from_group(
     name = assignor or group.assignor
     if name is None:
         raise GroupError("assignor", "the group has none; name the one to play")
-    if name not in assignor_names():
+    if not is_known(name):
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
     config = replace(config or ConsumerConfig(), partition_assignment_strategy=(name,))
     maker = _Maker(group, config, work or Costs(), pace or Pace())

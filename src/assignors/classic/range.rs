@@ -26,8 +26,7 @@ pub fn assign(group: &GroupSpec) -> Assignment {
     }
     let mut assignment = vec![Vec::new(); group.members.len()];
     for topic in &mut topics {
-        topic.unassigned = (0..topic.partitions).collect();
-        topic.taken = vec![0; topic.subscribers.len()];
+        topic.begin();
     }
     assign_with_racks(&mut topics, &mut assignment);
     // 3. Assign the rest in ranges.
@@ -65,23 +64,64 @@ fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
 }
 
 /// A topic while it is assigned: its subscribers in order, and how much each may still take.
-struct TopicShare<'s> {
+pub struct TopicShare<'s> {
     topic: TopicId,
-    subscribers: Cow<'s, [MemberId]>,
+    pub subscribers: Cow<'s, [MemberId]>,
     /// The subscribers' racks (None for no rack); empty if no member of the group has a rack.
     subscriber_racks: Vec<Option<RackId>>,
     /// By partition: racks of its replicas, sorted and distinct; empty if no subscriber has a rack.
     partition_racks: Vec<Vec<RackId>>,
-    needs_racks: bool,
-    partitions: u32,
+    pub needs_racks: bool,
+    pub partitions: u32,
     share: usize,
     extras: usize,
     /// `unassigned` and `taken` are filled only for a pass with racks.
-    unassigned: Vec<u32>,
+    pub unassigned: Vec<u32>,
     taken: Vec<usize>,
 }
 
-impl TopicShare<'_> {
+impl<'s> TopicShare<'s> {
+    /// The share of a topic with these subscribers, in order; there is at least one. `any_rack`
+    /// is whether any member of the group has a rack.
+    pub fn of(
+        group: &GroupSpec,
+        topic: TopicId,
+        subscribers: Cow<'s, [MemberId]>,
+        any_rack: bool,
+    ) -> Self {
+        let partitions = group.topics[topic as usize].partitions;
+        let mut subscriber_racks = Vec::new();
+        let mut partition_racks = Vec::new();
+        if any_rack {
+            let racks = subscribers.iter().map(|&m| group.members[m as usize].rack);
+            subscriber_racks = racks.collect();
+        }
+        if subscriber_racks.iter().any(Option::is_some) {
+            partition_racks = (0..partitions)
+                .map(|partition| group.replica_racks(TopicPartition { topic, partition }))
+                .map(|racks| sorted(racks.to_vec()))
+                .collect();
+        }
+        Self {
+            topic,
+            needs_racks: needs_racks(&subscriber_racks, &partition_racks),
+            partitions,
+            share: partitions as usize / subscribers.len(),
+            extras: partitions as usize % subscribers.len(),
+            unassigned: Vec::new(),
+            taken: Vec::new(),
+            subscribers,
+            subscriber_racks,
+            partition_racks,
+        }
+    }
+
+    /// Begins the passes in which members take partitions.
+    pub fn begin(&mut self) {
+        self.unassigned = (0..self.partitions).collect();
+        self.taken = vec![0; self.subscribers.len()];
+    }
+
     /// The number of partitions that a subscriber gets if nothing is taken yet.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
@@ -97,19 +137,23 @@ impl TopicShare<'_> {
         &self.subscribers[..count]
     }
 
-    fn room(&self, position: usize) -> usize {
+    pub fn room(&self, position: usize) -> usize {
         (self.share + usize::from(self.extras > 0)).saturating_sub(self.taken[position])
     }
 
-    fn rack_matches(&self, position: usize, partition: u32) -> bool {
-        let Some(Some(rack)) = self.subscriber_racks.get(position).copied() else {
+    pub fn rack_of(&self, position: usize) -> Option<RackId> {
+        self.subscriber_racks.get(position).copied().flatten()
+    }
+
+    pub fn rack_matches(&self, position: usize, partition: u32) -> bool {
+        let Some(rack) = self.rack_of(position) else {
             return true;
         };
         let racks = self.partition_racks.get(partition as usize);
         racks.is_some_and(|racks| racks.binary_search(&rack).is_ok())
     }
 
-    fn take(&mut self, position: usize, partitions: &[u32], into: &mut [Vec<TopicPartition>]) {
+    pub fn take(&mut self, position: usize, partitions: &[u32], into: &mut [Vec<TopicPartition>]) {
         let list = &mut into[self.subscribers[position] as usize];
         let topic = self.topic;
         list.extend(
@@ -123,7 +167,7 @@ impl TopicShare<'_> {
         }
     }
 
-    fn assign_ranges(
+    pub fn assign_ranges(
         &mut self,
         may_take: impl Fn(&Self, usize, u32) -> bool,
         into: &mut [Vec<TopicPartition>],
@@ -153,35 +197,9 @@ impl TopicShare<'_> {
 
 fn topic_shares<'s>(group: &GroupSpec, subscribers: &'s Subscribers) -> Vec<TopicShare<'s>> {
     let any_rack = group.members.iter().any(|member| member.rack.is_some());
-    let shares = topics_in_order(group).into_iter().map(|topic| {
-        let partitions = group.topics[topic as usize].partitions;
-        let subscribers = subscribers.distinct(topic);
-        let mut subscriber_racks = Vec::new();
-        let mut partition_racks = Vec::new();
-        if any_rack {
-            let racks = subscribers.iter().map(|&m| group.members[m as usize].rack);
-            subscriber_racks = racks.collect();
-        }
-        if subscriber_racks.iter().any(Option::is_some) {
-            partition_racks = (0..partitions)
-                .map(|partition| group.replica_racks(TopicPartition { topic, partition }))
-                .map(|racks| sorted(racks.to_vec()))
-                .collect();
-        }
-        TopicShare {
-            topic,
-            needs_racks: needs_racks(&subscriber_racks, &partition_racks),
-            partitions,
-            share: partitions as usize / subscribers.len(),
-            extras: partitions as usize % subscribers.len(),
-            unassigned: Vec::new(),
-            taken: Vec::new(),
-            subscribers,
-            subscriber_racks,
-            partition_racks,
-        }
-    });
-    shares.collect()
+    let topics = topics_in_order(group).into_iter();
+    let share = |topic| TopicShare::of(group, topic, subscribers.distinct(topic), any_rack);
+    topics.map(share).collect()
 }
 
 fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackId>]) -> bool {

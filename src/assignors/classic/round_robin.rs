@@ -14,17 +14,21 @@ pub const NAME: &str = "roundrobin";
 /// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1. The members stand in a circle, static ones first; topics are sorted by name.
-    let circle = group.static_first();
+    // 2. Each partition goes to the next subscriber.
+    deal(group, group.static_first(), group.topics_by_name())
+}
+
+/// Gives the topics' partitions to the subscribers in the `circle` of all members.
+pub fn deal(group: &GroupSpec, circle: &[MemberId], topics: &[TopicId]) -> Assignment {
     let mut places = vec![0u32; circle.len()];
     for (place, &member) in circle.iter().enumerate() {
         places[member as usize] = place as u32;
     }
     let subscribers = Subscribers::of(group, circle);
-    let topics = group.topics_by_name().iter().copied();
+    let topics = topics.iter().copied();
     let topics: Vec<TopicId> = topics
         .filter(|&topic| !subscribers.to(topic).is_empty())
         .collect();
-    // 2. Each partition goes to the next member that subscribes to its topic.
     let mut owners: Vec<MemberId> = Vec::new();
     let mut next = 0u32;
     for &topic in &topics {

@@ -178,6 +178,7 @@ impl<'a> Groups<'a> {
             user_data_generation_id: generation(in_user_data, at, || {
                 path("user_data_generation_id")
             })?,
+            ..AsSent::default()
         })
     }
 }

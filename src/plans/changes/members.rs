@@ -57,7 +57,9 @@ impl AddMembers {
         }
         let mut model = group.members[model].clone();
         if let Some(name) = &self.rack {
-            model.rack = group.rack(name).filter(|_| model.as_sent.sends_rack());
+            let sends_rack = model.as_sent.sends_rack();
+            model.rack = group.rack(name).filter(|_| sends_rack);
+            model.as_sent.empty_rack = sends_rack && name.is_empty();
         }
         model.owned.clear();
         model.generation_id = None;

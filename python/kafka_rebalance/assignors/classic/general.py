@@ -157,7 +157,7 @@ class GeneralBuild:
         if not self.revocation:
             self._reassign([tp for tp in unassigned if self._is_contested(tp.topic)])
         moved = self._reassign([tp for tp in self.all_partitions if self._is_contested(tp.topic)])
-        if not initializing and moved and _score(self.current) >= _score(before):
+        if not initializing and moved and score(self.current) >= score(before):
             self.current = before
             self.owners.copy_back()
 
@@ -271,7 +271,7 @@ class GeneralBuild:
         return len(self.current[member_id]), name_key(member_id), member_id
 
 
-def _score(assignment: dict[str, list[TopicPartition]]) -> int:
+def score(assignment: dict[str, list[TopicPartition]]) -> int:
     """Returns the sum of the size differences of all pairs of members, in Java's 32-bit int."""
     sizes = sorted(len(partitions) for partitions in assignment.values())
     # In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.

@@ -22,9 +22,10 @@ C0: t0[0, 2] t1[1]
 C1: t0[1] t1[0, 2]
 """
 
+from collections.abc import Sequence
 from itertools import cycle
 
-from kafka_rebalance.group.model import TopicPartition, static_first
+from kafka_rebalance.group.model import Member, TopicPartition, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
 
@@ -32,15 +33,22 @@ from .subscriptions import members_in_order
 
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
-    counts = group.partition_counts()
-    assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
     # 1.
     members = static_first(members_in_order(group))
-    circle = cycle((member.member_id, set(member.topics)) for member in members)
-    subscribed = {topic for member in members for topic in member.topics}
     # 2.
-    for topic in by_name(subscribed & counts.keys()):
-        for partition in range(counts[topic]):
-            member_id = next(member_id for member_id, topics in circle if topic in topics)
+    return deal(group, members, by_name(group.partition_counts()))
+
+
+def deal(
+    group: GroupSpec, members: Sequence[Member], topics: Sequence[str]
+) -> dict[str, list[TopicPartition]]:
+    """Gives the topics' partitions to the subscribers in the circle of `members`."""
+    counts = group.partition_counts()
+    assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
+    circle = cycle((member.member_id, frozenset(member.topics)) for member in members)
+    subscribed = {topic for member in members for topic in member.topics}
+    for topic in topics:
+        for partition in range(counts[topic] if topic in subscribed else 0):
+            member_id = next(member_id for member_id, listed in circle if topic in listed)
             assignment[member_id].append(TopicPartition(topic, partition))
     return assignment

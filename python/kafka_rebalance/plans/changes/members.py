@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from kafka_rebalance.assignors.registry import assignor_names, unknown
+from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
@@ -284,7 +284,7 @@ class SwitchAssignor(Change):
         return f"switch-assignor={self.assignor}"
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
-        if self.assignor not in assignor_names():
+        if not is_known(self.assignor):
             raise error(unknown(self.assignor))
         if group.assignor == self.assignor:
             raise error(f"{quoted(self.assignor)} is the group's assignor already")

@@ -8,6 +8,7 @@ and other client libraries have their own assignors, which have the names of Kaf
 from collections import Counter
 from collections.abc import Iterable
 
+from kafka_rebalance.assignors.registry import library_of
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted
 
@@ -15,19 +16,26 @@ _OTHERS = {
     "librdkafka": "librdkafka (confluent-kafka and others)",
     "python": "kafka-python or aiokafka",
 }
+_DIALECTS = {
+    "librdkafka": " The names that begin with librdkafka/ are its own assignors.",
+    "python": " The names that begin with kafka-python/ or aiokafka/ are their own assignors.",
+}
 
 
-def leader_note(group: GroupSpec) -> str | None:
-    """Returns a warning if a member with another library led the group last, else None."""
+def leader_note(group: GroupSpec, assignor: str | None) -> str | None:
+    """Returns a warning if a member with another library led the group last, else None.
+
+    `assignor` is the one whose answers the report shows; for a dialect there is no warning.
+    """
     library = group.leader_library
-    if library in (None, "java"):
+    if library in (None, "java") or library_of(assignor):
         return None
     whose = _OTHERS.get(library or "", library)
     return (
         f"The last leader used the assignor of {whose}, whose answers "
         "differ from those of Kafka's assignor with that name. The figures here are true if a Java "
         "member leads, or a member with this project's plug-in."
-    )
+    ) + _DIALECTS.get(library or "", "")
 
 
 def leaders_note(libraries: Iterable[str | None]) -> str | None:

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `cooperative_sticky.py`: the general algorithm's answer, from which partitions are
+//! withheld until their owners have revoked them.
+
+use super::claims::{NOBODY, settle};
+use super::general;
+use super::subscriptions::{compare_by_instance, members_with_topics};
+use crate::error::GroupError;
+use crate::group::model::MemberId;
+use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
+use crate::interrupt::Interrupt;
+
+/// The name of the dialect.
+pub const NAME: &str = super::movements::NAME;
+
+/// Assigns a group. The answer includes its anomalies.
+pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
+    let members = members_with_topics(group);
+    let mut answer = vec![Vec::new(); group.members.len()];
+    if !members.is_empty() {
+        let claims = settle(group, &members)?;
+        let numbered = claims.numbers.count();
+        // 1. The owner of a partition is the last member that claims it.
+        let mut owner = vec![NOBODY; numbered];
+        let mut owned = Vec::new();
+        for &m in &members {
+            for &id in &claims.claimed[m as usize] {
+                if owner[id as usize] == NOBODY {
+                    owned.push(id);
+                }
+                owner[id as usize] = m;
+            }
+        }
+        let (numbers, target) = general::assign(group, &members, claims, interrupt)?;
+        let mut given_to = vec![NOBODY; numbered];
+        let mut assigned = Vec::new();
+        for &m in &members {
+            for &id in &target[m as usize] {
+                if given_to[id as usize] == NOBODY {
+                    assigned.push(id);
+                }
+                given_to[id as usize] = m;
+            }
+        }
+        let mut give = |m: MemberId, id| answer[m as usize].push(numbers.partition(id));
+        let is_owner =
+            |m: MemberId, owner| owner != NOBODY && compare_by_instance(group, m, owner).is_eq();
+        // 2. Partitions that stay with their owners.
+        for &id in &assigned {
+            let owner = owner[id as usize];
+            if is_owner(given_to[id as usize], owner) {
+                give(owner, id);
+            }
+        }
+        // 3. Partitions that nobody owned.
+        for &id in assigned.iter().filter(|&&id| owner[id as usize] == NOBODY) {
+            give(given_to[id as usize], id);
+        }
+        // 4. Partitions that the general algorithm gave to nobody.
+        for &id in owned.iter().filter(|&&id| given_to[id as usize] == NOBODY) {
+            give(owner[id as usize], id);
+        }
+    }
+    let mut answer = Assignment::of_lists(&answer);
+    answer.find_anomalies(group, true);
+    Ok(answer)
+}

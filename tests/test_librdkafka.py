@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""librdkafka's dialects: both engines, every entrance, plans; tests/test_vectors.py has the answers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.bulk.lines import assign_lines
+from kafka_rebalance.cli import main
+from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.plans.clients import CLIENTS, LIBRDKAFKA
+from kafka_rebalance.plans.migrations import recipe
+from tools import differential
+from tools.judge import Block
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+COOPERATIVE = "librdkafka/cooperative-sticky"
+VECTORS = Path(__file__).resolve().parent / "vectors"
+
+
+def _vectors(file: str) -> list[dict[str, Any]]:
+    with gzip.open(VECTORS / file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _first(file: str) -> tuple[kr.GroupSpec, dict[str, Any]]:
+    found = _vectors(file)[0]
+    return kr.GroupSpec.from_dict(found["case"]), found["expected"]
+
+
+# Engines ------------------------------------------------------------------------------------------
+
+
+def test_the_engines_agree_on_generated_groups() -> None:
+    """Lists in equal order, equal anomalies; old versions and deaths are among the groups."""
+    found = differential.compare(
+        Block(20261122, 1200), assignors=differential.DIALECTS, bytes_too=False
+    )
+    assert found.differences == []
+    assert {name: found.met[name] for name in differential.DIALECTS} == dict.fromkeys(
+        differential.DIALECTS, 400
+    )
+    assert found.met["errors"] > 5
+
+
+def _old(version: int, rack: str | None) -> kr.GroupSpec:
+    topic = kr.Topic("t", 2, (("a",), ("b",)))
+    old = kr.Member("c1", ("t",), subscription_version=version)
+    return kr.GroupSpec("g", (topic,), (kr.Member("c0", ("t",), rack_id=rack), old))
+
+
+@pytest.mark.parametrize(("version", "rack"), [(0, None), (1, "a"), (2, "a")])
+def test_old_versions_kill_the_leader(version: int, rack: str | None, engine: Engine) -> None:
+    with pytest.raises(kr.AssignorThrows, match="kills the leader's process here: a subscription"):
+        kr.assign(_old(version, rack), COOPERATIVE, engine=engine)
+
+
+@pytest.mark.parametrize(("version", "rack"), [(1, None), (2, None), (3, "a")])
+def test_other_versions_do_not(version: int, rack: str | None, engine: Engine) -> None:
+    answer = kr.assign(_old(version, rack), COOPERATIVE, engine=engine)
+    assert sorted(answer.counts()) == [1, 1]
+    assert kr.assign(_old(0, "a"), "librdkafka/range", engine=engine).balance.max == 1
+
+
+# Entrances ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", differential.DIALECTS)
+def test_every_entrance_takes_the_name(
+    name: str, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group, expected = _first(f"{name.replace('/', '-')}.jsonl.gz")
+    assert group.assignor == name
+    assert kr.assign(group, engine=engine).to_dict() == expected["assignment"]
+    line = group.to_json()
+    (answer,) = assign_lines([line.encode()], engine=engine)
+    assert json.loads(answer.line)["assignment"] == expected["assignment"]
+    file = tmp_path / "group.jsonl"
+    file.write_text(group.edited(assignor="range").to_json() + "\n", encoding="utf-8")
+    assert main(["assign", str(file), "--assignor", name, "--engine", engine]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert (written["assignor"], written["assignment"]) == (name, expected["assignment"])
+    assert main(["plan", str(file), "--assignor", name, "--engine", engine, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["assignor"] == name
+    chosen = f"range,{name}"
+    assert main(["compare", str(file), "--assignors", chosen, "--engine", engine, "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+    assert [one["assignor"] for one in compared["candidates"]] == chosen.split(",")
+    assert compared["recommended"] == "range"
+
+
+def test_columns_take_the_name() -> None:
+    """An empty rack in a column is not null."""
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    with gzip.open(
+        VECTORS / "librdkafka-cooperative-sticky.jsonl.gz", "rt", encoding="utf-8"
+    ) as lines:
+        vectors = [json.loads(line) for line in lines]
+    rows = pyarrow.RecordBatch.from_pylist([one["case"] for one in vectors])
+    answers = kr.assign_batch(rows).to_pylist()
+    for vector, answer in zip(vectors, answers, strict=True):
+        expected = vector["expected"]
+        if "error" in expected:
+            assert answer["error_kind"] == "throws"
+            continue
+        given = {
+            one["member_id"]: [
+                [run["topic"], p] for run in one["partitions"] for p in run["partitions"]
+            ]
+            for one in answer["assignment"]
+        }
+        assert given == expected["assignment"]
+
+
+def test_an_unknown_name_of_compare_is_refused(tmp_path: Path) -> None:
+    group, _ = _first("librdkafka-range.jsonl.gz")
+    file = tmp_path / "group.jsonl"
+    file.write_text(group.to_json() + "\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["compare", str(file), "--assignors", "librdkafka/sticky"])
+
+
+# Comparison ---------------------------------------------------------------------------------------
+
+
+def _group(assignor: str, leader: str | None = None) -> kr.GroupSpec:
+    members = tuple(kr.Member(f"c{n}", ("t",), rack_id="") for n in range(3))
+    return kr.GroupSpec("g", (kr.Topic("t", 7),), members, assignor, leader_library=leader)
+
+
+@pytest.mark.parametrize(
+    ("assignor", "leader", "count"),
+    [
+        ("range", None, 4),
+        ("range", "java", 4),
+        ("range", "librdkafka", 7),
+        ("librdkafka/range", None, 7),
+    ],
+)
+def test_dialects_are_compared_where_the_group_can_meet_them(
+    assignor: str, leader: str | None, count: int, engine: Engine
+) -> None:
+    compared = kr.compare(_group(assignor, leader), engine=engine)
+    assert len(compared.candidates) == count
+    # Another library's answer is shown, and is not recommended.
+    assert compared.recommended is not None
+    assert compared.recommended.startswith("librdkafka/") is ("/" in assignor)
+
+
+def test_a_bulk_comparison_is_the_same() -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    groups = [_group(name) for name in ("range", *differential.DIALECTS)]
+    rows = pyarrow.RecordBatch.from_pylist([group.to_dict() for group in groups])
+    for row, group in zip(kr.compare_batch(rows).to_pylist(), groups, strict=True):
+        alone = kr.compare(group)
+        assert (row["recommended"], row["reason"]) == (alone.recommended, alone.reason)
+        assert [one["assignor"] for one in row["candidates"]] == [
+            one.assignor for one in alone.candidates
+        ]
+
+
+def test_only_librdkafka_has_them_and_its_setting_has_no_prefix() -> None:
+    for client in CLIENTS:
+        assert (COOPERATIVE in client.assignors) == (client is LIBRDKAFKA)
+    made = recipe(LIBRDKAFKA, "librdkafka/range", "librdkafka/roundrobin")
+    assert made.settings == (
+        "partition.assignment.strategy=roundrobin,range",
+        "partition.assignment.strategy=roundrobin",
+    )
+
+
+# Plans --------------------------------------------------------------------------------------------
+
+
+def test_a_plan_lists_members_as_the_broker_does(engine: Engine) -> None:
+    """The broker's map decides the order of members, and members sort what they are given."""
+    ids = [f"rdkafka-{n}" for n in (7, 1, 5, 3)]
+    members = tuple(kr.Member(one, ("b", "a"), rack_id="") for one in ids)
+    group = kr.GroupSpec("g", (kr.Topic("b", 5), kr.Topic("a", 4)), members, COOPERATIVE)
+    group = group.owning(kr.assign(group, engine=engine))
+    planned = kr.plan(group, None, ["remove-members=1"], engine=engine)
+    assert planned.settled
+    (step,) = planned.steps
+    for one in step.rounds:
+        seen = [member.member_id for member in one.group.members]
+        assert seen == java_hash_order(seen) != [member.member_id for member in step.before.members]
+        assert kr.assign(one.group, COOPERATIVE, engine=engine) == one.assignment
+    for member in planned.final.members:
+        assert list(member.owned_partitions) == sorted(member.owned_partitions)
+    unsorted = [
+        owned for owned in step.rounds[-1].assignment.values() if list(owned) != sorted(owned)
+    ]
+    assert unsorted  # the answer itself has librdkafka's order
+
+
+def test_a_plan_tells_of_a_group_that_never_settles(engine: Engine) -> None:
+    """Genuine consumers went on for 21 generations in 20 seconds."""
+    racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
+    members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))
+    group = kr.GroupSpec("g", (kr.Topic("a", 4, racks),), members, COOPERATIVE)
+    first = kr.assign(group, engine=engine)
+    assert kr.plan(group, engine=engine).settled  # the first rebalance is a single round
+    again = kr.plan(group.owning(first), engine=engine)
+    assert not again.settled
+
+
+def test_a_join_can_kill_the_leader(engine: Engine) -> None:
+    """Three genuine consumers: the leader died with SIGSEGV."""
+    owned = lambda topic, count: tuple(kr.TopicPartition(topic, p) for p in range(count))  # noqa: E731
+    members = (
+        kr.Member("c0", ("b",), owned_partitions=owned("b", 5), generation_id=1, rack_id=""),
+        kr.Member("c1", ("a",), owned_partitions=owned("a", 2), generation_id=1, rack_id=""),
+        kr.Member("c2", ("a", "b"), rack_id=""),
+    )
+    group = kr.GroupSpec("g", (kr.Topic("b", 5), kr.Topic("a", 2)), members, COOPERATIVE)
+    with pytest.raises(kr.AssignorThrows, match="kills the leader's process"):
+        kr.plan(group, engine=engine)
+    assert kr.plan(group, "cooperative-sticky", engine=engine).settled  # Kafka's own class lives

@@ -57,6 +57,10 @@ class WireError(KafkaRebalanceError, ValueError):
     """Protocol bytes that cannot be read or written."""
 
 
+class ClusterError(KafkaRebalanceError):
+    """The cluster cannot be read: no connection, no permission, or a wrong client setting."""
+
+
 class MissingExtra(KafkaRebalanceError, ImportError):
     """An optional part is not installed; the message contains the command that installs it."""
 

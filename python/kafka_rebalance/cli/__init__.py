@@ -50,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:
-        print(f"kafka-rebalance: {error}", file=sys.stderr)
+        from kafka_rebalance.report.text.colours import red
+
+        print(f"{red('kafka-rebalance:', sys.stderr)} {error}", file=sys.stderr)
         return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED
 
 

@@ -49,9 +49,7 @@ def read_store(data: bytes, password: str | None, key_password: str | None = Non
     if data.startswith(_JKS):
         return _Jks(data, password).read(key_password or password)
     if data.startswith(_JCEKS):
-        raise ClusterError(
-            "it is a JCEKS store; keytool -importkeystore makes a PKCS12 store"
-        )
+        raise ClusterError("it is a JCEKS store; keytool -importkeystore makes a PKCS12 store")
     if data.startswith(b"\x30"):
         return _pkcs12(data, password)
     raise ClusterError("it is neither a JKS, a PKCS12 nor a PEM store")

@@ -21,10 +21,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "could be; the lag, if read from a live cluster; what is wrong; and which command shows "
         "more. Changes nothing on the cluster and joins no group."
     )
-    parser.epilog = (
-        "Examples: kafka-rebalance describe --bootstrap-server localhost:9092 --group payments; "
-        "kafka-rebalance describe groups.jsonl"
-    )
     add_input(parser)
     parser.add_argument("--all", action="store_true", help="show every member and partition")
     parser.set_defaults(run=run, parser=parser)

@@ -108,7 +108,7 @@ def test_standard_input_and_an_assignor_for_all(engine: Engine) -> None:
         (["assign", "no/such/file"], 2, "no/such/file"),
         (["assign"], 2, "the following arguments are required: FILE"),
         (["connect"], 2, "give either FILE or --url"),
-        (["snapshot", "--bootstrap-server", "127.0.0.1:1", "--config", "x"], 2, "--config"),
+        (["snapshot", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0"], 2, "--timeout"),
         (["snapshot", "--bootstrap-server", "127.0.0.1:1"], 1, "127.0.0.1:1"),
     ],
 )

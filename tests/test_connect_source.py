@@ -118,7 +118,7 @@ def test_a_user_and_a_password() -> None:
     sent = "Basic " + base64.b64encode(b"me:p@ss").decode()
     with connect(pages, authorization=sent) as url:
         assert read_cluster(url.replace("//", "//me:p%40ss@"))["config"] == {"c": 0}
-        with pytest.raises(ClusterError, match="HTTP 401, a user and password") as raised:
+        with pytest.raises(ClusterError, match="HTTP 401, the user or the password") as raised:
             read_cluster(url.replace("//", "//me:secret@"))
     assert "secret" not in str(raised.value)
 

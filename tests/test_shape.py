@@ -173,7 +173,7 @@ OPTIONAL = (
     "kafka",
     "confluent_kafka",
     "aiokafka",
-    "rich",
+    "cryptography",
 )
 
 

@@ -56,7 +56,7 @@ def test_the_client_is_the_first_one_that_is_installed(monkeypatch: pytest.Monke
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: name if name in installed else None
     )
-    with pytest.raises(MissingExtra, match=r"pip install 'kafka-rebalance\[kafka\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[kafka\]'"):
         open_log(SETTINGS, "t")
     installed.add("kafka")
     with pytest.raises(MissingExtra):

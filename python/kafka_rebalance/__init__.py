@@ -21,13 +21,13 @@ _NAMES = {
     "bulk.lines": "assign_lines",
     "coordinator.states": "IllegalTransition",
     "errors": """
-        AssignorThrows GroupError KafkaRebalanceError MissingExtra NeverEnds NotAffected
-        SchemaError SparkFailedError WireError
+        AssignorThrows ClusterError GroupError KafkaRebalanceError MissingExtra NeverEnds
+        NotAffected SchemaError SparkFailedError WireError
     """,
     "group.model": "MAX_PARTITIONS Member Topic TopicPartition",
     "group.ownership": "Anomaly AnomalyKind Assignment Balance Delta",
     "group.spec": "GroupSpec",
-    "live": "ClusterError group_lags snapshot",
+    "live": "client_configs group_lags read_properties snapshot",
     "plans": """
         Candidate Comparison Description Endless Figures Finding RebalancePlan Round Samples Step
         WayOut compare describe endless partition_from_text plan
@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
     from kafka_rebalance.bulk.lines import assign_lines as assign_lines
     from kafka_rebalance.coordinator.states import IllegalTransition as IllegalTransition
     from kafka_rebalance.errors import AssignorThrows as AssignorThrows
+    from kafka_rebalance.errors import ClusterError as ClusterError
     from kafka_rebalance.errors import GroupError as GroupError
     from kafka_rebalance.errors import KafkaRebalanceError as KafkaRebalanceError
     from kafka_rebalance.errors import MissingExtra as MissingExtra
@@ -82,8 +83,9 @@ if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
     from kafka_rebalance.group.ownership import Balance as Balance
     from kafka_rebalance.group.ownership import Delta as Delta
     from kafka_rebalance.group.spec import GroupSpec as GroupSpec
-    from kafka_rebalance.live import ClusterError as ClusterError
+    from kafka_rebalance.live import client_configs as client_configs
     from kafka_rebalance.live import group_lags as group_lags
+    from kafka_rebalance.live import read_properties as read_properties
     from kafka_rebalance.live import snapshot as snapshot
     from kafka_rebalance.plans import Candidate as Candidate
     from kafka_rebalance.plans import Comparison as Comparison

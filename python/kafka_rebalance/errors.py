@@ -63,11 +63,34 @@ class WireError(KafkaRebalanceError, ValueError):
     """Protocol bytes that cannot be read or written."""
 
 
+class ClusterError(KafkaRebalanceError):
+    """The cluster cannot be read: no connection, no permission, or a wrong client setting."""
+
+
 class MissingExtra(KafkaRebalanceError, ImportError):
     """An optional part is not installed; the message contains the command that installs it."""
 
     def __init__(self, part: str, extra: str) -> None:
-        super().__init__(f"{part} needs an optional part: pip install 'kafka-rebalance[{extra}]'")
+        checkout = f"pip install '.[{extra}]'"
+        packages = " ".join(f"'{one}'" for one in _packages(extra))
+        how = f"pip install {packages} (in a checkout: {checkout})" if packages else checkout
+        super().__init__(f"{part} needs an optional part: {how}")
+
+
+def _packages(extra: str) -> list[str]:
+    """Returns what an extra installs: this package itself may be on no index."""
+    from importlib import metadata  # a slow import, which only this error needs
+
+    try:
+        required = metadata.requires("kafka-rebalance") or []
+    except metadata.PackageNotFoundError:
+        return []
+    pairs = (one.partition(";") for one in required)
+    return [
+        name.strip()
+        for name, _, marker in pairs
+        if f"extra == '{extra}'" in marker.replace('"', "'")
+    ]
 
 
 class SchemaError(KafkaRebalanceError, TypeError):

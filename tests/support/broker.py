@@ -81,16 +81,26 @@ def missing_tools() -> str | None:
 class Broker:
     """A Kafka cluster of one or more nodes; `with` starts it and removes it at the end.
 
-    `properties` are added to the configuration of every node. `bootstrap_server` is the address to
-    connect to, and `directory` holds node-N/ with configuration, data and log.
+    `properties` are added to the configuration of every node. `listeners` are further listeners of
+    node 0, each with its security protocol. `bootstrap_server` is the plaintext address to connect
+    to, `addresses` has those of `listeners`, and `directory` holds node-N/ with configuration, data
+    and log.
     """
 
-    def __init__(self, *, brokers: int = 1, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        brokers: int = 1,
+        properties: Mapping[str, str] | None = None,
+        listeners: Mapping[str, str] | None = None,
+    ) -> None:
         if not 1 <= brokers <= 26:
             raise ValueError(f"brokers: {brokers} is not in 1..26")
         self.brokers = brokers
         self.properties = dict(properties or {})
+        self.listeners = dict(listeners or {})
         self.bootstrap_server = ""
+        self.addresses: dict[str, str] = {}
         self.directory = Path()
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -130,7 +140,11 @@ class Broker:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def _start(self) -> None:
-        controller, *ports = _free_ports(1 + self.brokers)
+        controller, *ports = _free_ports(1 + self.brokers + len(self.listeners))
+        ports, more = ports[: self.brokers], ports[self.brokers :]
+        self.addresses = {
+            name: f"127.0.0.1:{port}" for name, port in zip(self.listeners, more, strict=True)
+        }
         for node, port in enumerate(ports):
             self._configure(node, port, controller)
         self._format()
@@ -153,9 +167,14 @@ class Broker:
         return self.directory / f"node-{node}" / "server.properties"
 
     def _configure(self, node: int, port: int, controller: int) -> None:
-        listeners = f"PLAINTEXT://127.0.0.1:{port}"
+        protocols = {"PLAINTEXT": "PLAINTEXT"} | (self.listeners if node == 0 else {})
+        listeners = ",".join(
+            f"{name}://{self.addresses.get(name, f'127.0.0.1:{port}')}" for name in protocols
+        )
+        advertised = listeners
         if node == 0:
             listeners += f",CONTROLLER://127.0.0.1:{controller}"
+        protocols["CONTROLLER"] = "PLAINTEXT"
         config = self._config(node)
         config.parent.mkdir()
         properties = {
@@ -163,8 +182,10 @@ class Broker:
             "node.id": str(node),
             "process.roles": "broker,controller" if node == 0 else "broker",
             "listeners": listeners,
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "advertised.listeners": advertised,
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{protocol}" for name, protocol in protocols.items()
+            ),
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
             "log.dirs": str(config.parent / "data"),

@@ -17,18 +17,50 @@ from kafka_rebalance.errors import GroupError, KafkaRebalanceError
 from .exit_codes import FAILED, INTERRUPTED, USAGE
 
 COMMANDS = {
+    "demo": "assign 20,000 sample groups on Spark",
+    "snapshot": "read the groups of a live cluster",
     "describe": "show who owns what in a group, and what is wrong with it",
-    "assign": "compute which member owns which partitions",
+    "explain": "explain why a partition goes to its owner",
     "plan": "play changes: moves, pauses and balance, round by round",
     "compare": "play changes with every assignor, and recommend one",
     "simulate": "play a rebalance in virtual time: who stops, and for how long",
-    "snapshot": "read the groups of a live cluster",
     "connect": "play the rebalances of a Kafka Connect cluster",
-    "coordinator": "step through a group coordinator in virtual time",
+    "assign": "compute which member owns which partitions",
     "fleet": "assign many groups on Spark",
-    "demo": "assign 20,000 sample groups on Spark",
+    "coordinator": "step through a group coordinator in virtual time",
+    "completion": "complete commands and options in a shell",
 }
-"""Each command with its line of help; the command's options are in the module of its name."""
+"""Each command with its line of help; the command's options are in the module of its name.
+
+Order    that of a first hour: look, understand, plan, then the tools for many groups.
+"""
+
+_LIVE = "--bootstrap-server broker:9092"
+EXAMPLES = {
+    "demo": ["demo"],
+    "snapshot": [
+        f"snapshot {_LIVE} > groups.jsonl",
+        "snapshot --bootstrap-server broker:9093 --command-config client.properties",
+    ],
+    "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
+    "explain": ["explain payments-3 groups.jsonl --group payments --add-members 1"],
+    "plan": [
+        "plan groups.jsonl --group payments --add-members 2",
+        "plan groups.jsonl --partitions payments=24",
+        f"plan {_LIVE} --group payments --bounce-members --output plan.html",
+    ],
+    "compare": [f"compare {_LIVE} --group payments --add-members 1"],
+    "simulate": [
+        "simulate rolling-bounce --compare eager,cooperative,static",
+        "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",
+    ],
+    "connect": ['connect --url http://worker:8083 --then "worker host:8083 leaves" --then 300s'],
+    "assign": ["assign groups.jsonl --assignor cooperative-sticky > assigned.jsonl"],
+    "fleet": ["fleet assign groups.jsonl assigned"],
+    "coordinator": ["coordinator trace.txt"],
+    "completion": ["completion bash"],
+}
+"""What each command's help shows; a test parses them."""
 
 _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
@@ -50,8 +82,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:
-        print(f"kafka-rebalance: {error}", file=sys.stderr)
+        from kafka_rebalance.report.text.colours import red
+
+        print(f"{red('kafka-rebalance:', sys.stderr)} {error}", file=sys.stderr)
         return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED
+
+
+class _Help(argparse.HelpFormatter):
+    """Help whose indented lines stay as they are, with room for the longest command."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            part if "\n  " in part else super(_Help, self)._fill_text(part, width, indent)
+            for part in text.split("\n\n")
+        )
 
 
 class _Version(argparse.Action):
@@ -65,6 +112,7 @@ class _Version(argparse.Action):
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kafka-rebalance",
+        formatter_class=_Help,
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
         epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 130 interrupted, "
         "1 any other failure.",
@@ -73,7 +121,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     word = next((one for one in given if not one.startswith("-")), None)
     for name, line in COMMANDS.items():
-        command = commands.add_parser(name, help=line)
+        command = commands.add_parser(name, help=line, formatter_class=_Help)
         if name == word:
             import_module(f".{name}", __name__).add_options(command)
+            shown = "\n".join(f"  {parser.prog} {example}" for example in EXAMPLES[name])
+            command.epilog = "\n\n".join(filter(None, (f"examples:\n{shown}", command.epilog)))
     return parser

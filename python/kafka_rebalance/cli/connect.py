@@ -19,7 +19,7 @@ from kafka_rebalance.report.plans.connect import round_text, variation_text
 
 from .exit_codes import DONE, of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
-from .options import add_engine, whole
+from .options import add_client_settings, add_engine, whole
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE", nargs="?", help="scripts, one per line; - for standard input"
     )
     parser.add_argument("--url", help="read a live cluster's REST interface, not FILE")
+    add_client_settings(parser)
     parser.add_argument(
         "--then",
         action="append",
@@ -95,9 +96,12 @@ def _show(value: Any, args: argparse.Namespace) -> None:
 
 
 def _run_url(args: argparse.Namespace) -> int:
-    from kafka_rebalance.live.connect_rest import read_cluster
+    from kafka_rebalance.live import read_properties
+    from kafka_rebalance.live.connect_rest import read_cluster, without_password
 
-    cluster = read_cluster(args.url)
+    url = without_password(args.url)
+    properties = read_properties(args.command_config)
+    cluster = read_cluster(args.url, properties=properties, timeout_s=args.timeout)
     for note in cluster.get("notes", ()):
         print(f"kafka-rebalance: {note}", file=sys.stderr)
     running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
@@ -107,10 +111,10 @@ def _run_url(args: argparse.Namespace) -> int:
     )
     answers = [{"cause": cause, **to_dict(answer)} for cause, answer in rounds] if args.json else []
     if not args.json:
-        _print(args.url, rounds)
+        _print(url, rounds)
     found = vary(running, cluster["config"], args.then, max_delay_ms=delay_ms, engine=args.engine)
     if args.json:
-        print(contract.dumps({"id": args.url, "rounds": answers, "varies": found.to_dict()}))
+        print(contract.dumps({"id": url, "rounds": answers, "varies": found.to_dict()}))
     else:
         print()
         print(variation_text(found))

@@ -12,6 +12,7 @@ from kafka_rebalance.plans import describe
 
 from .exit_codes import of_errors
 from .groups import BadGroup, add_input, read_groups, report_bad
+from .options import cluster_configs
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -19,10 +20,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Shows who owns what, on which host and with which client; how even the assignment is and "
         "could be; the lag, if read from a live cluster; what is wrong; and which command shows "
         "more. Changes nothing on the cluster and joins no group."
-    )
-    parser.epilog = (
-        "Examples: kafka-rebalance describe --bootstrap-server localhost:9092 --group payments; "
-        "kafka-rebalance describe groups.jsonl"
     )
     add_input(parser)
     parser.add_argument("--all", action="store_true", help="show every member and partition")
@@ -65,10 +62,14 @@ def _lags(
         group.group_id: [tp for member in group.members for tp in member.owned_partitions]
         for group in groups
     }
-    return group_lags(args.bootstrap_server, owned)
+    return group_lags(args.bootstrap_server, owned, configs=cluster_configs(args))
 
 
 def _given(args: argparse.Namespace, group: GroupSpec) -> str:
     """Returns the input and the group as a shell takes them."""
-    source = ["--bootstrap-server", args.bootstrap_server] if args.file is None else [args.file]
+    source = [args.file]
+    if args.file is None:
+        source = ["--bootstrap-server", args.bootstrap_server]
+        if args.command_config is not None:
+            source += ["--command-config", args.command_config]
     return shlex.join([*source, "--group", group.group_id])

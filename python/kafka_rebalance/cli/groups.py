@@ -19,7 +19,7 @@ from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import SOME_ERRORS, of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
-from .options import add_engine
+from .options import add_cluster, add_engine, cluster_configs
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -47,9 +47,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="contract lines; - for standard input"
     )
-    parser.add_argument(
-        "--bootstrap-server", metavar="H:P", help="read the groups of a live cluster, not FILE"
-    )
+    add_cluster(parser, instead="; its groups are read, not FILE")
     parser.add_argument("--group", metavar="G", help="only this group, in detail")
     parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
     add_engine(parser)
@@ -138,7 +136,7 @@ def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
     from kafka_rebalance.live import snapshot
 
     groups = None if args.group is None else [args.group]
-    for line in snapshot(args.bootstrap_server, groups):
+    for line in snapshot(args.bootstrap_server, groups, configs=cluster_configs(args)):
         try:
             yield GroupSpec.from_dict(line)
         except GroupError as error:

@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS
@@ -18,6 +19,51 @@ def whole(least: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def seconds(text: str) -> float:
+    """Reads a time in seconds, above 0."""
+    try:
+        value = float(text.removesuffix("s"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < MAX_INT32 / 1000:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0, such as 5")
+    return value
+
+
+def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
+    """Adds the options that say which cluster is read, and how."""
+    parser.add_argument(
+        "--bootstrap-server",
+        metavar="H:P",
+        required=not instead,
+        help=f"a broker, or several separated by commas{instead}",
+    )
+    add_client_settings(parser)
+
+
+def add_client_settings(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of everything that connects to a live cluster."""
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="the settings of Kafka's own clients, for TLS and SASL: client.properties "
+        "(docs/secured-clusters.md)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        metavar="S",
+        help="how many seconds the cluster may take for an answer (default: 5)",
+    )
+
+
+def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns what `--command-config`, the environment and `--timeout` say, for `snapshot`."""
+    from kafka_rebalance.live import client_configs, read_properties
+
+    return client_configs(read_properties(args.command_config), timeout_s=args.timeout)
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:

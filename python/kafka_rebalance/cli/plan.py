@@ -30,11 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "afterwards, and the best possible balance. Without changes: the next rebalance."
     )
     add_arguments(parser)
-    parser.add_argument(
-        "--assignor",
-        metavar="NAME",
-        help=f"as if the group ran this one: {', '.join(assignor_names())} (default: its own)",
-    )
+    add_assignor(parser)
     parser.add_argument(
         "--samples",
         type=whole(0),
@@ -52,6 +48,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FILE", help="draw the plan: FILE.html or FILE.png"
     )
     parser.set_defaults(run=run, parser=parser)
+
+
+def add_assignor(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that replaces the group's own assignor."""
+    parser.add_argument(
+        "--assignor",
+        metavar="NAME",
+        help=f"as if the group ran this one: {', '.join(assignor_names())} (default: its own)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -95,8 +95,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.list:
+        from kafka_rebalance.report.plans.plan import print_wrapped
+
         for name in ready():
-            print(f"{name:24}{load(name).title}")
+            print_wrapped(f"{name:24}{load(name).title}", more=" " * 24)
         return DONE
     if (args.scenario is None) == (args.source is None):
         args.parser.error("give either a scenario (--list has the ready ones) or --from FILE")

@@ -2,9 +2,7 @@
 """`kafka-rebalance snapshot`: writes the groups of a live cluster as contract lines."""
 
 import argparse
-import json
 import sys
-from typing import Any
 
 from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.group import contract
@@ -12,6 +10,7 @@ from kafka_rebalance.live import snapshot
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import of_errors
+from .options import add_cluster, cluster_configs
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -19,26 +18,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Reads the classic consumer groups of a live cluster and writes one contract line for "
         "each: the input of the other commands. Changes nothing on the cluster and joins no group."
     )
-    parser.add_argument(
-        "--bootstrap-server",
-        required=True,
-        metavar="H:P",
-        help="one broker, or several separated by commas",
-    )
+    add_cluster(parser)
     parser.add_argument(
         "--group",
         action="append",
         metavar="G",
         help="only this group (repeatable); default: every group that has members",
-    )
-    parser.add_argument(
-        "--config",
-        action="append",
-        type=_setting,
-        default=[],
-        metavar="KEY=VALUE",
-        help="a setting of kafka-python's admin client, for example security_protocol=SASL_SSL "
-        "(repeatable)",
     )
     parser.set_defaults(run=run)
 
@@ -48,13 +33,13 @@ def run(args: argparse.Namespace) -> int:
 
     def on_left_out(group_id: str, why: str) -> None:
         nonlocal left_out
-        left_out += 1
+        left_out += group_id != "*"
         print(f"kafka-rebalance: {group_id} left out: {why}", file=sys.stderr)
 
     lines = snapshot(
         args.bootstrap_server,
         args.group,
-        configs=dict(args.config),
+        configs=cluster_configs(args),
         on_left_out=on_left_out,
     )
     for line in lines:
@@ -73,13 +58,3 @@ def run(args: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     return of_errors(bad)
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    key, separator, value = text.partition("=")
-    if not separator:
-        raise argparse.ArgumentTypeError(f"{text} is not KEY=VALUE")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value

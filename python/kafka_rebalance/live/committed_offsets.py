@@ -14,7 +14,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
 
-from .consumer_groups import ClusterError, kafka_module
+from .cluster import admin_client, kafka_module
 
 
 def group_lags(
@@ -29,27 +29,22 @@ def group_lags(
     KafkaAdminClient.
     """
     kafka = kafka_module()
-    errors = importlib.import_module("kafka.errors")
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     asked = {
         group_id: [kafka.TopicPartition(*tp) for tp in dict.fromkeys(tps)]
         for group_id, tps in partitions.items()
     }
     asked = {group_id: tps for group_id, tps in asked.items() if tps}
-    servers = [server.strip() for server in bootstrap_server.split(",")]
-    try:
-        with kafka.KafkaAdminClient(**{"bootstrap_servers": servers, **(configs or {})}) as admin:
-            found = admin.list_group_offsets(asked) if asked else {}
-            committed = {
-                group_id: {tp: one.offset for tp, one in of_group.items() if one.offset >= 0}
-                for group_id, of_group in found.items()
-            }
-            known = {tp for of_group in committed.values() for tp in of_group}
-            latest = dict.fromkeys(known, offsets.OffsetSpec.LATEST)
-            level = offsets.IsolationLevel.READ_COMMITTED
-            ends = admin.list_partition_offsets(latest, level) if known else {}
-    except (errors.KafkaError, OSError, ValueError) as error:
-        raise ClusterError(f"{bootstrap_server}: the groups' lags: {error}") from error
+    with admin_client(bootstrap_server, configs) as admin:
+        found = admin.list_group_offsets(asked) if asked else {}
+        committed = {
+            group_id: {tp: one.offset for tp, one in of_group.items() if one.offset >= 0}
+            for group_id, of_group in found.items()
+        }
+        known = {tp for of_group in committed.values() for tp in of_group}
+        latest = dict.fromkeys(known, offsets.OffsetSpec.LATEST)
+        level = offsets.IsolationLevel.READ_COMMITTED
+        ends = admin.list_partition_offsets(latest, level) if known else {}
     # A committed offset beyond the end is that of an earlier topic with this name.
     return {
         group_id: {

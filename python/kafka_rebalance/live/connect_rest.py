@@ -15,40 +15,43 @@ REST returns the statuses that workers wrote last to the cluster's status topic.
 """
 
 import base64
-import http.client
-import json
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from .consumer_groups import ClusterError
+from kafka_rebalance.errors import ClusterError
 
-TIMEOUT_S = 10.0
+from .client_properties import TIMEOUT_S, check_settings
+from .http_json import fetch_json
+from .tls import ssl_context
 
 _RUNNING = ("RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING")
 """States of connectors and tasks that are assigned. A failed task stays with its worker."""
 
 _HINTS = {
-    401: "a user and password are needed: https://user:password@host:port",
+    401: "the user or the password is missing or wrong; basic.auth.user.info is user:password",
     403: "this user is not allowed to",
     404: "this is not the REST interface of Connect",
     409: "the cluster is rebalancing: ask again",
 }
 
 
-def read_cluster(url: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
+def read_cluster(
+    url: str, *, properties: Mapping[str, str] | None = None, timeout_s: float | None = None
+) -> dict[str, Any]:
     """Returns `{"workers": [{"id", "connectors", "tasks"}], "config": {…}, "notes": […]}`.
 
     `config` maps a connector to its number of tasks. `url` is the URL of any worker:
-    `http://host:8083`, `https://user:password@host/path`. The notes name connectors and tasks that
-    are configured and run nowhere, and those that have failed and are still assigned.
+    `http://host:8083`, `https://user:password@host/path`. `properties` are settings of a client:
+    `ssl.*` for https, and `basic.auth.user.info`, which is "user:password". The notes name
+    connectors and tasks that are configured and run nowhere, and those that have failed and are
+    still assigned.
 
     Order    workers by id, connectors and tasks by name; the leader uses other orders.
     Errors   ClusterError.
     """
-    client = _Client(url, timeout_s)
+    client = _Client(url, properties or {}, timeout_s or TIMEOUT_S)
     expanded = client.get("/connectors?expand=status&expand=info")
     if not isinstance(expanded, dict):
         raise client.error("?expand is not supported: is this Connect older than Kafka 2.3?")
@@ -67,6 +70,13 @@ def read_cluster(url: str, *, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     if not reader.workers:
         raise client.error("nothing runs there, and REST lists only workers that run something")
     return reader.cluster()
+
+
+def without_password(url: str) -> str:
+    """Returns a URL without its user and password."""
+    scheme, separator, rest = url.partition("//")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{place.rpartition('@')[2]}{slash}{path}"
 
 
 class _Reader:
@@ -118,42 +128,40 @@ class _Reader:
 class _Client:
     """Sends GET requests to one worker. Errors contain the URL without the password."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, properties: Mapping[str, str], timeout_s: float) -> None:
+        check_settings(properties)
         try:
             parts = urllib.parse.urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError as error:
             raise ClusterError(f"the URL cannot be read: {error}") from None
         if parts.scheme not in ("http", "https") or not host:
-            without_password = url.rpartition("@")[2]
-            raise ClusterError(f"{without_password}: not a URL like http://host:8083")
+            raise ClusterError(f"{without_password(url)}: not a URL like http://host:8083")
         place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
         self._base = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
         self._timeout_s = timeout_s
+        self._context = ssl_context(properties) if parts.scheme == "https" else None
         self._authorization = None
+        user_info = properties.get("basic.auth.user.info")
         if parts.username is not None:
-            user = urllib.parse.unquote(parts.username)
-            password = urllib.parse.unquote(parts.password or "")
-            credentials = base64.b64encode(f"{user}:{password}".encode()).decode()
+            names = (parts.username, parts.password or "")
+            user_info = ":".join(urllib.parse.unquote(name) for name in names)
+        if user_info is not None:
+            credentials = base64.b64encode(user_info.encode()).decode()
             self._authorization = f"Basic {credentials}"
 
     def get(self, path: str) -> Any:
         request = urllib.request.Request(self._base + path, headers={"Accept": "application/json"})
         if self._authorization:  # a redirect must not send the password to another host
             request.add_unredirected_header("Authorization", self._authorization)
-        try:
-            with urllib.request.urlopen(request, timeout=self._timeout_s) as response:
-                return json.loads(response.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                hint = _HINTS.get(error.code, error.reason)
-                raise self.error(f"{path}: HTTP {error.code}, {hint}") from error
-        except urllib.error.URLError as error:
-            raise self.error(f"not reached: {error.reason}") from error
-        except ValueError as error:
-            raise self.error(f"{path}: the answer is not JSON: {error}") from error
-        except (OSError, http.client.HTTPException) as error:
-            raise self.error(f"not reached: {error or type(error).__name__}") from error
+        return fetch_json(
+            request,
+            self._base,
+            path,
+            timeout_s=self._timeout_s,
+            context=self._context,
+            hints=_HINTS,
+        )
 
     def error(self, problem: str) -> ClusterError:
         return ClusterError(f"{self._base}: {problem}")

@@ -21,8 +21,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance import wire
-from kafka_rebalance.errors import GroupError, KafkaRebalanceError, MissingExtra, WireError
+from kafka_rebalance.errors import ClusterError as ClusterError
+from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
+
+from .cluster import admin_client
 
 BATCH = 200
 """How many groups are described before their lines are yielded, which bounds the memory."""
@@ -32,6 +35,11 @@ RETRY_S = 10.0
 
 _ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
 
+_DESCRIBE = "DESCRIBE"
+_UNLISTED = (
+    "groups that this user may not Describe, if there are any; it needs Describe on Cluster "
+    "kafka-cluster, or on each Group"
+)
 _OTHER_TYPES = {
     "consumer": "the broker assigns it (KIP-848); kafka-consumer-groups.sh --describe --members "
     "--verbose shows who owns what",
@@ -49,10 +57,6 @@ _OTHER_PROTOCOLS = {
 _Line = dict[str, Any]
 _A = TypeVar("_A")
 _T = TypeVar("_T")
-
-
-class ClusterError(KafkaRebalanceError):
-    """The cluster cannot be read: no connection, no permission, or a wrong client setting."""
 
 
 class _NotAssignedError(GroupError):
@@ -76,13 +80,14 @@ def snapshot(
     """Yields one contract line for each classic consumer group of a live cluster.
 
     `group_ids` None means every group that has members and a classic assignor. Each other group is
-    reported to `on_left_out(group_id, why)`. A group named by the caller always yields a line, if
+    reported to `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list
+    for want of a permission. A group named by the caller always yields a line, if
     necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
     rebalance yields an error line in both cases, because its members' subscriptions and assignments
     are unavailable then.
 
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
-    kafka-python's KafkaAdminClient: `security_protocol`, `sasl_mechanism`, `ssl_cafile`, ...
+    kafka-python's KafkaAdminClient; `client_configs` makes them of Kafka's own settings.
 
     DescribeGroups does not report the generation. A member that rejoins sends its last generation,
     in the subscription or in the user data. The group is now one generation after the newest of
@@ -97,30 +102,9 @@ def snapshot(
     """
     if isinstance(group_ids, str):
         raise TypeError("group_ids: a sequence of names, not one string")
-    kafka = kafka_module()
-    errors = importlib.import_module("kafka.errors")
-    servers = [server.strip() for server in bootstrap_server.split(",")]
-    settings = {"bootstrap_servers": servers, **(configs or {})}
-    try:
-        admin = kafka.KafkaAdminClient(**settings)
-    except (errors.KafkaError, OSError, ValueError) as error:
-        raise ClusterError(f"{bootstrap_server}: {error}") from error
-    with admin:
-        try:
-            yield from _Reader(admin, errors).lines(group_ids, on_left_out)
-        except (errors.KafkaError, OSError) as error:
-            raise ClusterError(f"{bootstrap_server}: {error}") from error
-
-
-def kafka_module() -> Any:
-    """Returns kafka-python; raises MissingExtra if it is absent or older than version 3."""
-    try:
-        kafka = importlib.import_module("kafka")
-    except ImportError as error:
-        raise MissingExtra("reading a live cluster", "kafka") from error
-    if int(str(kafka.__version__).partition(".")[0]) < 3:
-        raise MissingExtra(f"reading a live cluster (kafka-python is {kafka.__version__})", "kafka")
-    return kafka
+    with admin_client(bootstrap_server, configs) as admin:
+        errors = importlib.import_module("kafka.errors")
+        yield from _Reader(admin, errors).lines(group_ids, on_left_out)
 
 
 class _Reader:
@@ -141,12 +125,17 @@ class _Reader:
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
     ) -> Iterator[_Line]:
         # A fenced broker is down: it coordinates no groups, and clients do not see its rack.
+        cluster = self._patiently(self._admin.describe_cluster)
         self._racks = {
             broker["broker_id"]: broker["rack"]
-            for broker in self._patiently(self._admin.describe_cluster)["brokers"]
+            for broker in cluster["brokers"]
             if not broker.get("is_fenced")
         }
         listed = dict(self._list(self._racks))
+        authorized = cluster.get("authorized_operations")  # None from a broker before 2.8
+        hidden = authorized is not None and _DESCRIBE not in authorized
+        if group_ids is None and on_left_out and hidden:
+            on_left_out("*", _UNLISTED)
         wanted = sorted(listed) if group_ids is None else list(dict.fromkeys(group_ids))
         for start in range(0, len(wanted), BATCH):
             for group_id, result in self._batch(wanted[start : start + BATCH], listed):
@@ -215,8 +204,8 @@ class _Reader:
 
     def _without_topics(self, group: Any) -> _Line:
         if group.error_code:
-            error = self._errors.for_code(group.error_code)
-            raise GroupError("group_id", f"not described: {error.__name__}")
+            what = f"Group {group.group_id}"
+            raise GroupError("group_id", self._not_described(group.error_code, what))
         _occupied(group.group_state)
         if group.group_state != "Stable":
             raise GroupError(
@@ -235,13 +224,19 @@ class _Reader:
             for topic in self._patiently(self._admin.describe_topics, missing):
                 self._topics[topic["name"]] = topic
 
+    def _not_described(self, code: int, what: str) -> str:
+        error = self._errors.for_code(code)
+        if issubclass(error, self._errors.AuthorizationError):
+            return f"no permission: this user needs Describe on {what}"
+        return f"{what} is not described: {error.__name__}"
+
     def _topic(self, metadata: Mapping[str, Any]) -> _Line | None:
         """Returns a topic of the contract, or None if the topic does not exist."""
         if metadata["error_code"] in _ABSENT_TOPIC:
             return None
         if metadata["error_code"]:
-            error = self._errors.for_code(metadata["error_code"])
-            raise GroupError("topics", f"{metadata['name']} is not described: {error.__name__}")
+            what = f"Topic {metadata['name']}"
+            raise GroupError("topics", self._not_described(metadata["error_code"], what))
         partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
         topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
         if any(self._racks.values()):
@@ -255,7 +250,7 @@ class _Reader:
 def _fit(listed: _Listed | None) -> _Listed:
     """Returns the group if a classic assignor assigns it."""
     if listed is None:
-        raise _NotAssignedError("group_id", "no such group, or no right to describe it")
+        raise _NotAssignedError("group_id", "no such group, or no permission Describe on it")
     if listed.group_type.lower() != "classic":
         name = listed.group_type
         why = _OTHER_TYPES.get(name.lower(), "the broker assigns it; no classic assignor does")

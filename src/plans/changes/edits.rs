@@ -3,6 +3,7 @@
 //! the rebalance that follows a change.
 
 use super::draft::Draft;
+use super::made_up::is_short_name;
 use crate::error::GroupError;
 use crate::group::model::{MAX_PARTITIONS, quoted};
 
@@ -15,7 +16,7 @@ pub enum Follows {
     Nothing,
 }
 
-/// Finds a member by member_id, else by group_instance_id.
+/// Finds a member by member_id, else by group_instance_id, else by the short name of reports.
 pub fn find_member(group: &Draft, name: &str) -> Result<usize, GroupError> {
     let members = &group.members;
     let by_id = members.iter().position(|member| member.member_id == name);
@@ -24,8 +25,18 @@ pub fn find_member(group: &Draft, name: &str) -> Result<usize, GroupError> {
             .iter()
             .position(|member| member.group_instance_id.as_deref() == Some(name))
     });
-    found.ok_or_else(|| {
-        let name = quoted(name);
+    if let Some(place) = found {
+        return Ok(place);
+    }
+    let mut short = (0..members.len()).filter(|&i| is_short_name(name, &members[i].member_id));
+    let first = short.next();
+    let count = usize::from(first.is_some()) + short.count();
+    let name = quoted(name);
+    if count > 1 {
+        let problem = format!("{name} is short for {count} members; give a whole member_id");
+        return Err(error(problem));
+    }
+    first.ok_or_else(|| {
         GroupError::not_affected(format!(
             "no member has the member_id or group_instance_id {name}"
         ))

@@ -181,6 +181,12 @@ pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str 
     }
 }
 
+/// Whether a name is the id up to the fourth digit of its UUID, or up to a later one.
+pub fn is_short_name(name: &str, member_id: &str) -> bool {
+    let start = without_uuid(member_id).len();
+    start < member_id.len() && name.len() >= start + 5 && member_id.starts_with(name)
+}
+
 /// The id; None if it is empty, because an empty id names nobody.
 pub fn not_empty(id: Option<&str>) -> Option<&str> {
     id.filter(|id| !id.is_empty())

@@ -12,7 +12,7 @@ from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .made_up import Basis, MadeUp, prefix_of
+from .made_up import Basis, MadeUp, is_short_name, prefix_of
 
 
 class Edited(NamedTuple):
@@ -46,11 +46,19 @@ AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
 
 
 def find_member(group: GroupSpec, name: str) -> Member:
-    """Returns the member with this member_id or group_instance_id. Errors: NotAffected."""
+    """Returns the member with this member_id, group_instance_id or short name, as reports have it.
+
+    Errors: NotAffected; GroupError if several members have the short name.
+    """
     for field in ("member_id", "group_instance_id"):
         for member in group.members:
             if getattr(member, field) == name:
                 return member
+    short = [member for member in group.members if is_short_name(name, member.member_id)]
+    if len(short) > 1:
+        raise error(f"{quoted(name)} is short for {len(short)} members; give a whole member_id")
+    if short:
+        return short[0]
     problem = f"no member has the member_id or group_instance_id {quoted(name)}"
     raise NotAffected("change", problem)
 

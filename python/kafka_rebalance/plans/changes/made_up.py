@@ -152,6 +152,12 @@ def prefix_of(client_id: str | None, member_id: str) -> str:
     return client_id or _UUID.sub("", member_id) or "consumer"
 
 
+def is_short_name(name: str, member_id: str) -> bool:
+    """Returns whether a name is the id up to the fourth digit of its UUID, or up to a later one."""
+    uuid = _UUID.search(member_id)
+    return uuid is not None and len(name) >= uuid.start() + 5 and member_id.startswith(name)
+
+
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator
 
 from kafka_rebalance.plans.never_ends import Endless
+from kafka_rebalance.report.text.tables import width
 
 _MOST = 5
 
@@ -20,7 +21,7 @@ def endless_lines(found: Endless) -> list[str]:
     lines = []
     for text in _sentences(found):
         indent = " " * (len(text) - len(text.lstrip()) + 2)
-        lines += textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False)
+        lines += textwrap.wrap(text, width(), subsequent_indent=indent, break_on_hyphens=False)
     return lines
 
 

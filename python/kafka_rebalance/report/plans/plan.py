@@ -14,7 +14,7 @@ from kafka_rebalance.report.text.names import (
     short_names,
     shortened,
 )
-from kafka_rebalance.report.text.tables import print_table
+from kafka_rebalance.report.text.tables import print_table, width
 
 _MOST_ROWS = 20
 _MOST_ROUNDS = 6
@@ -75,11 +75,11 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a sentence in lines of at most 100 columns; `more` indents all but the first line."""
+    """Prints a sentence in lines as wide as tables; `more` indents all but the first line."""
     then = indent + more
     print(
         textwrap.fill(
-            text, 100, initial_indent=indent, subsequent_indent=then, break_on_hyphens=False
+            text, width(), initial_indent=indent, subsequent_indent=then, break_on_hyphens=False
         )
     )
 
@@ -280,7 +280,7 @@ def print_explanation(plan: RebalancePlan, partition: str) -> None:
     for line in plan.explain(partition):
         indent = " " * (len(line) - len(line.lstrip()))
         text = shortened(line, names)
-        print(textwrap.fill(text, 100, subsequent_indent=f"{indent}   "))
+        print(textwrap.fill(text, width(), subsequent_indent=f"{indent}   "))
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows progress bars, if standard error is a terminal and rich is installed (extra `report`)."""
+"""Shows progress bars, if standard error is a terminal."""
 
 import io
 import os
@@ -29,19 +29,23 @@ def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows a bar on standard error, if standard error is a terminal."""
+    """Shows a bar on standard error, if standard error is a terminal; it vanishes at the end."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
+    shown = -1
+
+    def update(done: int) -> None:
+        nonlocal shown
+        percent = min(100, 100 * done // max(1, total))
+        if percent != shown:
+            shown = percent
+            print(f"\r{what} {'█' * (percent // 4):░<25} {percent:3}%", end="", file=sys.stderr)
+
     try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        yield lambda _: None
-        return
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
+        yield update
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _size(source: BinaryIO) -> int | None:

@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints tables of at most 100 columns."""
+"""Prints tables as wide as the terminal, at most 100 columns.
 
-from collections.abc import Sequence
-from typing import Literal
+A cell that is too long continues in the next line: after a word if that is possible, else after a
+sign inside of a word (`-`, `_`, `.`, `/`, `:`, `,`). If that does not fit either, the first cell of
+each row has a line of its own; only then words are broken anywhere.
+"""
 
-from kafka_rebalance.errors import MissingExtra
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from .colours import bold
+
+_MOST = 100
+_LONG = 36  # a longer word may be broken even if a terminal is wide enough for it
+_WORDS = re.compile(r"\S+")
+_PARTS = re.compile(r"[^-_./:,]*[-_./:,]+|[^-_./:,]+")
 
 
 def print_table(
@@ -16,21 +29,123 @@ def print_table(
 ) -> None:
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
-    If `whole`, the first column is never wrapped; on a narrow terminal the other columns are.
+    If `whole`, the first column is wrapped only if nothing else helps.
     """
-    try:
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.markup import escape
-        from rich.table import Table
-    except ImportError:
-        raise MissingExtra("a table", "report") from None
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for i, column in enumerate(columns):
-        justify: Literal["left", "right"] = "left" if i == 0 or i in left else "right"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=whole and i == 0)
+    for line in table_lines(columns, rows, width(), left=left, whole=whole):
+        print(line)
+
+
+def width() -> int:
+    """Returns how wide a table may be: as wide as the terminal, or 100 if there is none."""
+    return min(_MOST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _MOST
+
+
+def table_lines(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    most: int,
+    *,
+    left: Sequence[int] = (),
+    whole: bool = False,
+) -> Iterator[str]:
+    """Yields the lines of a table; one empty line is above it and one is below."""
+    by_column = list(zip(columns, *rows, strict=True))
+    layout = _layout(by_column, most - 1, whole=whole)
+    yield ""
+    yield from (bold(line) for line in _lines(columns, layout, left))
+    yield " " + "─" * layout.width
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    console = Console(highlight=False)
-    console.width = min(100, console.width if console.is_terminal else 100)
-    console.print(table)
+        yield from _lines(row, layout, left)
+    yield ""
+
+
+class _Layout(NamedTuple):
+    """The widths of the columns; if `above`, the first cell has lines of its own."""
+
+    widths: list[int]
+    gap: int
+    above: bool = False
+
+    @property
+    def width(self) -> int:
+        beside = self.widths[1:] if self.above else self.widths
+        return sum(beside) + self.gap * (len(self.widths) - 1)
+
+
+def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool) -> _Layout:
+    """Returns the first layout that fits, from the one with the fewest broken cells on."""
+
+    def longest(pieces: Callable[[str], list[str]]) -> list[int]:
+        each = [max((len(p) for cell in one for p in pieces(cell)), default=0) for one in by_column]
+        least = [min(size, _LONG) for size in each]
+        return [_length(by_column[0]), *least[1:]] if whole else least
+
+    words, parts = longest(_WORDS.findall), longest(_PARTS.findall)
+    natural = [_length(one) for one in by_column]
+    for gap, least in ((3, natural), (2, natural), (3, words), (2, words), (2, parts)):
+        widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
+        if widths is not None:
+            return _Layout(widths, gap)
+    beside = room - 2 * (len(natural) - 1)
+    for least in (words[1:], parts[1:], [1] * (len(natural) - 1)):
+        widths = _shrunk(natural[1:], least, beside)
+        if widths is not None:
+            return _Layout([room, *widths], 2, above=True)
+    return _Layout(natural, 2)
+
+
+def _length(cells: Sequence[str]) -> int:
+    return max(map(len, cells))
+
+
+def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None:
+    """Returns the widths, of which the widest ones have shrunk; None if they still do not fit."""
+    widths = list(natural)
+    while sum(widths) > room:
+        place = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]), default=0)
+        if not widths or widths[place] <= least[place]:
+            return None
+        widths[place] -= 1
+    return widths
+
+
+def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterator[str]:
+    """Yields the lines of one row."""
+    wrapped = [_wrapped(cell, size) for cell, size in zip(cells, layout.widths, strict=True)]
+    if layout.above:
+        yield from (f" {line}" for line in wrapped[0] if line)
+        wrapped[0] = []
+    for i in range(max(len(one) for one in wrapped)):
+        texts = [one[i] if i < len(one) else "" for one in wrapped]
+        sizes = [0, *layout.widths[1:]] if layout.above else layout.widths
+        aligned = (
+            text.ljust(size) if place == 0 or place in left else text.rjust(size)
+            for place, (text, size) in enumerate(zip(texts, sizes, strict=True))
+        )
+        yield f" {(' ' * layout.gap).join(aligned)}".rstrip()
+
+
+def _wrapped(cell: str, size: int) -> list[str]:
+    """Returns the lines of a cell."""
+    if len(cell) <= size:
+        return [cell]
+    lines = [""]
+    for word in _WORDS.findall(cell):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if len(joined) <= size:
+            lines[-1] = joined
+        elif len(word) <= size:
+            lines.append(word)
+        else:
+            lines += _broken(word, size)
+    return [line for line in lines if line]
+
+
+def _broken(word: str, size: int) -> list[str]:
+    lines = [""]
+    for part in _PARTS.findall(word):
+        if len(lines[-1] + part) <= size:
+            lines[-1] += part
+        else:
+            lines += [part[at : at + size] for at in range(0, len(part), size)]
+    return lines

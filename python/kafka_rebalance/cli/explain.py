@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance explain`: why a partition goes to its owner, step by step."""
+
+import argparse
+
+from . import plan
+from .groups import add_arguments
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Explains the owners of one partition: what the assignor did, in which order, and why. "
+        "With changes, in every rebalance that they cause. Short for `plan --explain PARTITION`."
+    )
+    parser.add_argument("explain", metavar="PARTITION", help="for example payments-3")
+    add_arguments(parser)
+    plan.add_assignor(parser)
+    parser.set_defaults(run=plan.run, parser=parser, output=None, samples=None, all=False)

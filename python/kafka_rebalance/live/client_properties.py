@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns the settings of Kafka's own clients into arguments of kafka-python's clients.
+
+    configs = client_configs(read_properties("client.properties"))
+    lines = snapshot("broker:9093", configs=configs)
+
+Settings have Kafka's names (`security.protocol`, `sasl.jaas.config`, `ssl.truststore.location`).
+A setting that is not in the file is taken from the environment: KAFKA_REBALANCE_SASL_JAAS_CONFIG is
+`sasl.jaas.config`. Settings that have nothing to do with security are ignored, as Kafka's tools
+ignore those of producers; a setting of security that cannot be followed is an error.
+"""
+
+import importlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka_rebalance.errors import ClusterError
+
+from .java_properties import JaasEntry, Secret, parse_jaas, parse_properties
+from .oauth_tokens import token_source
+from .tls import ssl_context
+
+TIMEOUT_S = 5.0
+"""How long a cluster may take for its first answer, and for each answer after that."""
+
+ENVIRONMENT = "KAFKA_REBALANCE_"
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_MECHANISMS = (*_PASSWORDS, "OAUTHBEARER")
+_LOGIN_HANDLERS = ("OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler")
+
+_FOLLOWED = frozenset(
+    (
+        "security.protocol",
+        "sasl.mechanism",
+        "sasl.jaas.config",
+        "sasl.login.callback.handler.class",
+        "sasl.oauthbearer.token.endpoint.url",
+        "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.enabled.protocols",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+        "ssl.truststore.certificates",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.keystore.key",
+        "ssl.keystore.certificate.chain",
+        "ssl.key.password",
+        "basic.auth.user.info",
+        "client.id",
+    )
+)
+_WITHOUT_EFFECT = (
+    "ssl.protocol",
+    "ssl.provider",
+    "ssl.secure.random.implementation",
+    "ssl.keymanager.algorithm",
+    "ssl.trustmanager.algorithm",
+    "sasl.login.refresh.",
+    "sasl.login.retry.",
+    "sasl.kerberos.",
+    "sasl.oauthbearer.clock.",
+    "sasl.oauthbearer.expected.",
+    "sasl.oauthbearer.jwks.",
+)
+_HINTS = {
+    "sasl.mechanisms": "librdkafka's name of sasl.mechanism",
+    "sasl.username": "librdkafka's; Kafka's clients take the user from sasl.jaas.config",
+    "sasl.password": "librdkafka's; Kafka's clients take the password from sasl.jaas.config",
+    "ssl.ca.location": "librdkafka's name of ssl.truststore.location",
+    "ssl.certificate.location": "librdkafka's; Kafka's clients take ssl.keystore.location",
+    "ssl.key.location": "librdkafka's; Kafka's clients take ssl.keystore.location",
+}
+
+
+def read_properties(path: str | Path | None) -> dict[str, str]:
+    """Returns the settings of a properties file, completed by the environment; None has no file.
+
+    Without a path, the file that KAFKA_REBALANCE_COMMAND_CONFIG names is read. The values of
+    settings with secrets do not show themselves in a repr. Errors: ClusterError, OSError.
+    """
+    path = path or os.environ.get(f"{ENVIRONMENT}COMMAND_CONFIG")
+    found = {} if path is None else parse_properties(Path(path).read_text(encoding="latin-1"))
+    for setting in sorted(_FOLLOWED - found.keys()):
+        name = ENVIRONMENT + setting.upper().replace(".", "_")
+        if name in os.environ:
+            found[setting] = os.environ[name]
+    return {key: _hidden(key, value) for key, value in found.items()}
+
+
+def _hidden(setting: str, value: str) -> str:
+    harmless = setting.endswith((".location", ".type", ".mechanism", ".protocol", ".algorithm"))
+    return value if harmless else Secret(value)
+
+
+def client_configs(
+    properties: Mapping[str, str], *, timeout_s: float | None = None
+) -> dict[str, Any]:
+    """Returns the settings as arguments of kafka-python's KafkaAdminClient.
+
+    `timeout_s` is how long the cluster may take for an answer; None means TIMEOUT_S.
+
+    Errors: ClusterError with the name of the setting, and without any secret.
+    """
+    check_settings(properties)
+    timeout_s = timeout_s or TIMEOUT_S
+    milliseconds = int(timeout_s * 1000)
+    configs: dict[str, Any] = {
+        "client_id": properties.get("client.id", "kafka-rebalance"),
+        "bootstrap_timeout_ms": milliseconds,
+        "request_timeout_ms": milliseconds,
+    }
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in _PROTOCOLS:
+        raise ClusterError(f"security.protocol: {protocol} is not one of {', '.join(_PROTOCOLS)}")
+    configs["security_protocol"] = protocol
+    if protocol.endswith("SSL"):
+        configs["ssl_context"] = ssl_context(properties)
+    if protocol.startswith("SASL_"):
+        configs.update(_sasl(properties, timeout_s))
+    return configs
+
+
+def check_settings(properties: Mapping[str, str]) -> None:
+    """Reports a setting of security that this package does not follow."""
+    for setting, value in properties.items():
+        if setting in _FOLLOWED or setting.startswith(_WITHOUT_EFFECT):
+            if value.startswith("${") and "config.providers" in properties:
+                raise ClusterError(f"{setting}: config.providers are not supported; give the value")
+        elif setting in _HINTS:
+            raise ClusterError(f"{setting}: {_HINTS[setting]}")
+        elif setting.startswith(("ssl.", "sasl.", "security.")):
+            raise ClusterError(f"{setting}: not supported; remove it if nothing depends on it")
+    handler = properties.get("sasl.login.callback.handler.class", _LOGIN_HANDLERS[0])
+    if not handler.endswith(_LOGIN_HANDLERS):
+        raise ClusterError(f"sasl.login.callback.handler.class: {handler} cannot run in Python")
+
+
+def _sasl(properties: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
+    mechanism = properties.get("sasl.mechanism", "GSSAPI")  # Kafka's default
+    if mechanism not in _MECHANISMS:
+        raise ClusterError(f"sasl.mechanism: {mechanism} is not one of {', '.join(_MECHANISMS)}")
+    jaas = properties.get("sasl.jaas.config")
+    if jaas is None and mechanism in _PASSWORDS:
+        raise ClusterError("sasl.jaas.config: missing; it has the username and the password")
+    entry = JaasEntry("", {}) if jaas is None else parse_jaas(jaas)
+    if mechanism == "OAUTHBEARER":
+        source = token_source(properties, entry.options, timeout_s)
+        provider = _provider(source)
+        return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": provider}
+    for option in ("username", "password"):
+        if option not in entry.options:
+            raise ClusterError(f"sasl.jaas.config: {option} is missing")
+    if entry.options.get("tokenauth", "false").lower() == "true":
+        raise ClusterError("sasl.jaas.config: tokenauth is not supported; give a user's password")
+    return {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": str(entry.options["username"]),
+        "sasl_plain_password": entry.options["password"],
+    }
+
+
+def _provider(source: Any) -> Any:
+    """Returns a token provider of kafka-python, which asks for one of its own class."""
+    oauth: Any = importlib.import_module("kafka.net.sasl.oauth")
+    return type("TokenProvider", (oauth.AbstractTokenProvider,), {"token": lambda _: source()})()

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connects to a cluster through kafka-python's admin client, and says why that does not work.
+
+kafka-python tries to connect until its time is over, and forgets the reasons. Here, the reason of
+each failed connection is kept: a reason that time does not mend ends the attempts at once, and the
+last one is in the error. Its debug log is without the secrets of the settings.
+"""
+
+import importlib
+import logging
+import os
+import re
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from kafka_rebalance.errors import ClusterError, MissingExtra
+
+from .tls import tls_problem
+
+_ATTEMPTS = 3
+"""So many connections that the broker ends without an answer mean that it will not answer.
+
+Of several addresses, one may take this part of the time, so that the next one has a chance.
+"""
+
+_ENDED = "socket disconnected"
+
+_LOGGERS = ("kafka.admin.client", "kafka.net.connection", "kafka.protocol.parser")
+_ERRNO = re.compile(r"(\d+) E[A-Z]+")
+_BEARER = re.compile(r"(auth=Bearer )[\w.~+/=-]+")
+_SECRETS = ("sasl_plain_password", "ssl_password")
+
+
+def kafka_module() -> Any:
+    """Returns kafka-python; raises MissingExtra if it is absent or older than version 3."""
+    try:
+        kafka = importlib.import_module("kafka")
+    except ImportError as error:
+        raise MissingExtra("reading a live cluster", "kafka") from error
+    if int(str(kafka.__version__).partition(".")[0]) < 3:
+        raise MissingExtra(f"reading a live cluster (kafka-python is {kafka.__version__})", "kafka")
+    return kafka
+
+
+@contextmanager
+def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> Iterator[Any]:
+    """Yields a KafkaAdminClient that is connected. Errors of the client become ClusterError.
+
+    `bootstrap_server` is "host:port", or several separated by commas; `configs` are settings of
+    KafkaAdminClient, as `client_configs` makes them.
+    """
+    kafka = kafka_module()
+    errors: Any = importlib.import_module("kafka.errors")
+    servers = [server.strip() for server in bootstrap_server.split(",")]
+    settings = {"bootstrap_servers": servers, **(configs or {})}
+    watched = _Connections(errors, settings)
+    hidden = _WithoutSecrets([str(settings[name]) for name in _SECRETS if settings.get(name)])
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(hidden)
+    try:
+        with kafka.KafkaAdminClient(**settings, kafka_client=watched.client) as admin:
+            yield admin
+    except (errors.KafkaError, OSError, ValueError) as error:
+        problem = hidden.without(watched.problem(error))
+        raise ClusterError(f"{bootstrap_server}: {problem}") from None
+    finally:
+        watched.stop()
+        for logger in loggers:
+            logger.removeFilter(hidden)
+
+
+class _Failure(NamedTuple):
+    address: str
+    error: BaseException
+
+
+class _Connections:
+    """Watches the connections of one client."""
+
+    def __init__(self, errors: Any, settings: Mapping[str, Any]) -> None:
+        self._errors, self._settings = errors, settings
+        self._last: _Failure | None = None
+        self._ended = 0
+        self._client: Any = None
+
+    def client(self, **configs: Any) -> Any:
+        """Returns kafka-python's network client, whose failed connections are kept."""
+        self._client = importlib.import_module("kafka.net.compat").KafkaNetClient(**configs)
+        manager = self._client._manager
+        connect = manager.get_connection
+        most_ms = self._settings.get("bootstrap_timeout_ms", 30_000)
+        if len(self._settings["bootstrap_servers"]) > 1:
+            most_ms /= _ATTEMPTS
+
+        final: dict[Any, BaseException] = {}
+
+        def get_connection(node_id: Any, timeout_ms: float | None = None, **named: Any) -> Any:
+            if node_id in final:
+                raise final[node_id]  # which ends the attempts
+            timeout_ms = min(most_ms, timeout_ms or most_ms)
+            connection = connect(node_id, timeout_ms=timeout_ms, **named)
+            if not connection.init_future.is_done:
+                for future in (connection.init_future, connection.close_future):
+                    future.add_errback(failed, node_id)
+                connection.connection_made = _last_answers(connection.connection_made)
+            return connection
+
+        def failed(node_id: Any, error: BaseException) -> None:
+            if self._last is not None and self._last.error is error:
+                return  # both futures have failed
+            node = manager.cluster.broker_metadata(node_id)
+            address = f"{node.host}:{node.port}" if node else str(node_id)
+            self._last = _Failure(address, error)
+            self._ended += _ENDED in str(error)
+            if self._is_final(error) or self._ended == _ATTEMPTS:
+                final[node_id] = error
+
+        manager.get_connection = get_connection
+        return self._client
+
+    def stop(self) -> None:
+        """Ends the client's thread, which goes on if the first connection failed."""
+        if self._client is not None:
+            self._client.close()
+            self._client._net.stop()
+
+    def _is_final(self, error: BaseException) -> bool:
+        """Returns whether another attempt would fail in this way too."""
+        errors = self._errors
+        final = (
+            errors.SaslAuthenticationFailedError,
+            errors.UnsupportedSaslMechanismError,
+            errors.IllegalSaslStateError,
+            errors.AuthorizationError,
+            errors.InvalidReceiveError,
+            ClusterError,
+        )
+        return isinstance(error, final) or _tls_error(error) is not None
+
+    def problem(self, error: BaseException) -> str:
+        """Returns the text of an error; for a lost connection, that of the last failed one."""
+        errors = self._errors
+        lost = (
+            errors.KafkaConnectionError,
+            errors.KafkaTimeoutError,
+            errors.NodeNotReadyError,
+            errors.RequestTimedOutError,
+        )
+        if self._is_final(error) or self._last is None or not isinstance(error, lost):
+            return self._text(error)
+        address, reason = self._last
+        advertised = (
+            ""
+            if address in self._settings["bootstrap_servers"]
+            else (f"its broker is not reached at {address}, which it advertises: ")
+        )
+        return advertised + self._text(reason)
+
+    def _text(self, error: BaseException) -> str:
+        errors, settings = self._errors, self._settings
+        protocol = settings.get("security_protocol", "PLAINTEXT")
+        mechanism = settings.get("sasl_mechanism")
+        if (found := _tls_error(error)) is not None:
+            return tls_problem(found)
+        if isinstance(error, errors.SaslAuthenticationFailedError):
+            user = settings.get("sasl_plain_username")
+            who = f"user {user}" if user else "this client"
+            return f"{who} is not authenticated by {mechanism}: {str(error).rpartition(': ')[2]}"
+        if isinstance(error, errors.UnsupportedSaslMechanismError):
+            return f"sasl.mechanism: the listener does not offer {mechanism}"
+        if isinstance(error, errors.IllegalSaslStateError):
+            return f"security.protocol: the listener takes no SASL, but this is {protocol}"
+        if _ENDED in str(error) or isinstance(error, errors.InvalidReceiveError):
+            return (
+                "the broker ended the connection without an answer; does the listener speak "
+                f"{protocol}? The file of --command-config sets security.protocol"
+            )
+        if isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
+            seconds = settings.get("bootstrap_timeout_ms", 30_000) / 1000
+            return f"no answer within {seconds:g} s"
+        return f"not connected: {_last_line(error)}"
+
+
+def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Lets a connection read what the broker sent before it closed.
+
+    A broker that refuses a password answers and closes at once. kafka-python reads both together,
+    and drops the answer, which has the reason.
+    """
+
+    def made(transport: Any) -> None:
+        receive = transport._sock_recv
+
+        def received() -> tuple[bytes, BaseException | None]:
+            data, error = receive()
+            return data, None if data else error  # the next call meets the end again
+
+        transport._sock_recv = received
+        connection_made(transport)
+
+    return made
+
+
+def _tls_error(error: BaseException) -> ssl.SSLError | None:
+    """Returns the error of TLS in the arguments or the context of a client's error."""
+    seen: list[Any] = [error, error.__context__, *getattr(error, "args", ())]
+    return next((one for one in seen if isinstance(one, ssl.SSLError)), None)
+
+
+def _last_line(error: BaseException) -> str:
+    text = str(error).strip().rpartition("\n")[2] or type(error).__name__
+    text = text.removeprefix("KafkaConnectionError: ")
+    number = _ERRNO.fullmatch(text)
+    return os.strerror(int(number[1])) if number else text
+
+
+class _WithoutSecrets(logging.Filter):
+    """Takes secrets out of log records: kafka-python logs bytes that it sends at DEBUG."""
+
+    def __init__(self, secrets: list[str]) -> None:
+        super().__init__()
+        as_bytes = [repr(secret.encode())[2:-1] for secret in secrets]
+        self._secrets = {text for text in (*secrets, *as_bytes) if text}
+
+    def without(self, text: str) -> str:
+        text = _BEARER.sub(r"\1***", text)
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self.without(record.getMessage()), None
+        return True

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command without any optional package, and at 80 columns, on a terminal of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from kafka_rebalance.report.text.tables import table_lines
+from tests.test_shape import OPTIONAL
+
+SAMPLE = str(Path(__file__).parent.parent / "python/kafka_rebalance/data/captured_groups.jsonl")
+ONE = (SAMPLE, "--group", "chat-moderation", "--add-members", "2")
+_OF_TERMINALS = ("COLUMNS", "NO_COLOR")
+BARE = (
+    f"import sys\nfor name in {OPTIONAL!r}: sys.modules[name] = None\n"
+    "from kafka_rebalance.cli import main; sys.exit(main())"
+)
+SCRIPT = (
+    '{"id": "s", "assignor": "connect/incremental", "rounds": [{"time_ms": 0, '
+    '"workers": [{"id": "w", "connectors": [], "tasks": []}], "config": {"files": 2}}]}'
+)
+
+
+def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
+    """Runs a command of a bare install on a terminal of 80 columns; returns what it printed."""
+    terminal, end = os.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    settings = {
+        key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", BARE, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=end,
+        stderr=subprocess.PIPE,
+        env={**settings, "TERM": "xterm", **environment},
+    ) as process:
+        os.close(end)
+        assert process.stderr
+        printed, problems = bytearray(), b""
+        while True:
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            printed += piece
+        problems = process.stderr.read()
+    os.close(terminal)
+    return process.returncode, printed.decode().replace("\r\n", "\n"), problems.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", *ONE), "partitions a member"),
+        (("plan", SAMPLE, "--add-members", "1"), "cooperative-sticky"),
+        (("compare", *ONE), " cooperative-sticky <"),
+        (("compare", SAMPLE, "--add-members", "1"), "cooperative-sticky"),
+        (("describe", *ONE[:3]), "chat-moderation"),
+        (("describe", SAMPLE), "recommendations"),
+        (("simulate", "rolling-bounce", "--compare", "eager,cooperative"), " cooperative"),
+        (("simulate", "rolling-bounce", "--seeds", "2"), "settles in"),
+        (("simulate", "--list"), "seven-topics"),
+        (("connect", "SCRIPT"), "round 1"),
+        (("assign", "--help"), "usage: "),
+    ],
+)
+def test_the_command_needs_nothing_and_fits(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(SCRIPT)
+    code, printed, problems = bare(*(str(script) if a == "SCRIPT" else a for a in arguments))
+    assert code == (3 if arguments[1:2] == (SAMPLE,) and "--group" not in arguments else 0), (
+        problems
+    )
+    assert said in printed
+    lines = re.sub("\x1b\\[[0-9]*m", "", printed).splitlines()
+    # A command that a reader copies stays in one line.
+    copied = ("partition.assignment.strategy=", "kafka-consumer-groups.sh")
+    wide = [line for line in lines if len(line) > 80]
+    assert [line for line in wide if not line.strip().startswith(copied)] == []
+
+
+def test_a_missing_part_is_named_with_what_installs_it(tmp_path: Path) -> None:
+    code, _, problems = bare("plan", *ONE, "--output", str(tmp_path / "plan.png"))
+    assert code == 1
+    assert "a picture needs an optional part: pip install 'matplotlib" in problems
+    assert "(in a checkout: pip install '.[report]')" in problems
+    code, _, problems = bare("snapshot", "--bootstrap-server", "127.0.0.1:1")
+    assert "pip install 'kafka-python" in problems
+
+
+def test_colour_only_where_it_is_wanted() -> None:
+    assert "\x1b[1m" in bare("describe", *ONE[:3])[1]
+    assert "\x1b" not in bare("describe", *ONE[:3], NO_COLOR="1")[1]
+    assert "\x1b" not in bare("describe", *ONE[:3], TERM="dumb")[1]
+    piped = subprocess.run(
+        [sys.executable, "-c", BARE, "describe", *ONE[:3]], capture_output=True, check=True
+    )
+    assert b"\x1b" not in piped.stdout
+
+
+def test_no_table_loses_a_letter_or_is_too_wide() -> None:
+    rng = random.Random(4)
+    for _ in range(300):
+        columns = rng.randint(1, 9)
+        rows = [
+            ["".join(rng.choices("ab -_[,1", k=rng.randint(0, 60))) for _ in range(columns)]
+            for _ in range(rng.randint(1, 5))
+        ]
+        head = ["h" * rng.randint(1, 12) for _ in range(columns)]
+        most = rng.choice((80, 100))
+        lines = list(table_lines(head, rows, most, whole=rng.random() < 0.5))
+        assert max(map(len, lines)) <= most
+        letters = sorted("".join(lines).replace("─", "").replace(" ", ""))
+        assert letters == sorted("".join("".join(row) for row in [head, *rows]).replace(" ", ""))

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command prints is accepted back: names, examples, completions."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_rebalance import GroupError, GroupSpec, Member, Topic
+from kafka_rebalance.cli import COMMANDS, EXAMPLES, _parser, main
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+SAMPLE = Path(__file__).parent.parent / "python/kafka_rebalance/data/captured_groups.jsonl"
+UUID = "b72c1c9e-0000-4000-8000-000000000001"
+MEMBERS = (f"payments-app-0-{UUID}", f"payments-app-1-{UUID}", "by-hand")
+
+
+def group(*member_ids: str) -> GroupSpec:
+    return GroupSpec(
+        group_id="g",
+        assignor="range",
+        topics=(Topic("t", 4),),
+        members=tuple(Member(member_id, topics=("t",)) for member_id in member_ids),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "gone"),
+    [
+        ("payments-app-0-b72c", 0),
+        ("payments-app-1-b72c1c9e", 1),
+        (MEMBERS[1], 1),
+        ("by-hand", 2),
+    ],
+)
+def test_the_short_names_of_reports_are_accepted(name: str, gone: int, engine: Engine) -> None:
+    line = [f"--remove-member={name}", "--engine", engine]
+    left = planned(group(*MEMBERS), *line)
+    assert sorted(left) == sorted(set(MEMBERS) - {MEMBERS[gone]})
+
+
+def planned(of: GroupSpec, *arguments: str) -> list[str]:
+    """Returns the members after the changes, as the command plans them."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "kafka_rebalance", "plan", "-", "--json", *arguments],
+        input=json.dumps(of.to_dict()), capture_output=True, text=True,
+    )  # fmt: skip
+    answer = json.loads(ran.stdout)
+    if "error" in answer:
+        raise GroupError("change", answer["error"])
+    return list(answer["assignment"])
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("payments-app-0-b72", "no member has the member_id or group_instance_id"),
+        ("payments-app-0", "no member has"),
+        ("by-han", "no member has"),
+        ("twin-b72c", "is short for 2 members; give a whole member_id"),
+    ],
+)
+def test_other_beginnings_name_nobody(name: str, problem: str, engine: Engine) -> None:
+    twins = (f"twin-{UUID}", f"twin-{UUID[:-1]}2")
+    with pytest.raises(GroupError, match=problem):
+        planned(group(*MEMBERS, *twins), f"--remove-member={name}", "--engine", engine)
+
+
+def test_every_command_has_examples_that_parse(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(EXAMPLES) == list(COMMANDS)
+    for name, examples in EXAMPLES.items():
+        for example in examples:
+            words = shlex.split(example.partition(" > ")[0])
+            assert words[0] == name
+            args = _parser(words).parse_args(words)
+            assert callable(args.run)
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        shown = capsys.readouterr().out
+        assert all(f"  kafka-rebalance {example}\n" in shown for example in examples)
+
+
+def test_explain_is_plan_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    options = [str(SAMPLE), "--group", "chat-moderation", "--add-members", "1"]
+    assert main(["explain", "chat-3", *options]) == 0
+    explained = capsys.readouterr().out
+    assert main(["plan", *options, "--explain", "chat-3"]) == 0
+    assert explained == capsys.readouterr().out
+    assert "chat-moderation" in explained
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["kafka-rebalance", "pl"], ["plan"]),
+        (["kafka-rebalance", "plan", "--boot"], ["--bootstrap-server"]),
+        (["kafka-rebalance", "fleet", "su"], ["summary"]),
+        (["kafka-rebalance", "assign", "--boot"], []),
+    ],
+)
+def test_bash_completes(words: list[str], offered: list[str]) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("no bash")
+    typed = " ".join(map(shlex.quote, words))
+    script = (
+        f"{completion('bash')}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}\n"
+        '_kafka_rebalance; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == offered
+
+
+def completion(shell: str) -> str:
+    command = [sys.executable, "-m", "kafka_rebalance", "completion", shell]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_zsh_and_fish() -> None:
+    assert completion("zsh") == f"autoload -U +X bashcompinit && bashcompinit\n{completion('bash')}"
+    fish = completion("fish")
+    assert "complete -c kafka-rebalance -n __fish_use_subcommand -f -a plan -d 'play " in fish
+    assert "'__fish_seen_subcommand_from plan' -l bootstrap-server\n" in fish

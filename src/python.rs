@@ -79,7 +79,7 @@ mod _core {
         groups_from_records, plan_batch,
     };
     #[pymodule_export]
-    use super::assign::{Anomaly, Columns, Partitions, assign};
+    use super::assign::{Columns, Partitions, assign};
     #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};
     #[pymodule_export]
@@ -87,15 +87,14 @@ mod _core {
     #[pymodule_export]
     use super::group::{Interned, intern};
     #[pymodule_export]
-    use super::lines::{ResultLine, assign_lines};
+    use super::lines::assign_lines;
     #[pymodule_export]
-    use super::plan::{Delta, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan};
+    use super::plan::{Plan, PlanRound, PlanStep, plan};
     #[pymodule_export]
-    use super::possible::{Level, Possible, best_possible};
+    use super::possible::{Possible, best_possible};
     #[pymodule_export]
     use super::wire::{
-        DecodedAssignment, DecodedSubscription, DecodedUserData, decode_assignment,
-        decode_cooperative_user_data, decode_sticky_user_data, decode_subscription,
-        encode_assignment, encode_sticky_user_data, encode_subscription,
+        decode_assignment, decode_cooperative_user_data, decode_sticky_user_data,
+        decode_subscription, encode_assignment, encode_sticky_user_data, encode_subscription,
     };
 }

@@ -23,19 +23,12 @@ class ArrowBatch:
     def __arrow_c_schema__(self) -> object: ...
 
 @final
-class Anomaly:
-    kind: Final[AnomalyKind]
-    topic: Final[str]
-    partition: Final[int]
-    member_id: Final[str | None]
-
-@final
 class Columns:
     topics: Final[tuple[str, ...]]
     offsets: Final[bytes]
     topic_ids: Final[bytes]
     partitions: Final[bytes]
-    anomalies: Final[list[Anomaly]]
+    anomalies: Final[list[tuple[AnomalyKind, str, int, str | None]]]
 
 @final
 class Partitions:
@@ -44,27 +37,12 @@ class Partitions:
     partitions: Final[bytes]
 
 @final
-class Level:
-    load: Final[int]
-    extra: Final[int]
-    topics: Final[list[str]]
-    members: Final[list[int]]
-    partitions: Final[int]
-
-@final
 class Possible:
     least_moves: Final[int]
-    levels: Final[list[Level]]
+    levels: Final[list[tuple[int, int, list[str], list[int], int]]]
     assignment: Final[Columns]
     topic_prices: Final[list[tuple[str, int]]]
     member_prices: Final[list[tuple[int, int]]]
-
-@final
-class Delta:
-    kept: Final[Columns]
-    revoked: Final[Columns]
-    gained: Final[Columns]
-    transferring: Final[Columns]
 
 @final
 class PlanRound:
@@ -72,7 +50,7 @@ class PlanRound:
     is_eager: Final[bool]
     held: Final[Columns]
     assignment: Final[Columns]
-    delta: Final[Delta]
+    delta: Final[list[Columns]]
     withheld: Final[Columns | None]
     unavailable: Final[Partitions]
 
@@ -82,59 +60,21 @@ class PlanStep:
     cause: Final[str | None]
     settled: Final[bool]
     member_ids: Final[tuple[str, ...]]
-    came_back: Final[str | None]
-    came_back_for: Final[str | None]
+    came_back: Final[tuple[str, str] | None]
     waiting: Final[Partitions]
     leaderless: Final[Partitions]
     rounds: Final[list[PlanRound]]
 
 @final
-class Unavailable:
-    partitions: Final[Partitions]
-    rounds: Final[bytes]
-
-@final
-class Newcomer:
-    member_id: Final[str]
-    name: Final[str]
-    basis: Final[str]
-    is_static: Final[bool]
-
-@final
 class Plan:
     steps: Final[list[PlanStep]]
-    newcomers: Final[list[Newcomer]]
+    newcomers: Final[list[tuple[str, str, str, bool]]]
     places_guessed: Final[bool]
     moves: Final[int]
     rack_share_after: Final[float | None]
     after: Final[Columns]
     possible: Final[Possible | None]
-    unavailable: Final[Unavailable]
-
-@final
-class ResultLine:
-    line: Final[bytes]
-    is_error: Final[bool]
-
-@final
-class DecodedSubscription:
-    version: Final[int]
-    topics: Final[list[str]]
-    user_data: Final[bytes | None]
-    owned_partitions: Final[list[tuple[str, int]]]
-    generation_id: Final[int | None]
-    rack_id: Final[str | None]
-
-@final
-class DecodedAssignment:
-    version: Final[int]
-    partitions: Final[list[tuple[str, int]]]
-    user_data: Final[bytes | None]
-
-@final
-class DecodedUserData:
-    partitions: Final[list[tuple[str, int]]]
-    generation_id: Final[int | None]
+    unavailable: Final[tuple[Partitions, bytes]]
 
 @final
 class Interned: ...
@@ -156,7 +96,7 @@ def assign_lines(
     assignor: str | None,
     max_partitions: int,
     threads: int,
-) -> list[ResultLine]: ...
+) -> list[tuple[bytes, bool]]: ...
 def assign_batch(
     batch: object, assignor: str | None, max_partitions: int, threads: int, lines: bool = False
 ) -> ArrowBatch: ...
@@ -184,13 +124,15 @@ def groups_from_records(
     batch: object, topics: TopicInventory, assume_assigned: bool
 ) -> ArrowBatch: ...
 def commits_from_records(batch: object) -> ArrowBatch: ...
-def decode_subscription(data: bytes) -> DecodedSubscription: ...
+def decode_subscription(
+    data: bytes,
+) -> tuple[list[str], bytes | None, list[tuple[str, int]], int | None, str | None, int]: ...
 def encode_subscription(sent: Subscription) -> bytes: ...
-def decode_assignment(data: bytes) -> DecodedAssignment: ...
+def decode_assignment(data: bytes) -> tuple[list[tuple[str, int]], bytes | None, int]: ...
 def encode_assignment(
     version: int, partitions: Sequence[tuple[str, int]], user_data: bytes | None
 ) -> bytes: ...
-def decode_sticky_user_data(data: bytes) -> DecodedUserData: ...
+def decode_sticky_user_data(data: bytes) -> tuple[list[tuple[str, int]], int | None]: ...
 def encode_sticky_user_data(partitions: Sequence[tuple[str, int]], generation_id: int) -> bytes: ...
 def decode_cooperative_user_data(data: bytes) -> int: ...
 def connect_eager(workers: Sequence[str], config: Mapping[str, int]) -> dict[str, Work]: ...

@@ -11,15 +11,8 @@ use crate::group::model::TopicPartition;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The fields of `ownership.Anomaly`.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-#[derive(Clone)]
-pub struct Anomaly {
-    kind: &'static str,
-    topic: String,
-    partition: u32,
-    member_id: Option<String>,
-}
+/// The fields of `ownership.Anomaly`, in its order.
+type Anomaly = (&'static str, String, u32, Option<String>);
 
 /// The columns of an `ownership.Assignment`; each `Py<PyBytes>` has u32s in native byte order.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
@@ -40,11 +33,15 @@ impl Columns {
         topic: impl Fn(u32) -> &'n str,
         member: impl Fn(u32) -> &'n str,
     ) -> Self {
-        let anomalies = answer.anomalies.iter().map(|anomaly| Anomaly {
-            kind: anomaly.kind.name(),
-            topic: topic(anomaly.partition.topic).to_owned(),
-            partition: anomaly.partition.partition,
-            member_id: anomaly.member.map(|m| member(m).to_owned()),
+        let anomalies = answer.anomalies.iter().map(|anomaly| {
+            let topic = topic(anomaly.partition.topic).to_owned();
+            let member_id = anomaly.member.map(|m| member(m).to_owned());
+            (
+                anomaly.kind.name(),
+                topic,
+                anomaly.partition.partition,
+                member_id,
+            )
         });
         let Partitions {
             topics,

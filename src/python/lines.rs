@@ -8,13 +8,7 @@ use pyo3::types::PyBytes;
 use super::options;
 use crate::bulk::lines;
 
-/// One result line, or one error line.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct ResultLine {
-    line: Py<PyBytes>,
-    is_error: bool,
-}
-
+/// Returns result and error lines, each with a flag that tells whether it is an error line.
 #[pyfunction]
 pub fn assign_lines(
     py: Python<'_>,
@@ -23,7 +17,7 @@ pub fn assign_lines(
     assignor: Option<&str>,
     max_partitions: u64,
     threads: usize,
-) -> PyResult<Vec<ResultLine>> {
+) -> PyResult<Vec<(Py<PyBytes>, bool)>> {
     let options = options(py, assignor, max_partitions, threads)?;
     let answers = py.detach(|| {
         let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).collect();
@@ -31,9 +25,6 @@ pub fn assign_lines(
     });
     let answers = answers.into_iter();
     Ok(answers
-        .map(|answer| ResultLine {
-            line: PyBytes::new(py, &answer.line).unbind(),
-            is_error: answer.is_error,
-        })
+        .map(|answer| (PyBytes::new(py, &answer.line).unbind(), answer.is_error))
         .collect())
 }

@@ -85,15 +85,8 @@ struct NewcomerFields {
     name: String,
 }
 
-/// The fields of `made_up.Newcomer`.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-#[derive(Clone)]
-pub struct Newcomer {
-    member_id: String,
-    name: String,
-    basis: &'static str,
-    is_static: bool,
-}
+/// The fields of `made_up.Newcomer`, in its order.
+type Newcomer = (String, String, &'static str, bool);
 
 /// A plan as Rust computed it, and its names as Python objects.
 struct Computed {
@@ -141,8 +134,9 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
+    /// Partitions that nobody reads in some round, and the number of these rounds for each (u32s).
     #[getter]
-    fn unavailable(&self, py: Python<'_>) -> PyResult<Unavailable> {
+    fn unavailable(&self, py: Python<'_>) -> (Partitions, Py<PyBytes>) {
         let mut counts: FxHashMap<TopicPartition, u32> = FxHashMap::default();
         let mut partitions = Vec::new();
         let steps = &self.computed.kept.steps;
@@ -154,18 +148,9 @@ impl Plan {
             }
             *count += 1;
         }
-        Ok(Unavailable {
-            rounds: native(py, partitions.iter().map(|tp| counts[tp])),
-            partitions: Py::new(py, self.computed.partitions(py, &partitions))?,
-        })
+        let rounds = native(py, partitions.iter().map(|tp| counts[tp]));
+        (self.computed.partitions(py, &partitions), rounds)
     }
-}
-
-/// Partitions that nobody reads in some round, and the number of these rounds for each (u32s).
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct Unavailable {
-    partitions: Py<Partitions>,
-    rounds: Py<PyBytes>,
 }
 
 /// One event of a plan, and the rounds that follow it.
@@ -175,10 +160,8 @@ pub struct PlanStep {
     cause: Option<String>,
     settled: bool,
     member_ids: Py<PyTuple>,
-    /// The new id of a member that came back in this step.
-    came_back: Option<Py<PyString>>,
-    /// The id that the member of `came_back` had when the plan began.
-    came_back_for: Option<Py<PyString>>,
+    /// The new id of a member that came back in this step, and its id when the plan began.
+    came_back: Option<(Py<PyString>, Py<PyString>)>,
     waiting: Py<Partitions>,
     leaderless: Py<Partitions>,
     rounds: Vec<Py<PlanRound>>,
@@ -187,7 +170,7 @@ pub struct PlanStep {
 impl PlanStep {
     fn of(py: Python<'_>, computed: &Arc<Computed>, at: usize) -> PyResult<Py<Self>> {
         let step = &computed.kept.steps[at];
-        let id = |number: u32| &computed.ids[number as usize];
+        let id = |number: u32| computed.ids[number as usize].clone_ref(py);
         let partitions = |some| Py::new(py, computed.partitions(py, some));
         let round = |round| PlanRound {
             computed: computed.clone(),
@@ -197,14 +180,12 @@ impl PlanStep {
             is_eager: step.rounds[round].is_eager,
         };
         let rounds = (0..step.rounds.len()).map(|at| Py::new(py, round(at)));
-        let (new, old) = step.renamed.unzip();
         let step = Self {
             change: step.change,
             cause: step.cause.clone(),
             settled: step.settled,
             member_ids: PyTuple::new(py, step.members.iter().map(|&m| id(m)))?.unbind(),
-            came_back: new.map(|new| id(new).clone_ref(py)),
-            came_back_for: old.map(|old| id(old).clone_ref(py)),
+            came_back: step.renamed.map(|(new, old)| (id(new), id(old))),
             waiting: partitions(&step.waiting)?,
             leaderless: partitions(&step.leaderless)?,
             rounds: rounds.collect::<PyResult<_>>()?,
@@ -223,15 +204,6 @@ pub struct PlanRound {
     generation_id: i32,
     #[pyo3(get)]
     is_eager: bool,
-}
-
-/// The fields of `ownership.Delta`.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct Delta {
-    kept: Py<Columns>,
-    revoked: Py<Columns>,
-    gained: Py<Columns>,
-    transferring: Py<Columns>,
 }
 
 impl PlanRound {
@@ -260,16 +232,12 @@ impl PlanRound {
         self.columns(py, &self.round().assignment)
     }
 
+    /// The fields of `ownership.Delta`, in its order.
     #[getter]
-    fn delta(&self, py: Python<'_>) -> PyResult<Delta> {
+    fn delta(&self, py: Python<'_>) -> [Columns; 4] {
         let delta = self.round().delta();
-        let part = |part| Py::new(py, self.columns(py, part));
-        Ok(Delta {
-            kept: part(&delta.kept)?,
-            revoked: part(&delta.revoked)?,
-            gained: part(&delta.gained)?,
-            transferring: part(&delta.transferring)?,
-        })
+        let parts = [delta.kept, delta.revoked, delta.gained, delta.transferring];
+        parts.map(|part| self.columns(py, &part))
     }
 
     /// By new owner: the partitions that another member must revoke first. None in the last round
@@ -341,12 +309,9 @@ impl Outcome {
             let best = computed.columns(py, last, &best);
             Py::new(py, Possible::of(py, &found, &computed.topic_names, best)?)
         });
-        let newcomers = self.newcomers.into_iter().map(|made| Newcomer {
-            member_id: made.member_id,
-            name: made.name,
-            basis: made.basis.name(),
-            is_static: made.is_static,
-        });
+        let newcomers = self.newcomers.into_iter();
+        let newcomers =
+            newcomers.map(|made| (made.member_id, made.name, made.basis.name(), made.is_static));
         let numbers = 0..steps.len();
         Ok(Plan {
             steps: numbers

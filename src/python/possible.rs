@@ -8,16 +8,8 @@ use super::assign::{Columns, columns};
 use super::group::Interned;
 use crate::plans::possible::optimum;
 
-/// The fields of `optimum.Level`; a member is given by its place in the group.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-#[derive(Clone)]
-pub struct Level {
-    load: i64,
-    extra: i64,
-    topics: Vec<String>,
-    members: Vec<u32>,
-    partitions: i64,
-}
+/// The fields of `optimum.Level`, in its order; a member is given by its place in the group.
+type Level = (i64, i64, Vec<String>, Vec<u32>, i64);
 
 /// The fields of `optimum.Possible`; a price of a member begins with the member's place in the
 /// group.
@@ -48,13 +40,8 @@ impl Possible {
             let mut members: Vec<u32> = level.members.iter().flat_map(of_class).collect();
             members.sort_unstable();
             let supply = level.topics.iter().map(|&c| classes.supply[c as usize]);
-            Level {
-                load: level.load,
-                extra: level.extra,
-                topics: level.topics.iter().flat_map(|&c| names(c)).collect(),
-                members,
-                partitions: supply.sum(),
-            }
+            let topics = level.topics.iter().flat_map(|&c| names(c)).collect();
+            (level.load, level.extra, topics, members, supply.sum())
         });
         let prices = found.moved.iter().flat_map(|level| &level.topic_prices);
         let prices = prices.flat_map(|&(c, price)| names(c).map(move |topic| (topic, price)));

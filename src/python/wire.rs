@@ -43,28 +43,31 @@ fn unnamed(partitions: Vec<(String, i32)>) -> Vec<NamedPartition> {
     pairs.map(|(topic, p)| (topic.into(), p)).collect()
 }
 
-/// The fields of `consumer_protocol.Subscription`.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct DecodedSubscription {
-    version: i16,
-    topics: Vec<String>,
-    user_data: UserData,
-    owned_partitions: Py<PyList>,
-    generation_id: Option<i32>,
-    rack_id: Option<String>,
-}
+/// The fields of `consumer_protocol.Subscription`, in its order.
+type Read = (
+    Vec<String>,
+    UserData,
+    Py<PyList>,
+    Option<i32>,
+    Option<String>,
+    i16,
+);
 
 #[pyfunction]
-pub fn decode_subscription(py: Python<'_>, data: &[u8]) -> PyResult<DecodedSubscription> {
+pub fn decode_subscription(py: Python<'_>, data: &[u8]) -> PyResult<Read> {
     let read = checked(py, wire::decode_subscription(data))?;
-    Ok(DecodedSubscription {
-        version: read.version,
-        topics: read.topics,
-        user_data: user_data(py, read.user_data),
-        owned_partitions: named(py, read.owned_partitions)?,
-        generation_id: read.generation_id,
-        rack_id: read.rack_id,
-    })
+    let (data, owned) = (
+        user_data(py, read.user_data),
+        named(py, read.owned_partitions)?,
+    );
+    Ok((
+        read.topics,
+        data,
+        owned,
+        read.generation_id,
+        read.rack_id,
+        read.version,
+    ))
 }
 
 /// The fields of `consumer_protocol.Subscription`.
@@ -94,22 +97,12 @@ pub fn encode_subscription(
     encoded(py, wire::encode_subscription(&subscription))
 }
 
-/// The fields of `consumer_protocol.AssignmentData`.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct DecodedAssignment {
-    version: i16,
-    partitions: Py<PyList>,
-    user_data: UserData,
-}
-
+/// Returns the fields of `consumer_protocol.AssignmentData`, in its order.
 #[pyfunction]
-pub fn decode_assignment(py: Python<'_>, data: &[u8]) -> PyResult<DecodedAssignment> {
+pub fn decode_assignment(py: Python<'_>, data: &[u8]) -> PyResult<(Py<PyList>, UserData, i16)> {
     let read = checked(py, wire::decode_assignment(data))?;
-    Ok(DecodedAssignment {
-        version: read.version,
-        partitions: named(py, read.partitions)?,
-        user_data: user_data(py, read.user_data),
-    })
+    let data = user_data(py, read.user_data);
+    Ok((named(py, read.partitions)?, data, read.version))
 }
 
 #[pyfunction]
@@ -127,20 +120,11 @@ pub fn encode_assignment<'py>(
     encoded(py, wire::encode_assignment(&assigned))
 }
 
-/// The content of StickyAssignor's user data.
-#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
-pub struct DecodedUserData {
-    partitions: Py<PyList>,
-    generation_id: Option<i32>,
-}
-
+/// Returns the fields of `user_data.StickyUserData`, in its order.
 #[pyfunction]
-pub fn decode_sticky_user_data(py: Python<'_>, data: &[u8]) -> PyResult<DecodedUserData> {
+pub fn decode_sticky_user_data(py: Python<'_>, data: &[u8]) -> PyResult<(Py<PyList>, Option<i32>)> {
     let (partitions, generation_id) = wire::decode_sticky_user_data(data);
-    Ok(DecodedUserData {
-        partitions: named(py, partitions)?,
-        generation_id,
-    })
+    Ok((named(py, partitions)?, generation_id))
 }
 
 #[pyfunction]

@@ -103,9 +103,7 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
         memoryview(columns.offsets).cast("I"),
         memoryview(columns.topic_ids).cast("I"),
         memoryview(columns.partitions).cast("I"),
-        tuple(
-            Anomaly(one.kind, one.topic, one.partition, one.member_id) for one in columns.anomalies
-        ),
+        tuple(Anomaly(*fields) for fields in columns.anomalies),
     )
 
 

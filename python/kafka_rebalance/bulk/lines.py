@@ -45,7 +45,7 @@ def assign_lines(
     if engine == "rust" and not has_custom():
         threads = os.cpu_count() or 1 if threads is None else threads
         answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
-        return [LineAnswer(answer.line, answer.is_error) for answer in answers]
+        return [LineAnswer(*answer) for answer in answers]
     return [
         _assign_line(line, number, assignor, engine, max_partitions)
         for number, line in enumerate(lines, first)

@@ -25,7 +25,8 @@ class CoordinatorConfig:
     offsets_topic_num_partitions: int = 50
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
+        for name in self.__slots__:
+            least = 1 if name in _NOT_0 else 0
             if getattr(self, name) < least:
                 raise GroupError(name, f"{getattr(self, name)} is less than {least}")
 
@@ -34,12 +35,4 @@ class CoordinatorConfig:
         return self.offsets_retention_minutes * 60_000
 
 
-_LEAST = {
-    "group_initial_rebalance_delay_ms": 0,
-    "group_max_size": 1,
-    "group_min_session_timeout_ms": 0,
-    "group_max_session_timeout_ms": 0,
-    "offset_metadata_max_bytes": 0,
-    "offsets_retention_minutes": 1,
-    "offsets_topic_num_partitions": 1,
-}
+_NOT_0 = ("group_max_size", "offsets_retention_minutes", "offsets_topic_num_partitions")

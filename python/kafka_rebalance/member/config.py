@@ -106,8 +106,8 @@ def join_timeout_ms(config: GroupConfig) -> int:
 
 def _check_times(config: GroupConfig) -> None:
     """Raises a GroupError for a time below 1 ms, or a heartbeat interval not below the session."""
-    for name in _NOT_0:
-        if getattr(config, name, 1) < 1:
+    for name in config.__slots__:
+        if name.endswith("_ms") and name not in _MAY_BE_0 and getattr(config, name) < 1:
             raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")
     if config.heartbeat_interval_ms >= config.session_timeout_ms:
         raise GroupError(
@@ -117,13 +117,4 @@ def _check_times(config: GroupConfig) -> None:
         )
 
 
-_NOT_0 = (
-    "session_timeout_ms",
-    "heartbeat_interval_ms",
-    "max_poll_interval_ms",
-    "rebalance_timeout_ms",
-    "metadata_max_age_ms",
-    "retry_backoff_ms",
-    "retry_backoff_max_ms",
-    "request_timeout_ms",
-)
+_MAY_BE_0 = ("auto_commit_interval_ms", "scheduled_rebalance_max_delay_ms")

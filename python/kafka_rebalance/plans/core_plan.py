@@ -62,9 +62,9 @@ class CorePlan:
         return from_columns(self.member_ids[step], columns)
 
     def origins(self, step: int) -> dict[str, str]:
-        came_back = ((one.came_back, one.came_back_for) for one in self.steps[: step + 1])
+        came_back = (one.came_back for one in self.steps[: step + 1])
         origins = {member.member_id: member.member_id for member in self._group.members}
-        return origins | {new: old for new, old in came_back if new is not None and old is not None}
+        return origins | dict(renamed for renamed in came_back if renamed is not None)
 
 
 def core_step(plan: CorePlan, step: int) -> Step:
@@ -93,11 +93,6 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
         starts_over = plan.before(step).starts_over
         return claiming(plan.after(step, number), protocol, starts_over=starts_over)
 
-    def delta() -> Delta:
-        found = core.delta
-        parts = (found.kept, found.revoked, found.gained, found.transferring)
-        return Delta(*map(assignment, parts))
-
     def withheld() -> Assignment:
         found = core.withheld
         return Assignment.of({}) if found is None else assignment(found)
@@ -108,7 +103,7 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
         protocol=lambda: protocol,
         held=lambda: assignment(core.held),
         assignment=lambda: assignment(core.assignment),
-        delta=delta,
+        delta=lambda: Delta(*map(assignment, core.delta)),
         withheld=withheld,
         unavailable=lambda: partitions_from(core.unavailable),
     )

@@ -133,11 +133,11 @@ class RebalancePlan:
         """Returns the partitions that are unavailable in a round -> the number of such rounds."""
         if self._core is None:
             return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
-        found = self._core.unavailable
+        partitions, of_rounds = self._core.unavailable
         counts: Counter[TopicPartition] = Counter()
         # The core lists a topic twice if it was deleted and created again.
-        rounds = memoryview(found.rounds).cast("I")
-        for tp, count in zip(partitions_from(found.partitions), rounds, strict=True):
+        rounds = memoryview(of_rounds).cast("I")
+        for tp, count in zip(partitions_from(partitions), rounds, strict=True):
             counts[tp] += count
         return dict(counts)
 
@@ -328,8 +328,8 @@ def _of_core(
         tuple(core_step(played, step) for step in range(len(played.steps))),
         possible,
         tuple(
-            Newcomer(one.member_id, one.name, Basis(one.basis), one.is_static)
-            for one in core.newcomers
+            Newcomer(member_id, name, Basis(basis), is_static)
+            for member_id, name, basis, is_static in core.newcomers
         ),
         "rust",
         core.places_guessed,

@@ -37,12 +37,9 @@ class AssignmentData:
 
 def decode_subscription(data: bytes) -> Subscription:
     """Reads a subscription; a newer version is read as version 3. Errors: WireError."""
-    read = _core.decode_subscription(data)
-    owned = tuple(TopicPartition(*tp) for tp in read.owned_partitions)
-    topics = tuple(read.topics)
-    return Subscription(
-        topics, read.user_data, owned, read.generation_id, read.rack_id, read.version
-    )
+    topics, user_data, owned, generation_id, rack_id, version = _core.decode_subscription(data)
+    partitions = tuple(TopicPartition(*tp) for tp in owned)
+    return Subscription(tuple(topics), user_data, partitions, generation_id, rack_id, version)
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
@@ -55,9 +52,8 @@ def encode_subscription(subscription: Subscription) -> bytes:
 
 def decode_assignment(data: bytes) -> AssignmentData:
     """Reads an assignment; a newer version is read as version 3. Errors: WireError."""
-    read = _core.decode_assignment(data)
-    partitions = tuple(TopicPartition(*tp) for tp in read.partitions)
-    return AssignmentData(partitions, read.user_data, read.version)
+    partitions, user_data, version = _core.decode_assignment(data)
+    return AssignmentData(tuple(TopicPartition(*tp) for tp in partitions), user_data, version)
 
 
 def encode_assignment(assignment: AssignmentData) -> bytes:

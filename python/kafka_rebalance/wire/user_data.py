@@ -21,8 +21,8 @@ def decode_sticky_user_data(data: bytes) -> StickyUserData:
 
     As in Kafka, unreadable bytes are no error: they count as no partitions, with generation -1.
     """
-    read = _core.decode_sticky_user_data(data)
-    return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
+    partitions, generation_id = _core.decode_sticky_user_data(data)
+    return StickyUserData(tuple(TopicPartition(*tp) for tp in partitions), generation_id)
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:

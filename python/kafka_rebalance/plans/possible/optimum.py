@@ -179,10 +179,9 @@ def _named(group: GroupSpec, classes: Classes, level: ClassLevel) -> Level:
 def from_core(found: "_core.Possible", member_ids: tuple[str, ...]) -> Possible:
     """Converts a result of the core; `member_ids` has the members of the group in join order."""
     best = from_columns(member_ids, found.assignment)
-    members = [tuple(member_ids[m] for m in one.members) for one in found.levels]
     levels = (
-        Level(one.load, one.extra, tuple(one.topics), ids, one.partitions)
-        for one, ids in zip(found.levels, members, strict=True)
+        Level(load, extra, tuple(topics), tuple(member_ids[m] for m in members), partitions)
+        for load, extra, topics, members, partitions in found.levels
     )
     return Possible(
         best.balance,

@@ -7,12 +7,7 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.plans.clients import client_of
 from kafka_rebalance.plans.description import Description, Finding
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.report.text.names import (
-    counted,
-    cut,
-    partitions_text,
-    short_names,
-)
+from kafka_rebalance.report.text.names import counted, cut, partitions_text, short_names
 from kafka_rebalance.report.text.tables import print_table
 
 from .plan import print_wrapped

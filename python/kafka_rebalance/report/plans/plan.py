@@ -7,13 +7,7 @@ from collections.abc import Sequence
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis
 from kafka_rebalance.plans.figures import figure_rows
-from kafka_rebalance.report.text.names import (
-    counted,
-    cut,
-    partitions_text,
-    short_names,
-    shortened,
-)
+from kafka_rebalance.report.text.names import counted, cut, partitions_text, short_names, shortened
 from kafka_rebalance.report.text.tables import print_table
 
 _MOST_ROWS = 20

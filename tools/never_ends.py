@@ -395,7 +395,7 @@ class Mended(GeneralBuild):
 
 
 def mended(seed: int, groups: int) -> int:
-    """Plays groups that never end with `Mended`; returns how many still never end."""
+    """Plays groups that never end, now with the class `Mended`; returns how many still do not."""
     hang, _ = around_the_smallest(seed, groups)
     left, most = 0, 0
     for group in [*hang, *(json.loads(line) for line in SMALLEST.read_bytes().splitlines())]:

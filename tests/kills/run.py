@@ -43,7 +43,7 @@ Row = tuple[Any, ...]
 
 @dataclass
 class Outcome:
-    """What happened, and how the table differs from the batch run."""
+    """What happened, and how the kept table differs from a batch run over the topic."""
 
     rebalances: int = 0
     records: int = 0

@@ -330,7 +330,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Starts with the version, or with the highest known version if that is lower.
+    /// Makes a writer that has written the version, or the highest known one if that is lower.
     fn of(what: &'static str, version: i16) -> Result<Self> {
         let version = known_version(version, what)?;
         let out = version.to_be_bytes().to_vec();

@@ -87,7 +87,10 @@ def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartitio
 
 
 def trace() -> None:
-    """Plays the smallest cases until a state repeats; printed sizes are those after the move."""
+    """Prints how the smallest groups that never end are balanced until a state repeats.
+
+    The sizes are those after the move.
+    """
     for line in SMALLEST.read_bytes().splitlines():
         group = kr.GroupSpec.from_json(line)
         build, unassigned = started(group, Told)
@@ -208,7 +211,7 @@ def smaller(group: Group, rng: random.Random) -> Group:
 
 
 def smallest(seed: int, seconds: int) -> None:
-    """Searches from random groups and from the smallest known ones: removes and changes parts."""
+    """Searches smaller groups that never end: changes random groups and the smallest known ones."""
     rng = random.Random(seed)
     known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
     until = time.monotonic() + seconds
@@ -395,7 +398,7 @@ class Mended(GeneralBuild):
 
 
 def mended(seed: int, groups: int) -> int:
-    """Plays groups that never end with `Mended`; returns how many still never end."""
+    """Plays groups that never end, now with the class `Mended`; returns how many still do not."""
     hang, _ = around_the_smallest(seed, groups)
     left, most = 0, 0
     for group in [*hang, *(json.loads(line) for line in SMALLEST.read_bytes().splitlines())]:

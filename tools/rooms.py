@@ -19,7 +19,7 @@ def block() -> str:
 
 
 def page(text: str) -> str:
-    """Returns the page with a current block."""
+    """Returns the page with its generated block made anew."""
     before, _, rest = text.partition(_BEGIN)
     return before + _BEGIN + block() + _END + rest.partition(_END)[2]
 

@@ -15,7 +15,7 @@ pub enum AnomalyKind {
 }
 
 impl AnomalyKind {
-    /// The word for the kind in the contract.
+    /// The name of the kind in result lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Duplicate => "duplicate",

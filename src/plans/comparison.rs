@@ -130,7 +130,7 @@ fn named(clients: &[Client]) -> String {
 /// decides.
 struct Measure {
     of: fn(&Figures) -> f64,
-    /// The text for two values, of the better candidate and of the other one.
+    /// Compares in words the better candidate's value with that of the other one, given its name.
     words: fn(f64, &str, f64) -> String,
     equal: &'static str,
 }

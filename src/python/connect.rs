@@ -130,7 +130,7 @@ fn ranked(work: &mut Work, ranks: &[u32]) {
     }
 }
 
-/// All configured work, with the ranks of the names.
+/// All configured work. `config` has numbers of names, the answer has their ranks.
 fn target(config: TaskCounts, ranks: &[u32]) -> Work {
     let ranked = config.into_iter();
     configured(ranked.map(|(c, count)| (ranks[c as usize], count)))

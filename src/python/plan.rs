@@ -134,7 +134,7 @@ pub struct Plan {
     /// The partitions that the members of the last step hold at the end.
     #[pyo3(get)]
     after: Py<Columns>,
-    /// None if the plan is a draw.
+    /// None if the plan is a draw: a repetition with other made-up ids.
     #[pyo3(get)]
     possible: Option<Py<Possible>>,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rebalances go on while a driver keeps the table of groups and is killed again and again.
+"""Rebalances go on while a Spark driver keeps the table of groups and is killed again and again.
 
 1. Groups of Java members rebalance: members join and leave, whole groups are deleted.
 2. Meanwhile the driver is started, and killed with SIGKILL: every second time at a random moment
@@ -47,7 +47,7 @@ Row = tuple[Any, ...]
 
 @dataclass
 class Outcome:
-    """What happened, and how the table differs from the batch run."""
+    """What happened, and how the kept table differs from a batch run over the topic."""
 
     rebalances: int = 0
     records: int = 0
@@ -180,7 +180,7 @@ def _log(server: str) -> TopicLog:
 
 
 class _Killer(threading.Thread):
-    """Starts drivers and kills them."""
+    """Starts Spark drivers and kills them, one after another."""
 
     def __init__(self, server: str, path: Path, kills: int, seed: int, outcome: Outcome) -> None:
         super().__init__(daemon=True)

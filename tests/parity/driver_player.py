@@ -40,7 +40,7 @@ class DriverPlayer:
 
     def tell(self, command: Command) -> dict[str, Any]:
         """Sends a command; returns the answer, which has "id" and "events"."""
-        # A driver has two commands for a sweep: wait, then remove expired offsets.
+        # The driver's JSON has two commands for a sweep: wait, then remove expired offsets.
         if command["op"] == "sweep":
             waited = self.tell({"op": "advance", "ms": command["ms"]})
             swept = self.tell({"op": "cleanup"})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the driver's commands to a real broker as requests; a wait takes real time.
+"""Sends commands of the test driver to a real broker as requests; a wait takes real time.
 
-`tell` returns an answer in the driver's form. A join or sync that the broker holds back blocks its
+`tell` returns an answer in the driver's JSON. A join or sync that the broker holds back blocks its
 connection, because Kafka answers a connection's requests in order; the member's next request then
 uses a second connection. `more` returns later answers. `lag_ms` is the largest delay of a step
 against the scenario's clock.

@@ -75,7 +75,7 @@ def deck(cast: Cast) -> list[str]:
 
 
 def draw(event: str, cast: Cast, ids: Mapping[int, str]) -> Happening | None:
-    """Draws the event's details; None if no member is suitable. `ids`: part number -> member id."""
+    """Picks the event's details at random; None if no member suits. `ids` are by part number."""
     random, parts = cast.random, sorted(cast.parts, key=lambda part: part.number)
     dynamic = [part for part in parts if part.group_instance_id is None]
     static = [part for part in parts if part.group_instance_id is not None]

@@ -81,7 +81,7 @@ class Duration:
 
 @dataclass(frozen=True)
 class Compared:
-    """One phase of the scenario, on both sides."""
+    """One phase of the scenario, on the real cluster and in the simulator."""
 
     phase: Phase
     real: list[Taken]

@@ -290,7 +290,7 @@ class _Story:
     def _generation(self) -> int | None:
         """Mostly the group's generation; else an older one, none, -1 or a newer one."""
         g = self.generation
-        # Two lists, not the dict of `pick`: for a young group, several choices are generation 0.
+        # `pick` takes a dict, which cannot have 0 twice: g - 1 and g - 2 are both 0 in a new group.
         claimed = [g, max(g - 1, 0), max(g - 2, 0), None, -1, g + 1]
         return self.rng.choices(claimed, [12, 4, 2, 2, 1, 1])[0]
 

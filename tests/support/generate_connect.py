@@ -140,7 +140,7 @@ class _Story:
         for _ in range(pick(rng, {0: 4, 1: 8, 2: 3, 4: 1})):
             event = pick(rng, EVENTS)
             event(self)
-        # A wait keeps its first deadline; a back-off can start at any round.
+        # The leader's wait for lost workers keeps its first deadline; back-offs start in any round.
         self.due_ms = [*self.due_ms[-4:], self.time_ms + self.max_delay_ms]
         if n and rng.random() < 0.5:
             self.due_ms.append(self.time_ms + min(self.max_delay_ms, rng.choice(BACKOFF_MS)))

@@ -110,7 +110,7 @@ class CoordinatorState:
 
     config: CoordinatorConfig
     new_id: Callable[[], str]
-    vouched: bool = False  # the host reports silent members; all other members are alive
+    vouched: bool = False  # the host reports members that stop heartbeats; others count as alive
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, Group] = field(default_factory=dict)
     created: list[Created] = field(default_factory=list)

@@ -140,7 +140,7 @@ class GroupOffsets:
 
 
 _NONE = GroupOffsets()
-# Staged changes have positions after every record of the log, in the order of their appends.
+# Changes of appends in flight have positions after all records of the log, in order of appends.
 _AFTER_THE_LOG = 1 << 62
 
 

@@ -76,7 +76,7 @@ def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, .
 
 
 def count_rows(figures: Figures) -> list[tuple[str, ...]]:
-    """Returns more rows, with the columns of `figure_rows`: rebalances, and unread partitions."""
+    """Returns the rows that follow those of `figure_rows`: rebalances, and unread partitions."""
     rounds = str(figures.rounds) + ("" if figures.settled else ", unsettled")
     counts = (
         ("partitions that wait while their member is down", figures.waiting),

@@ -14,7 +14,7 @@ from kafka_rebalance.member import ConfigurationUpdated
 
 
 class ConfigTopic:
-    """The topic. Getters: connectors, newest. Inputs: create, configure_tasks, delete."""
+    """The topic. `connectors` and `newest` tell its contents, the other methods write to it."""
 
     def __init__(self, connectors: Mapping[str, int]) -> None:
         self.offset = 0

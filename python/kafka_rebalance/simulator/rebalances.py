@@ -20,7 +20,9 @@ class Rebalances:
     def watch(
         self, now_ms: int, transition: Transition, cause: str, gave_up_in: int | None
     ) -> None:
-        """Records a change of the group's state; `gave_up_in` is that of the causing process.
+        """Records a change of the group's state; `cause` names the process that caused it.
+
+        `gave_up_in` is the newest generation whose assignment made this process revoke partitions.
 
         A cooperative member joins again when an assignment has revoked partitions of it (KIP-429).
         Such a join starts a new round of the last rebalance, not a new rebalance.

@@ -33,7 +33,7 @@ pub struct Claims<'g, 'a> {
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// By number: whether the partition is multiply owned. Empty until the first such partition.
+    /// By partition number: whether two members of one generation claim it. Empty until one is.
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
@@ -50,7 +50,7 @@ pub struct Claims<'g, 'a> {
 }
 
 impl<'g, 'a> Claims<'g, 'a> {
-    /// The number of existing partitions. Ghosts have this number or a greater one.
+    /// The number of existing partitions. Ghosts, claimed but not existing, are numbered from it on.
     pub fn existing(&self) -> u32 {
         self.existing
     }
@@ -172,8 +172,8 @@ pub fn settle<'g, 'a>(
         let m = claims.members[i];
         let topics = group.subscription(m);
         // 3. Compare the list with the reference, the topics of the first non-empty list. A list
-        // that equals the tested list before it needs no test. The first list itself is not
-        // tested, although it may repeat a topic.
+        // equal to the one tested before it needs no test. The first list itself is not tested,
+        // although it may repeat a topic.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {
             for &topic in topics {

@@ -45,7 +45,7 @@ class TimeAxis:
         return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 
     def place(self, at_ms: float) -> float:
-        """Returns the place of a time. A cut is linear, too, with a scale of its own."""
+        """Returns the place of a time. Times in a cut are spread evenly over its width."""
         return min(self._place(at_ms), 1.0)
 
     def _place(self, at_ms: float) -> float:

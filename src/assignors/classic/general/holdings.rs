@@ -11,7 +11,7 @@ use crate::group::model::{MemberId, PartitionId};
 /// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The longest allowed log for `held` partitions; the gaps of a longer log are closed.
+/// The greatest length of the log while members hold `held` partitions; then its gaps are closed.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }

@@ -58,7 +58,7 @@ impl Balance<'_, '_, '_> {
         Ok(!self.unbalanced)
     }
 
-    /// Whether a known witness is still a proof. If so, a new search would find a witness, too.
+    /// Whether a witness found earlier still proves imbalance. If so, a new search would succeed.
     fn still_holds(&self, known: Witness) -> bool {
         let build = &self.build;
         let size = build.current.size(known.gainer);

@@ -50,7 +50,7 @@ impl<'g, 'a> Owners<'g, 'a> {
         self.table = table(self.group, copy.keys().into_iter(), slots);
     }
 
-    /// All members in order, after the fixed members are put back.
+    /// All members in the map's order, after the fixed members are put back into it.
     pub fn with_fixed(mut self) -> Vec<MemberId> {
         let fixed = table(self.group, self.fixed.iter().copied(), DEFAULT_SLOTS);
         put_all(&mut self.table, self.group, fixed.keys().into_iter());

@@ -93,7 +93,7 @@ final class VirtualClock implements Time, Timer {
     @Override
     public void close() { }
 
-    /** Removes the timers of groups: timers that a coordinator starts while it unloads have no owner. */
+    /** Removes the timers of groups: a coordinator that unloads may still start some, but no longer stops them. */
     void forgetGroups() {
         armed.removeIf(one -> isOfGroup(keyOf(one.task)));
     }

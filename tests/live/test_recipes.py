@@ -16,7 +16,6 @@ pytest.importorskip("kafka", reason="kafka-python is not installed: pip install 
 
 from kafka import KafkaAdminClient
 
-import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import KAFKAS
 from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, recipe
 from kafka_rebalance.report.plans.compare import copy_commands

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""librdkafka's dialects: both engines, every entrance, plans; tests/test_vectors.py has the answers."""
+"""librdkafka's dialects: both engines, every entrance, plans. test_vectors.py has the answers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import kafka_rebalance as kr
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.plans.clients import CLIENTS, LIBRDKAFKA
-from kafka_rebalance.plans.migrations import recipe
+from kafka_rebalance.plans.clients import CLIENTS, LIBRDKAFKA, recipe
+from kafka_rebalance.plans.librdkafka_traps import librdkafka_traps
 from tools import differential
 from tools.judge import Block
 
@@ -212,15 +212,114 @@ def test_a_plan_tells_of_a_group_that_never_settles(engine: Engine) -> None:
     assert not again.settled
 
 
+def _mixed(assignor: str, *more: kr.Member, leader: str | None = None) -> kr.GroupSpec:
+    def alone(member_id: str, topic: str, count: int) -> kr.Member:
+        owned = tuple(kr.TopicPartition(topic, p) for p in range(count))
+        return kr.Member(member_id, (topic,), owned_partitions=owned, generation_id=1, rack_id="")
+
+    members = (alone("c0", "b", 5), alone("c1", "a", 2), *more)
+    topics = (kr.Topic("b", 5), kr.Topic("a", 2))
+    return kr.GroupSpec("g", topics, members, assignor, leader_library=leader)
+
+
 def test_a_join_can_kill_the_leader(engine: Engine) -> None:
     """Three genuine consumers: the leader died with SIGSEGV."""
-    owned = lambda topic, count: tuple(kr.TopicPartition(topic, p) for p in range(count))  # noqa: E731
-    members = (
-        kr.Member("c0", ("b",), owned_partitions=owned("b", 5), generation_id=1, rack_id=""),
-        kr.Member("c1", ("a",), owned_partitions=owned("a", 2), generation_id=1, rack_id=""),
-        kr.Member("c2", ("a", "b"), rack_id=""),
-    )
-    group = kr.GroupSpec("g", (kr.Topic("b", 5), kr.Topic("a", 2)), members, COOPERATIVE)
+    group = _mixed(COOPERATIVE, kr.Member("c2", ("a", "b"), rack_id=""))
     with pytest.raises(kr.AssignorThrows, match="kills the leader's process"):
         kr.plan(group, engine=engine)
     assert kr.plan(group, "cooperative-sticky", engine=engine).settled  # Kafka's own class lives
+
+
+# Traps --------------------------------------------------------------------------------------------
+
+
+def _told(
+    group: kr.GroupSpec,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *more: str,
+) -> tuple[str, list[dict[str, Any]]]:
+    file = tmp_path / "group.jsonl"
+    file.write_text(group.to_json() + "\n", encoding="utf-8")
+    main([command, str(file), *more])
+    text = " ".join(capsys.readouterr().out.split())
+    main([command, str(file), *more, "--json"])
+    return text, json.loads(capsys.readouterr().out).get("librdkafka_traps", [])
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_a_group_that_librdkafka_led_is_warned_before_it_hurts(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under Kafka's own class the same groups are safe: no warning if Java led."""
+    new = kr.Member("c2", ("a", "b"), rack_id="")
+    group = _mixed("cooperative-sticky", new, leader="librdkafka")
+    text, traps = _told(group, command, tmp_path, capsys)
+    assert "At the next rebalance, the process of a leader with librdkafka dies" in text
+    assert traps == [{"end": "dies", "when": "next", "change": None}]
+    text, traps = _told(_mixed("cooperative-sticky", new, leader="java"), command, tmp_path, capsys)
+    assert ("WARNING" in text, traps) == (False, [])
+
+
+def test_racks_are_warned_of_before_the_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Alone, c1 settles; with c0, which has no rack, the group rebalances for ever."""
+    racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
+    topics = (kr.Topic("a", 4, racks),)
+    members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))
+    group = kr.GroupSpec("g", topics, members, COOPERATIVE)
+    group = group.owning(kr.assign(group))
+    text, traps = _told(group, "plan", tmp_path, capsys)
+    assert (
+        "At the next rebalance, a leader with librdkafka lets the group rebalance for ever" in text
+    )
+    assert traps == [{"end": "never settles", "when": "next", "change": None}]
+
+
+def test_the_next_changes_are_tried(engine: Engine) -> None:
+    calm = kr.GroupSpec(
+        "g", (kr.Topic("t", 6),), tuple(kr.Member(f"c{n}", ("t",)) for n in range(3)), COOPERATIVE
+    )
+    assert librdkafka_traps(calm, engine=engine) == ()
+    group = _mixed(COOPERATIVE)
+    (trap,) = librdkafka_traps(group, engine=engine)
+    assert trap.to_dict() == {
+        "end": "dies",
+        "when": "following",
+        "change": "a new member with all topics",
+    }
+    assert librdkafka_traps(group, engine=engine, most_plays=0) == ()
+    # After the members have switched to another assignor, nothing can happen.
+    assert librdkafka_traps(group, changes=["switch-assignor=range"], engine=engine) == ()
+
+
+@pytest.mark.parametrize(
+    ("topics", "subscriptions", "change"),
+    [
+        ((3, 6, 6), ("abc", "bc", "a"), "add-members=1,like=c0"),
+        ((2, 5, 3), ("a", "abc", "bc"), "add-members=1,like=c1"),
+    ],
+)
+def test_a_change_that_kills_is_named(
+    topics: tuple[int, ...], subscriptions: tuple[str, ...], change: str, engine: Engine
+) -> None:
+    counts = tuple(kr.Topic(name, count) for name, count in zip("abc", topics, strict=True))
+    members = tuple(
+        kr.Member(f"c{n}", tuple(names), rack_id="") for n, names in enumerate(subscriptions)
+    )
+    group = kr.GroupSpec("g", counts, members, COOPERATIVE)
+    group = group.owning(kr.assign(group))
+    traps = librdkafka_traps(group, engine=engine)
+    assert change in {trap.change for trap in traps if trap.end == "dies"}
+    with pytest.raises(kr.AssignorThrows, match="kills the leader's process"):
+        kr.plan(group, None, [change], engine=engine)
+
+
+def test_spark_takes_the_names_that_the_core_has() -> None:
+    functions = pytest.importorskip("kafka_rebalance.spark.functions", reason="no pyspark")
+    for name in differential.DIALECTS:
+        functions.known(name)
+    with pytest.raises(kr.GroupError, match=r"Spark's workers know range, .*, librdkafka/range"):
+        functions.known("kafka-python/range")

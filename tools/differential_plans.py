@@ -16,6 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors.registry import KAFKAS
 from tests.support import java_clients
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
@@ -35,9 +36,11 @@ def drawn(plans: int, seed: int) -> Iterator[PLANS]:
     """Yields cases with their plans; changes that both engines refuse equally are drawn again."""
     rng = random.Random(f"plans/{seed}")
     made = 0
-    for case in generate(seed, 100 * plans, kr.assignor_names(), _answer):
+    for case in generate(seed, 100 * plans, KAFKAS, _answer):
         group = java_clients.with_clients(kr.GroupSpec.from_dict(case), rng)
         texts = draw_changes(rng, group)
+        if any("librdkafka/" in text for text in texts):  # Java cannot judge it
+            continue
         try:
             plan = kr.plan(group, None, texts)
         except kr.GroupError as error:

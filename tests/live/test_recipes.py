@@ -16,7 +16,7 @@ pytest.importorskip("kafka", reason="kafka-python is not installed: pip install 
 
 from kafka import KafkaAdminClient
 
-import kafka_rebalance as kr
+from kafka_rebalance.assignors.registry import KAFKAS
 from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, recipe
 from kafka_rebalance.report.plans.compare import copy_commands
 from tests.support.live_members import await_stable
@@ -39,7 +39,7 @@ def tools() -> None:
 
 def test_javas_settings_construct_javas_consumers() -> None:
     """Every settings line that can be printed, from every assignor to every other."""
-    names = kr.assignor_names()
+    names = KAFKAS
     wanted: list[list[str]] = []
     texts: list[str] = []
     for old in names:

@@ -244,7 +244,8 @@ def test_one_record_in_a_hundred_is_corrupt(spark: SparkSession) -> None:
     causes: Counter[str] = Counter()
     for offset in range(8_000):
         group_id, (_, value) = f"g{offset}", drawn(rng)
-        key, cause = encode_key(GroupMetadataKey(group_id)), ""
+        key = encode_key(GroupMetadataKey(group_id))
+        cause: str | None = None
         if rng.random() < 0.01:
             cause, value = _damaged(rng, value)
         rows.append((key, value, offset % 5, offset))

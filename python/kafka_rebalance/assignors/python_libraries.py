@@ -4,13 +4,12 @@
 They answer to groups whose leader uses the library without this project's plug-ins. They run in
 Python only: in batches and on Spark there is no such assignor.
 
-1. Each member is encoded as the library's own consumer sends it: an object of the class receives the
-   member's owned partitions, and then makes the subscription. A member with a
-   `subscription_version` is no exception.
+1. Each member is encoded as the library's own consumer sends it: an object of the class receives
+   the member's owned partitions, and then makes the subscription.
 2. The class assigns. Its errors are raised as AssignorThrows.
 
-Quirk    the classes iterate over sets of names, so an answer may depend on Python's hash seed, as it
-         does in a real consumer.
+Quirk    the classes iterate over sets of names, so an answer may depend on Python's hash seed, as
+         in a real consumer.
 Source   kafka-python 3.0.12, aiokafka 0.14.0 (coordinator.assignors).
 """
 

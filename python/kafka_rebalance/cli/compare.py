@@ -10,6 +10,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
 from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed
 
@@ -49,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
             line = one.to_dict()
             if alone and (found := _endless(one, args)):
                 line["never_ends"] = [each.to_dict() for each in found]
+            if alone and (traps := _traps(one)):
+                line["librdkafka_traps"] = [trap.to_dict() for trap in traps]
             if alone:
                 times, why = _times(one)
                 line["times"] = {name: each.to_dict() for name, each in times.items()}
@@ -69,6 +72,10 @@ def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
     return [found for found in each if found is not None]
 
 
+def _traps(compared: Comparison) -> tuple[Trap, ...]:
+    return librdkafka_traps(compared.group, None, compared.changes, engine=compared.engine)
+
+
 def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     if not compared:
         return
@@ -76,11 +83,13 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.leader import leader_note, leaders_note
     from kafka_rebalance.report.plans.never_ends import print_endless
     from kafka_rebalance.report.plans.plan import print_wrapped
+    from kafka_rebalance.report.plans.traps import print_traps
 
     if len(compared) == 1:
         print_comparison(compared[0], *_times(compared[0]))
         for found in _endless(compared[0], args):
             print_endless(found)
+        print_traps(_traps(compared[0]))
         if note := leader_note(compared[0].group, compared[0].group.assignor):
             print_wrapped(note)
     else:

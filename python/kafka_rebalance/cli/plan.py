@@ -18,6 +18,7 @@ from kafka_rebalance.plans import (
     plan,
 )
 from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 
 from .groups import Tally, add_arguments, answers
 from .options import whole
@@ -103,6 +104,8 @@ def _json(
     answer = planned.to_dict()
     if alone and (found := _endless(planned)) is not None:
         answer["never_ends"] = found.to_dict()
+    if alone and (traps := _traps(planned)):
+        answer["librdkafka_traps"] = [trap.to_dict() for trap in traps]
     if not_affected:
         answer["not_affected"] = not_affected
     if args.samples and planned.has_guesses:
@@ -122,10 +125,12 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
         from kafka_rebalance.report.plans.leader import leader_note
         from kafka_rebalance.report.plans.never_ends import print_endless
         from kafka_rebalance.report.plans.plan import print_plan, print_wrapped
+        from kafka_rebalance.report.plans.traps import print_traps
 
         samples = planned.sample(args.samples) if planned.has_guesses else None
         print_plan(planned, samples, everything=args.all)
         print_endless(_endless(planned))
+        print_traps(_traps(planned))
         if note := leader_note(planned.group, planned.assignor):
             print_wrapped(note)
     _draw(planned, args)
@@ -133,6 +138,10 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
 
 def _endless(planned: RebalancePlan) -> Endless | None:
     return endless(planned.group, planned.assignor, planned.changes, engine=planned.engine)
+
+
+def _traps(planned: RebalancePlan) -> tuple[Trap, ...]:
+    return librdkafka_traps(planned.group, planned.assignor, planned.changes, engine=planned.engine)
 
 
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:

@@ -24,13 +24,13 @@ class Fact(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No steps are known, because the assignor is a custom one."""
+    """No steps are known, because the assignor is not one of Kafka's own."""
 
     assignor: str
     step = "assignor"
 
     def __str__(self) -> str:
-        return f"{self.assignor} is a custom assignor, whose steps are not known"
+        return f"the steps of {self.assignor} are not explained here"
 
 
 # Range ------------------------------------------------------------------------------------------

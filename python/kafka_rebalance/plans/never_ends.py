@@ -117,7 +117,7 @@ def endless(
     if hung is None and not may_never_end(last):
         return None
     # 2.
-    simple = list(_simple_changes(last)) if may_never_end(last) else []
+    simple = list(simple_changes(last)) if may_never_end(last) else []
     following = []
     tried = 0
     for change in simple:
@@ -171,7 +171,7 @@ class _Player:
 
     def is_spent(self, group: GroupSpec) -> bool:
         """Returns whether the rest of the limits is too small for another group of this size."""
-        return self.plays < 1 or self.work < _work(group)
+        return self.plays < 1 or self.work < work(group)
 
     def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
         """Plays the changes one after another, with the ids that a plan makes up."""
@@ -196,7 +196,7 @@ class _Player:
             if not edited.rebalances:
                 continue
             self.plays -= 1
-            self.work -= _work(group)
+            self.work -= work(group)
             try:
                 assignor = group.assignor or ""
                 played = play(group, assignor, starts_over=edited.starts_over, engine=self.engine)
@@ -208,12 +208,12 @@ class _Player:
         return _Ended(group)
 
 
-def _work(group: GroupSpec) -> int:
+def work(group: GroupSpec) -> int:
     partitions = sum(topic.partitions for topic in group.topics)
     return partitions + sum(len(member.topics) for member in group.members)
 
 
-def _simple_changes(group: GroupSpec) -> Iterator[Change]:
+def simple_changes(group: GroupSpec) -> Iterator[Change]:
     kinds: dict[tuple[frozenset[str], str | None], Member] = {}
     for member in group.members:
         kinds[frozenset(member.topics), member.rack_id] = member
@@ -247,7 +247,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
         yield WayOut(STOP_ALL, for_good=False)
     found = 0
     restarts = (BounceMembers(member.member_id) for member in hung.members)
-    simple: tuple[Change, ...] = (*_simple_changes(hung), *restarts)
+    simple: tuple[Change, ...] = (*simple_changes(hung), *restarts)
     for change in simple:
         if found < _MOST_SIMPLE_WAYS and ends(change.events(hung)):
             found += 1

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds rebalances in which a leader with librdkafka's cooperative-sticky dies or never settles.
+
+With `client.rack`, such a group may rebalance for ever; with mixed subscriptions or old clients,
+the leader's process may die (docs/behaviour/librdkafka.md#44-where-the-leader-dies). No rule is
+known for which groups this happens, so this module plays each rebalance, as `never_ends.py` does:
+
+1. The next rebalance of the group as it is, then the given changes.
+2. If they settle, each simple change by itself from there: those of `never_ends.py`, and a new
+   member with the topics of all members.
+
+Cost     a plan for each change; `most_plays` and `most_work` limit them.
+Differs  ids of new members are made up; with another id the rebalance may settle.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.group.spec import GroupSpec
+
+from .changes import Change
+from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work
+from .rebalance_plan import RebalancePlan, parse_changes, plan
+
+DIALECT = "librdkafka/cooperative-sticky"
+NEWCOMER = "a new member with all topics"
+
+When = Literal["next", "planned", "following"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A rebalance with a bad end: the leader "dies", or the group "never settles".
+
+    `when`      "next": the next rebalance; "planned": the given changes; "following": a simple
+                change after them, which is in `change`.
+    """
+
+    end: Literal["dies", "never settles"]
+    when: When
+    change: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def librdkafka_traps(
+    group: GroupSpec,
+    assignor: str | None = None,
+    changes: Iterable[Change | str] = (),
+    *,
+    engine: Engine = "rust",
+    most_plays: int = MOST_PLAYS,
+    most_work: int = MOST_WORK,
+) -> tuple[Trap, ...]:
+    """Returns the traps of a group that librdkafka's cooperative-sticky assigns; else nothing.
+
+    It assigns a group that is planned with its dialect, and one that runs cooperative-sticky and
+    whose last leader used librdkafka.
+    """
+    name = group.assignor if assignor is None else assignor
+    led = group.leader_library == "librdkafka" and name == "cooperative-sticky"
+    if not led and name != DIALECT:
+        return ()
+    parsed = parse_changes(changes)
+    planned, found = _played(group, (), "next", engine)
+    if parsed:
+        planned, trap = _played(group, parsed, "planned", engine)
+        found = found or trap
+    if planned is None or found is not None:
+        return () if found is None else (found,)
+    last = planned.final
+    left = min(most_plays, most_work // max(1, work(last)))
+    following = []
+    if last.assignor == DIALECT and left:
+        for change in list(simple_changes(last))[:left]:
+            following.append(_played(last, (change,), "following", engine)[1])
+        if len({frozenset(member.topics) for member in last.members}) > 1:
+            _, trap = _played(_with_newcomer(last), (), "following", engine)
+            following.append(None if trap is None else replace(trap, change=NEWCOMER))
+    return tuple(trap for trap in following if trap is not None)
+
+
+def _with_newcomer(group: GroupSpec) -> GroupSpec:
+    """Returns the group with one more member, which subscribes to the topics of all members."""
+    topics = tuple(dict.fromkeys(topic for member in group.members for topic in member.topics))
+    model = group.members[-1].owning()
+    new = replace(model, member_id=f"{model.member_id}-new", group_instance_id=None, topics=topics)
+    return group.edited(members=(*group.members, new))
+
+
+def _played(
+    group: GroupSpec, changes: tuple[Change, ...], when: When, engine: Engine
+) -> tuple[RebalancePlan | None, Trap | None]:
+    change = ", ".join(map(str, changes)) or None
+    try:
+        planned = plan(group, DIALECT, changes, engine=engine)
+    except AssignorThrows:
+        return None, Trap("dies", when, change)
+    except GroupError:  # a change that fits the group only with another assignor
+        return None, None
+    return planned, None if planned.settled else Trap("never settles", when, change)

@@ -21,7 +21,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time when it leaves 
 
 @dataclass(slots=True)
 class Process:
-    """A process. Getters: is_up, held, poll_at_ms. Inputs: start, stop, handle.
+    """A process of the scenario: a consumer or worker, which can be stopped and started again.
 
     `started` collects the connectors that were started, each with the time from which it runs.
     """

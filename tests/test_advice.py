@@ -202,7 +202,7 @@ def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
 
 
 def test_javas_settings_are_kafkas_class_names() -> None:
-    """tests/live/test_recipes.py constructs consumers with them."""
+    """tests/live/test_recipes.py constructs consumers with these class names."""
     for way, setting, _, _ in recipes("Java"):
         assert way == "rolling"
         for name in setting.removeprefix("partition.assignment.strategy=").split(","):

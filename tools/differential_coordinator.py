@@ -32,7 +32,7 @@ from kafka_rebalance.wire.group_records import (
 from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import GROUPS, Command, Commands, settings
 from tools import judge
-from tools.accepted_differences import Accepted, counts_what_never_is, leaders, refused
+from tools.accepted_differences import Accepted, counts_a_missing_generation, leaders, refused
 from tools.judge import Block, Outcome
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Pair:
         ours, our_states = self.ours.play(number, command)
         ours, theirs = refused(ours), refused(theirs)
         self.met.update(self.accepted.without(number, command, ours, theirs))
-        if counts_what_never_is(our_states, their_states, theirs):
+        if counts_a_missing_generation(our_states, their_states, theirs):
             self.met["3. a generation that never is"] += 1
             return None
         if command["op"] == "delete_group" and self.accepted.holding:

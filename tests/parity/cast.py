@@ -69,7 +69,7 @@ class _Member:
 class Cast:
     """The names and ids of one run of one scenario.
 
-    For each step, call `command` first, then `asked` with the number from the driver, then
+    For each step, call `command` first, then `asked` with the number of the command's answer, then
     `observation`, again whenever more events arrive.
     """
 

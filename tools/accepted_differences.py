@@ -93,7 +93,9 @@ class Accepted:
         return names
 
 
-def counts_a_missing_generation(ours: list[Command], theirs: list[Command], answer: Command) -> bool:
+def counts_a_missing_generation(
+    ours: list[Command], theirs: list[Command], answer: Command
+) -> bool:
     """Accepted difference 3: after a join timer, Kafka's Empty group is one generation ahead."""
     timers = {event["key"] for event in answer.get("events", ()) if event["ev"] == "timer"}
     return any(

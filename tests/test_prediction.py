@@ -286,7 +286,7 @@ def test_a_refusal_is_a_miss() -> None:
     assert found.causes[0].startswith("refused: ")
 
 
-def test_an_observation_as_text_is_judged_alike() -> None:
+def test_an_observation_that_was_written_and_read_gives_the_same_result() -> None:
     before = settled("range")
     left = group("range", before.members[0], generation_id=4)
     one = observed(written(left), text="remove-member=b-1", before=before, earlier=written(before))

@@ -28,7 +28,7 @@ settings.load_profile("tests")
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups afterwards
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs all live tests in one worker of `pytest -n 2 --dist loadgroup`, and all Spark tests."""
+    """Gives `pytest -n 2 --dist loadgroup` one worker for live tests, and one for Spark tests."""
     for item in items:
         if item.path.parent.name in ("live", "spark"):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))

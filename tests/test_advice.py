@@ -117,7 +117,7 @@ def test_clients_are_known_by_the_client_ids_that_they_have_of_themselves() -> N
         assert found == ([] if name is None else [name]), client_id
 
 
-def test_only_what_the_clients_have_is_recommended() -> None:
+def test_only_assignors_that_the_clients_have_are_recommended() -> None:
     """aiokafka has no cooperative rebalancing, librdkafka no eager sticky assignor."""
     anybody = kr.compare(running("range"), ["remove-members=1"])
     assert anybody.recommended == "cooperative-sticky"
@@ -203,7 +203,7 @@ def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
 
 
 def test_javas_settings_are_kafkas_class_names() -> None:
-    """tests/live/test_recipes.py constructs consumers with them."""
+    """tests/live/test_recipes.py constructs consumers with these class names."""
     for way, setting, _, _ in recipes("Java"):
         assert way == "rolling"
         for name in setting.removeprefix("partition.assignment.strategy=").split(","):
@@ -240,7 +240,7 @@ def test_static_members_make_one_rebalance_where_their_return_changes_the_vote()
     assert counts(two_bounces(last_static, "range", "roundrobin", "rust")) == [5, 4]
 
 
-def test_a_group_of_one_and_one_too_large_to_be_played() -> None:
+def test_a_group_of_one_member_and_a_group_too_large_to_be_played() -> None:
     assert counts(two_bounces(running("range", 1), "range", "cooperative-sticky", "rust")) == [1, 1]
     large = running("range", 101)
     first, second = two_bounces(large, "range", "cooperative-sticky", "rust")
@@ -341,7 +341,7 @@ def test_seconds_are_those_of_simulate() -> None:
         timed(large, changes, "range")
 
 
-def test_a_verdict_that_the_clock_does_not_share_is_said() -> None:
+def test_the_best_by_seconds_is_printed_if_rounds_recommend_another() -> None:
     line = captured("orders").to_json()
     run = command("compare", "-", "--add-members", 1, stdin=line)
     assert "Recommended: cooperative-sticky" in run.stdout
@@ -367,7 +367,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["plan", "compare"])
-def test_what_does_not_concern_a_group_is_no_error(name: str, sample: Path) -> None:
+def test_a_change_that_does_not_affect_a_group_is_no_error(name: str, sample: Path) -> None:
     """Groups that a change does not affect are only counted."""
     run = command(name, sample, "--partitions", "orders=60", stdin="")
     assert (run.returncode, run.stderr) == (0, "")
@@ -382,7 +382,7 @@ def test_what_does_not_concern_a_group_is_no_error(name: str, sample: Path) -> N
     assert not any("error" in line for line in some)
 
 
-def test_a_name_that_no_group_has_is_an_error(sample: Path) -> None:
+def test_a_change_that_affects_no_group_is_an_error(sample: Path) -> None:
     run = command("plan", sample, "--partitions", "ordres=60", stdin="")
     assert run.returncode == 3
     assert 'no group is affected: partitions ordres=60: there is no topic "ordres"' in run.stderr
@@ -436,7 +436,7 @@ def test_snapshot_says_whose_a_foreign_assignor_is(
 # The output of plans ------------------------------------------------------------------------------
 
 
-def test_a_static_bounce_says_what_waits(sample: Path) -> None:
+def test_a_static_bounce_says_which_partitions_wait(sample: Path) -> None:
     """A static member's partitions are unavailable while the member is down."""
     change = "bounce-members=*,static"
     run = command("plan", sample, "--group", "orders", "--change", change, stdin="")
@@ -445,7 +445,7 @@ def test_a_static_bounce_says_what_waits(sample: Path) -> None:
     assert "every partition has a reader all the time" not in run.stdout
 
 
-def test_a_lost_rack_says_when_and_what_has_no_leader() -> None:
+def test_a_lost_rack_says_when_it_is_missed_and_which_partitions_have_no_leader() -> None:
     """The output states when the rebalance happens and which partitions have no leader."""
     there = running("range").members
     racked = tuple(
@@ -465,7 +465,7 @@ def test_an_unknown_generation_is_counted_from_now(sample: Path) -> None:
     assert "round 1 (cooperative), generation 5" in known.stdout
 
 
-def test_what_was_varied_is_said(sample: Path) -> None:
+def test_the_output_says_what_the_samples_varied(sample: Path) -> None:
     """The output states which ids are guesses and how the samples varied them."""
     run = command("plan", sample, "--group", "orders", "--add-members", 1, stdin="")
     assert "The client id orders-10 is a guess, the next number after the others" in run.stdout

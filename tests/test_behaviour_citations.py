@@ -109,7 +109,7 @@ def test_anchors_are_githubs() -> None:
         "this section has 3 rows",
     ],
 )
-def test_right_citations_pass(text: str) -> None:
+def test_correct_citations_pass(text: str) -> None:
     assert list(problems(text, MADE_UP)) == []
 
 
@@ -136,7 +136,7 @@ def test_links_between_the_pages_are_followed() -> None:
     ]
 
 
-def test_the_walk_sees_every_kind_of_file() -> None:
+def test_the_search_for_citations_reads_every_kind_of_file() -> None:
     walked = {path.relative_to(ROOT).parts[0] for path in _files()}
     assert walked >= {*DIRECTORIES, "README.md", "CONTRIBUTING.md"}
     assert {path.suffix for path in _files()} >= {".md", ".py", ".rs", ".txt", ".java"}

@@ -97,7 +97,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_what_does_not_fit_is_told(text: str) -> None:
+def test_a_change_that_does_not_fit_is_a_clear_error(text: str) -> None:
     with pytest.raises(GroupError, match=re.escape(BAD[text])) as raised:
         apply(kr.change_from_text(text), GROUP)
     assert raised.value.path == "change"
@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_told(text: str) -> None:
     assert raised.value.path == "changes[2]"
 
 
-def test_one_way_of_removing_at_a_time() -> None:
+def test_remove_members_takes_exactly_one_selection() -> None:
     with pytest.raises(GroupError, match="say which members"):
         apply(kr.RemoveMembers(1, rack="a"), GROUP)
 
@@ -115,7 +115,7 @@ def after(text: str) -> GroupSpec:
     return apply(kr.change_from_text(text), GROUP)
 
 
-def test_new_members_are_like_the_last_or_as_said() -> None:
+def test_new_members_copy_the_last_member_or_the_named_one() -> None:
     group = after("add-members=2")
     assert [m.group_instance_id for m in group.members[3:]] == ["w-3", "w-4"]
     assert all(re.fullmatch(r"w-[34]-[0-9a-f-]{36}", m.member_id) for m in group.members[3:])
@@ -209,7 +209,7 @@ def test_newcomers_are_called_as_the_next_of_their_kind() -> None:
     assert called([None, None], "add-members=1") == ["m"]
 
 
-def test_newcomers_are_called_as_said() -> None:
+def test_newcomers_have_the_names_that_a_change_gives() -> None:
     pods: list[str | None] = ["orders-1", "orders-2"]
     assert called(pods, "add-members=2,client-id=orders-7") == ["orders-7", "orders-8"]
     assert called(pods, "add-members=2,client-id=tail") == ["tail", "tail"]
@@ -246,7 +246,7 @@ def test_members_of_a_lost_rack_are_missed_only_when_their_sessions_end() -> Non
     assert plan.figures().waiting == 1
 
 
-def test_what_a_group_does_not_have_does_not_affect_it() -> None:
+def test_a_change_of_something_that_the_group_lacks_does_not_affect_it() -> None:
     for text in (
         *("partitions nothing=3", "remove-topics=nothing", "resubscribe=nothing"),
         *("remove-rack=z", "remove-client=z", "remove-member=C9", "bounce-members=C9"),

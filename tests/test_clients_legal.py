@@ -126,7 +126,7 @@ def test_in_a_cooperative_group_range_waits_for_what_others_hold(
     assert told == [{"m0": [], "m1": [2, 3], "m2": []}, {"m0": [0, 1], "m1": [2, 3], "m2": [4, 5]}]
 
 
-def test_what_cannot_even_be_asked_does_not_end_the_leader(
+def test_members_that_no_assignor_accepts_do_not_crash_the_leader(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     members = (Member("m0", ("a",), owned_partitions=(TP("a", -1),)), Member("m1", ("a",)))

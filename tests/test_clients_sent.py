@@ -140,7 +140,9 @@ def test_a_sticky_member_claims_what_it_still_subscribes_to(client: Any, plug_in
 
 
 @pytest.mark.parametrize(("client", "plug_in"), STICKY)
-def test_sticky_history_has_its_generation(client: Any, plug_in: Any) -> None:
+def test_sticky_user_data_contains_the_generation_of_the_partitions(
+    client: Any, plug_in: Any
+) -> None:
     """aiokafka never passes the generation to an assignor, so the plug-in must find it."""
     group = Group("sticky", [client("m", [plug_in], BOTH, TOPICS)])
     for generation in (1, 2):
@@ -151,7 +153,9 @@ def test_sticky_history_has_its_generation(client: Any, plug_in: Any) -> None:
 
 
 @pytest.mark.parametrize(("client", "plug_in"), STICKY)
-def test_a_lost_generation_leaves_sticky_history_its_own(client: Any, plug_in: Any) -> None:
+def test_a_lost_generation_does_not_change_the_generation_in_sticky_user_data(
+    client: Any, plug_in: Any
+) -> None:
     """As in Java, the field has no generation, but the user data keep the last generation."""
     member = client("m", [plug_in], BOTH, TOPICS)
     Group("sticky", [member]).rebalance()
@@ -207,7 +211,7 @@ def test_consumers_of_one_process_claim_each_their_own(
     assert [member.held for member in members] == held
 
 
-def test_the_memory_of_a_consumer_ends_with_it() -> None:
+def test_the_memory_of_a_consumer_is_freed_with_the_consumer() -> None:
     gc.collect()
     before = len(caller._MEMORIES)
     member = KafkaPython("m", [ours_kafka.Sticky], BOTH, TOPICS)
@@ -219,7 +223,7 @@ def test_the_memory_of_a_consumer_ends_with_it() -> None:
 
 
 @pytest.mark.parametrize("plug_in", [ours_kafka.Sticky, ours_aiokafka.Sticky])
-def test_called_by_no_coordinator_it_works_by_itself_and_says_so(
+def test_an_assignor_that_no_coordinator_calls_works_and_logs_a_warning(
     plug_in: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     own = plug_in()

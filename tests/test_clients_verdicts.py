@@ -156,7 +156,7 @@ def mass_join(leader: str, waves: Sequence[int], oracle: Oracle) -> tuple[int, l
     [[60], [1, 59], [1, 19, 40], [1, *[10] * 5, 9]],
     ids=lambda waves: f"{len(waves)} waves",
 )
-def test_a_mass_join_takes_a_generation_a_wave_whoever_leads(
+def test_a_mass_join_makes_one_generation_for_each_wave_of_members(
     waves: list[int], oracle: Oracle
 ) -> None:
     """Java and the plug-in need equally many generations; kafka-python's assignor one more."""

@@ -98,14 +98,14 @@ def drawn(rng: random.Random) -> tuple[bytes, bytes]:
     return encode_key(key), encode_value(value)
 
 
-def test_two_thousand_drawn_commits() -> None:
+def test_two_thousand_random_commits() -> None:
     rng = random.Random(19)
     records = [drawn(rng) for _ in range(2_000)]
     for row, record in zip(read(list(records)), records, strict=True):
         assert row == reference(*record)
 
 
-def test_corrupt_commits_have_the_references_words() -> None:
+def test_corrupt_commits_have_the_error_texts_of_the_reference() -> None:
     rng = random.Random(20)
     records = []
     for _ in range(3_000):

@@ -39,7 +39,7 @@ def _with_clients(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
     return {**case, "members": members}
 
 
-def test_drawn_groups() -> None:
+def test_random_groups_equal_the_comparison_of_one_group() -> None:
     rng = random.Random(77)
     drawn = generate(77, 800, kr.assignor_names(), lambda _: {})
     cases = [_with_clients(rng, with_client_ids(rng, case)) for case in drawn]
@@ -72,6 +72,6 @@ def test_drawn_groups() -> None:
     assert errors
 
 
-def test_no_batch_is_no_answer() -> None:
+def test_an_empty_batch_has_an_empty_answer() -> None:
     empty = pa.RecordBatch.from_pylist([], schema=batch_of([]).schema)
     assert kr.compare_batch(empty, []).num_rows == 0

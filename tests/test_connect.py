@@ -58,7 +58,7 @@ def test_eager_deals_everything_round_robin(engine: Engine) -> None:
     }
 
 
-def test_incremental_restarts_nothing_that_stays(engine: Engine) -> None:
+def test_incremental_does_not_restart_work_that_stays(engine: Engine) -> None:
     """Worked example F2: round one only revokes, and round two assigns the revoked work."""
     config = {"ct1": 2, "ct2": 1}
     start = [
@@ -209,7 +209,7 @@ ROUND: dict[str, Any] = {"time_ms": 5, "workers": [{"id": "w"}], "config": {"c":
         ),
     ],
 )
-def test_bad_scripts_are_named(value: Any, problem: str) -> None:
+def test_errors_in_scripts_name_the_field(value: Any, problem: str) -> None:
     with pytest.raises(kr.GroupError) as raised:
         run_script(value)
     assert str(raised.value).startswith(problem)

@@ -194,13 +194,13 @@ def _by_connector(
         ("0000 0000 0000 0000 0000000000000000 00000000 00", "assignment.end: 1 bytes too many"),
     ],
 )
-def test_refusals_say_what_and_where(data: str, problem: str) -> None:
+def test_errors_name_the_problem_and_the_field(data: str, problem: str) -> None:
     with pytest.raises(WireError) as refused:
         decode_connect_assignment(bytes.fromhex(data))
     assert str(refused.value) == problem
 
 
-def test_a_report_is_refused_for_what_is_within_it() -> None:
+def test_a_report_with_a_bad_assignment_inside_is_refused() -> None:
     metadata = ConnectMetadata(url="u", config_offset=0, assignment=_assignment(SESSIONED))
     data = bytearray(encode_connect_metadata(metadata))
     data[17] = 0xFF  # the version of the assignment inside the report

@@ -91,7 +91,7 @@ def test_work_that_is_lost_for_longer_than_the_delay_goes_to_the_others() -> Non
     assert all(hold.from_ms < 100_000 or hold.from_ms > 400_000 for hold in run.holds)
 
 
-def test_without_a_delay_they_go_at_once() -> None:
+def test_without_a_delay_lost_work_goes_to_other_workers_at_once() -> None:
     config = WorkerConfig(scheduled_rebalance_max_delay_ms=0)
     stop = Happening(at_ms=100_000, kind=Kind.STOP, member="w1")
     run = simulate(_scenario(stop, connectors={"files": 5}, config=config))

@@ -92,7 +92,7 @@ def test_a_cluster_at_rest() -> None:
     assert all(worker["after"] == worker["running"] for worker in answer["workers"].values())
 
 
-def test_what_does_not_run_is_left_out_and_told() -> None:
+def test_connectors_that_do_not_run_are_left_out_and_reported() -> None:
     odd = connector(
         "odd", 4, ("UNASSIGNED", A), (0, "FAILED", B), (1, "UNASSIGNED", A), (2, "PAUSED", B),
         (7, "RUNNING", A),
@@ -136,7 +136,9 @@ def test_a_user_and_a_password() -> None:
         ({EXPANDED: {}}, 500, "HTTP 500"),
     ],
 )
-def test_answers_that_do_not_do(pages: dict[str, Any], status: int, problem: str) -> None:
+def test_rest_answers_of_a_wrong_form_are_errors(
+    pages: dict[str, Any], status: int, problem: str
+) -> None:
     with connect(pages, status=status) as url, pytest.raises(ClusterError, match=problem) as raised:
         read_cluster(url)
     assert str(raised.value).startswith(f"{url}: ")
@@ -153,7 +155,7 @@ def test_answers_that_do_not_do(pages: dict[str, Any], status: int, problem: str
         ("http://host:port", "the URL cannot be read: "),
     ],
 )
-def test_urls_that_do_not_do(url: str, problem: str) -> None:
+def test_urls_of_a_wrong_form_are_errors(url: str, problem: str) -> None:
     with pytest.raises(ClusterError) as raised:
         read_cluster(url)
     assert problem in str(raised.value)
@@ -208,7 +210,7 @@ def test_the_command_tells_what_the_order_of_work_decides(
         assert f"and 2 of {listed}" in shown
 
 
-def test_what_depends_on_no_order_is_said_to_be_sure(
+def test_results_that_do_not_depend_on_the_order_are_called_certain(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with connect(S3_PAGES) as url:

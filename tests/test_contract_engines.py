@@ -52,7 +52,7 @@ def _places(value: Any, at: Path = ()) -> list[Path]:
 
 @settings(max_examples=500)
 @given(st.data(), st.sampled_from(["range", "roundrobin", "sticky", "cooperative-sticky"]))
-def test_mutated_lines_fare_alike(data: st.DataObject, assignor: str) -> None:
+def test_both_engines_answer_mutated_lines_alike(data: st.DataObject, assignor: str) -> None:
     line: Any = valid_line_with(("assignor",), assignor)
     for _ in range(data.draw(st.integers(1, 4))):
         path = data.draw(st.sampled_from(_places(line)))
@@ -82,7 +82,7 @@ CHANGES = st.tuples(st.integers(0, len(as_bytes(VALID)) - 1), st.binary(max_size
 
 @settings(max_examples=1_000)
 @given(st.lists(CHANGES, min_size=1, max_size=3))
-def test_mutated_bytes_fare_alike(changes: list[tuple[int, bytes]]) -> None:
+def test_both_engines_answer_mutated_bytes_alike(changes: list[tuple[int, bytes]]) -> None:
     line = bytearray(as_bytes(VALID))
     for at, new in changes:
         line[at : at + 1] = new

@@ -249,7 +249,7 @@ def test_names_are_quoted_alike(name: str) -> None:
         (("unknown",), {"anything": [1.5]}),
     ],
 )
-def test_odd_but_no_error(path: Path, value: Any) -> None:
+def test_strange_values_that_are_no_errors(path: Path, value: Any) -> None:
     line = as_bytes(valid_line_with(path, value))
     assert not rust_answer(line).is_error
     assert rust_answer(line) == reference_answer(line)

@@ -103,7 +103,7 @@ def test_which_states_can_begin_a_rebalance() -> None:
     assert able == {EMPTY, COMPLETING, STABLE} == LEGAL_PREDECESSORS[PREPARING]
 
 
-def test_is_and_not() -> None:
+def test_the_state_tests_is_and_not() -> None:
     group = Group("g", 0)
     assert group.is_(EMPTY, DEAD)
     assert group.not_(STABLE, DEAD)
@@ -408,7 +408,7 @@ def test_a_compacted_log_is_as_good_as_the_whole() -> None:
     assert _described(whole) == _described(short)
 
 
-def test_what_cannot_be_read_is_passed_over_and_told() -> None:
+def test_records_that_cannot_be_read_are_skipped_and_reported() -> None:
     log = _busy_log()
     broken = [
         LogEntry(900, b"\0\1\0\1g", b""),

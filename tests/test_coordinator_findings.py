@@ -134,7 +134,7 @@ def test_other_requests_are_answered_between_the_ticks(played: Played) -> None:
     assert beat["err"] == "REBALANCE_IN_PROGRESS"
 
 
-def test_the_session_of_the_last_member_ends_it(played: Played) -> None:
+def test_the_group_ends_with_the_session_of_its_last_member(played: Played) -> None:
     member_id = member_without_time(played)
     _, before, _, after = played(
         {"op": "advance", "ms": 9_999},
@@ -147,7 +147,7 @@ def test_the_session_of_the_last_member_ends_it(played: Played) -> None:
     assert after["state"]["timers"] == {}
 
 
-def test_a_deadline_sees_what_became_of_the_append_of_the_one_before(played: Played) -> None:
+def test_a_deadline_sees_the_result_of_the_append_of_the_deadline_before_it(played: Played) -> None:
     """Two sessions time out at one moment; the first append fails and removes a group."""
     asks = {"op": "join", "v": 3, "st": 6_000, "protos": [["range", ""]]}
     *_, ended, state = played(
@@ -164,7 +164,7 @@ def test_a_deadline_sees_what_became_of_the_append_of_the_one_before(played: Pla
     assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
 
 
-def test_members_of_the_simulator_have_time() -> None:
+def test_simulated_members_never_have_a_timeout_of_0() -> None:
     """With a timeout of 0, a simulation's clock would never advance."""
     with pytest.raises(GroupError, match="max_poll_interval_ms: 0 is less than 1 ms"):
         ConsumerConfig(group_id="g", max_poll_interval_ms=0)
@@ -226,7 +226,9 @@ def test_a_join_whose_first_record_fails_is_answered_although_offsets_are_left(
     assert state["state"]["state"] == "ABSENT:GROUP_ID_NOT_FOUND"
 
 
-def test_those_offsets_are_nobodys_until_the_group_is_in_the_log(played: Played) -> None:
+def test_offsets_of_a_group_without_a_durable_record_count_as_those_of_no_group(
+    played: Played,
+) -> None:
     *_, before, _, after = played(
         {"op": "commit", **T, "off": 1},
         TOMBSTONE_OF_S,
@@ -240,7 +242,7 @@ def test_those_offsets_are_nobodys_until_the_group_is_in_the_log(played: Played)
     assert (before["off"], after["off"]) == (-1, 1)
 
 
-def test_nor_are_they_where_one_of_them_is_deleted_meanwhile(played: Played) -> None:
+def test_such_offsets_count_as_those_of_no_group_even_if_one_is_deleted(played: Played) -> None:
     *_, fetched = played(
         {"op": "commit", **T, "off": 1},
         {"op": "commit", **U, "off": 2},
@@ -273,7 +275,7 @@ def test_simple_consumers_may_commit_to_the_empty_group(played: Played) -> None:
 
 
 @pytest.mark.parametrize("op", ["commit", "txncommit"])
-def test_a_leader_epoch_is_stored_as_it_came(played: Played, op: str) -> None:
+def test_a_leader_epoch_is_stored_as_it_was_sent(played: Played, op: str) -> None:
     commit, _, fetch = played(
         {"op": op, **T, "off": 1, "le": -2, "pid": 1},
         {"op": "endtxn", "pid": 1, "commit": True},
@@ -347,7 +349,7 @@ def test_a_broker_that_has_lost_the_groups_lists_none(played: Played) -> None:
     assert (listed["err"], listed["groups"]) == ("NONE", [])
 
 
-def test_host_a_retention_of_minus_1_is_none(played: Played) -> None:
+def test_a_retention_of_minus_1_counts_as_none(played: Played) -> None:
     commit, swept, _, swept_later = played(
         {"op": "commit", **T, "off": 1, "retention": -1},
         {"op": "cleanup"},
@@ -359,7 +361,7 @@ def test_host_a_retention_of_minus_1_is_none(played: Played) -> None:
     assert keys(swept_later) == [("s/t/0", True), ("s", True)]
 
 
-def test_host_version_0_of_join_group_has_one_timeout(played: Played) -> None:
+def test_a_host_uses_the_one_timeout_of_join_group_version_0_twice(played: Played) -> None:
     *_, state = played(
         {"op": "join", "g": "s", "v": 0, "st": 7_000, "rt": 1, "protos": [["range", ""]]},
         {"op": "advance", "ms": 0},
@@ -368,7 +370,7 @@ def test_host_version_0_of_join_group_has_one_timeout(played: Played) -> None:
     assert state["state"]["timers"]["sync-s"] == 7_000
 
 
-def test_host_a_group_named_twice_is_deleted_once() -> None:
+def test_a_host_deletes_a_group_once_that_is_named_twice() -> None:
     broker = VirtualBroker()
     broker.send(OffsetCommit(group_id="s", offsets=(OffsetToCommit("t", 0, 1),)))
     broker.take()

@@ -296,7 +296,7 @@ def test_the_same_sequence_gives_the_same_answers(seed: int) -> None:
     assert first.transcript == second.transcript
 
 
-def test_the_runs_see_everything() -> None:
+def test_the_random_runs_cover_every_kind_of_answer() -> None:
     """The random sequences contain failures, waits, fenced members and commits."""
     seen: dict[str, int] = {}
     for seed in range(300):

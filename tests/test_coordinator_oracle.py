@@ -27,7 +27,7 @@ def test_random_runs() -> None:
 
 
 class Liar:
-    """Our driver, but every heartbeat is answered with NONE."""
+    """Our coordinator, but every heartbeat is answered with NONE."""
 
     def __init__(self, driver: Coordinator) -> None:
         self._driver = driver
@@ -48,7 +48,7 @@ def test_a_coordinator_that_lies_is_found() -> None:
 
 
 class Forgetful:
-    """Our driver, but it describes every group as missing."""
+    """Our coordinator, but it describes every group as missing."""
 
     def __init__(self, driver: Coordinator) -> None:
         self._driver = driver

@@ -79,7 +79,7 @@ def test_java_plays_the_rounds_of_plans() -> None:
 
 
 @pytest.mark.usefixtures("oracle")
-def test_large_groups_of_the_grid_too() -> None:
+def test_large_groups_of_the_benchmark_grid_have_equal_answers() -> None:
     command = [*MODULE, "tools.differential_grid", "--cases", "16", "--seed", "3"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.stdout == "16 grid cases: oracle = rust, 0 differences (seed 3)\n", ran.stderr[

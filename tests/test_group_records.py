@@ -129,7 +129,7 @@ def test_every_cut_names_a_field(version: int) -> None:
         ("0003 0000 00000000 ffff ffff 0000000000000000 7fffffff", r"2147483647 entries"),
     ],
 )
-def test_what_no_group_can_be(data: str, problem: str) -> None:
+def test_values_that_no_group_record_can_have(data: str, problem: str) -> None:
     with pytest.raises(WireError, match=problem):
         decode_value(GroupMetadataKey("g"), _hex(data))
 
@@ -172,7 +172,7 @@ def test_a_brokers_records_come_back_byte_for_byte() -> None:
     assert {("OffsetCommitKey", None), ("GroupMetadataKey", None), ("OtherKey", None)} <= set(kinds)
 
 
-def test_a_log_that_is_hurt_is_read_but_for_what_is_hurt() -> None:
+def test_a_damaged_log_is_read_except_for_its_damaged_records() -> None:
     entries = [
         LogEntry(place, bytes.fromhex(one["key"]), one["value"] and bytes.fromhex(one["value"]))
         for place, one in enumerate(CAPTURED)

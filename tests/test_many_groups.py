@@ -73,7 +73,7 @@ def test_members_that_a_plan_makes_up_are_known_to_the_detector() -> None:
         kr.endless(group, None, ["add-members=2", "remove-member=nobody"])
 
 
-def test_seconds_or_why_there_are_none(run: Any) -> None:
+def test_a_group_has_figures_in_seconds_or_the_reason_why_not(run: Any) -> None:
     group = _group("g", "a", "c")
     code, out, _ = run("compare", [group], "--resubscribe", "m0:a")
     assert code == 0
@@ -85,7 +85,7 @@ def test_seconds_or_why_there_are_none(run: Any) -> None:
     assert "cannot play it" in json.loads(out)["times_missing"]
 
 
-def test_a_custom_assignor_is_not_held_against_the_clients() -> None:
+def test_a_custom_assignor_counts_as_one_that_all_clients_have() -> None:
     """A group of Java members runs `mine`, so its clients must have this assignor."""
 
     class Mine(kr.Range):

@@ -31,7 +31,7 @@ def _length(pairs: list[tuple[int, int]]) -> int:
     return sum(end - start for start, end in _spans(pairs))
 
 
-def test_sums_of_drawn_runs() -> None:
+def test_sums_of_random_runs() -> None:
     for seed in range(SCENARIOS):
         scenario = drawn(seed)
         run = simulate(scenario)
@@ -96,13 +96,13 @@ def _run(text: str, assignor: str = "range", count: int = 2) -> Run:
     return simulate(read(GROUP.format(assignor=assignor, count=count) + text))
 
 
-def test_who_is_restarted_is_not_stopped_by_a_rebalance() -> None:
+def test_a_member_that_restarts_is_not_counted_as_stopped_by_a_rebalance() -> None:
     bounce = '[[happening]]\nat = "2m"\ndo = "bounce"\nmembers = "c1"\nfor = "100s"\n'
     run = _run('start_cost = "9s"\n' + bounce)
     assert {one.member for one in stops(run)} == {"c0"}
 
 
-def test_who_gets_nothing_stops_until_it_knows() -> None:
+def test_a_member_that_gets_nothing_is_stopped_until_it_has_its_assignment() -> None:
     run = _run('[[member]]\nname = "a"\nstart = "2m"\n', count=4)
     assert [one.member for one in stops(run)].count("c3") == 0  # c3 never reads again
     again = '[[happening]]\nat = "5m"\ndo = "stop"\nmembers = "a"\n'
@@ -111,14 +111,14 @@ def test_who_gets_nothing_stops_until_it_knows() -> None:
     assert spare.to_ms - spare.from_ms < 4_000
 
 
-def test_who_wakes_up_without_its_partitions_moves_nothing() -> None:
+def test_a_member_that_wakes_up_without_its_partitions_causes_no_moves() -> None:
     freeze = '[[happening]]\nat = "2m"\ndo = "freeze"\nmembers = "c1"\nfor = "60s"\n'
     run = _run(freeze, "cooperative-sticky")
     # Two partitions move to the other member, and two move back.
     assert totals(run).moves == 4
 
 
-def test_a_topic_that_nobody_wants_is_missed_by_nobody() -> None:
+def test_a_topic_without_subscribers_never_counts_as_unread() -> None:
     text = GROUP.format(assignor="range", count=2).replace("t = 4", "t = 4\naudit = 2")
     run = simulate(read(text + 'topics = ["t"]\n'))
     assert totals(run).settled_ms is not None

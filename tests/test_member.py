@@ -173,7 +173,7 @@ def test_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> N
     assert decode_subscription(again).generation_id == 2
 
 
-def test_what_is_added_is_assigned_and_nothing_else() -> None:
+def test_a_cooperative_member_is_called_back_only_for_added_partitions() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
     client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
@@ -413,7 +413,7 @@ def test_the_highest_protocol_that_all_assignors_have(
     assert (config.rebalance_protocol().name == "COOPERATIVE") == cooperative
 
 
-def test_settings_that_cannot_be() -> None:
+def test_settings_that_kafka_refuses() -> None:
     with pytest.raises(GroupError, match="is empty; name an assignor"):
         ConsumerConfig(partition_assignment_strategy=())
     with pytest.raises(GroupError, match="nobody"):

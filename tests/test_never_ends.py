@@ -43,7 +43,7 @@ def test_the_smallest_cases_never_end(line: bytes, assignor: str, engine: Engine
 
 
 @pytest.mark.parametrize("group", SMALLEST, ids=IDS)
-def test_without_any_part_of_them_they_end(group: dict[str, Any]) -> None:
+def test_the_smallest_groups_end_without_any_part_of_them(group: dict[str, Any]) -> None:
     """Leaves out each member, topic, subscription, owned partition and last partition in turn."""
     parts = list(never_ends.parts_left_out(group))
     assert len(parts) > 20
@@ -53,13 +53,15 @@ def test_without_any_part_of_them_they_end(group: dict[str, Any]) -> None:
 @pytest.mark.oracle
 @pytest.mark.usefixtures("oracle")
 @pytest.mark.parametrize("group", SMALLEST, ids=IDS)
-def test_kafka_never_ends_there(group: dict[str, Any]) -> None:
+def test_kafkas_class_never_ends_for_the_smallest_groups(group: dict[str, Any]) -> None:
     assert ask_once(group, within_s=5) is None
 
 
 @pytest.mark.oracle
 @pytest.mark.usefixtures("oracle")
-def test_groups_around_them_as_kafka_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_groups_near_the_smallest_ones_end_exactly_where_kafkas_class_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert never_ends.judge(seed=5, groups=8) == 0
     out = capsys.readouterr().out
     assert "4 groups that end: Kafka's class answers otherwise in 0" in out
@@ -234,7 +236,7 @@ def test_the_budget_cuts_it_short_and_says_so() -> None:
     assert small.untried > 0
 
 
-def test_both_engines_find_alike(engine: Engine) -> None:
+def test_both_engines_find_the_same_changes_that_never_end(engine: Engine) -> None:
     assert kr.endless(GROUP, engine=engine) == kr.endless(GROUP, engine="reference")
 
 
@@ -258,7 +260,9 @@ def test_plan_tells_of_a_hang_and_a_way_out(
     assert "The assignor always ends (played) after: switch-assignor=range" in told
 
 
-def test_plan_tells_programs(hanging_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_reports_a_hang_as_json(
+    hanging_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["plan", str(hanging_file), "--json"]) == 3
     answer = json.loads(capsys.readouterr().out)
     assert answer["never_ends"]["now"] is True
@@ -284,7 +288,7 @@ def test_compare_warns(hanging_file: Path, capsys: pytest.CaptureFixture[str]) -
     assert [(one["assignor"], one["now"]) for one in found] == [("sticky", True)]
 
 
-def test_equal_subscriptions_are_told_nothing(
+def test_no_warning_is_printed_for_equal_subscriptions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "groups.jsonl"

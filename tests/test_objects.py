@@ -169,7 +169,7 @@ def test_a_custom_assignor_works_in_bulk(engine: Engine) -> None:
     assert b"librdkafka/cooperative-sticky, reversing, grabbing" in unknown.line
 
 
-def test_forgotten_is_unknown() -> None:
+def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:
     kr.register(Reversing())
     kr.unregister("reversing")
     with pytest.raises(kr.GroupError, match="is not known"):

@@ -119,7 +119,7 @@ PAIR = GroupSpec(
         ["remove-members=2"],
     ],
 )
-def test_small_stories(changes: list[Any]) -> None:
+def test_small_plans_are_equal_in_both_engines(changes: list[Any]) -> None:
     core, reference = both(PAIR, None, changes)
     if isinstance(reference, tuple):
         assert core == reference
@@ -141,7 +141,9 @@ def test_a_plan_can_be_copied_and_pickled() -> None:
     assert not hasattr(plan.rounds[0], "nothing of this name")
 
 
-def test_a_draw_asks_for_no_optimum_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_plan_does_not_compute_the_best_result_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for engine in ("rust", "reference"):
         plan = kr.plan(PAIR, None, ["add-members=1"], engine=engine)
         name = "kafka_rebalance.plans.rebalance_plan.best_possible"

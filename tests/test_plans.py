@@ -40,7 +40,7 @@ def is_plain(plan: RebalancePlan) -> bool:
     )
 
 
-def test_five_thousand_plans_hold() -> None:
+def test_five_thousand_random_plans_have_legal_rounds() -> None:
     """Each round is legal and equals `assign`; no plan is better than the best possible."""
     planned = uneven = wasteful = 0
     for number, (group, changes, plan) in enumerate(drawn(3, 8200)):
@@ -270,7 +270,7 @@ def test_a_group_that_owns_nothing_is_said_to() -> None:
         group.owning({"d": [("t", 0)]})
 
 
-def test_one_list_for_all_leaves_out_what_does_not_concern_a_group() -> None:
+def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_a_group() -> None:
     """In bulk, a change that does not affect a group is no error; the others are planned."""
     rows = [
         GroupSpec(
@@ -359,7 +359,7 @@ def test_names_that_are_given_or_shared_are_not_varied() -> None:
     assert samples.depends  # only the UUIDs differ between the samples
 
 
-def test_changes_follow_a_name_through_the_draws() -> None:
+def test_changes_refer_to_a_made_up_member_in_every_sample() -> None:
     """A later change can name a made-up id; each sample replaces that id in the change, too."""
     orders = captured()["orders"]
     for change in ("remove-client=orders-10", "bounce-members=*"):
@@ -371,7 +371,7 @@ def test_changes_follow_a_name_through_the_draws() -> None:
     assert not gone.sample(6).depends
 
 
-def test_draws_count_only_themselves() -> None:
+def test_samples_do_not_count_the_plan_itself() -> None:
     """`ends` counts the samples only, not the plan itself."""
     samples = kr.plan(captured()["orders"], None, ["add-members=1"]).sample(10)
     assert all(sum(ends.values()) == 10 for ends in samples.ends.values())
@@ -429,7 +429,7 @@ def test_a_comparison_asks_every_assignor_as_it_is() -> None:
         kr.compare(pair("range"), ["add-members=1", "switch-assignor=sticky"])
 
 
-def test_an_assignor_that_fails_is_out() -> None:
+def test_an_assignor_that_fails_is_not_recommended() -> None:
     class Fails:
         name = "fails"
         version = 0

@@ -91,7 +91,7 @@ def test_larger_groups_have_sound_witnesses(subscriptions: str) -> None:
     check_witnesses(group, best_possible(group))
 
 
-def test_witnesses_are_not_believed_blindly() -> None:
+def test_wrong_witnesses_are_refused() -> None:
     """The checker finds a false proof."""
     group = GroupSpec("g", (Topic("t", 4),), (Member("a", ("t",)), Member("b", ("t",))))
     possible = best_possible(group)
@@ -115,7 +115,7 @@ def test_nobody_subscribes() -> None:
     assert possible.reasons() == ["nothing is left for 2 members"]
 
 
-def test_flow_prefers_what_is_cheap() -> None:
+def test_the_flow_uses_the_cheapest_arcs() -> None:
     """Two units flow, but the free edge carries only one: the other takes the costly edge."""
     flow = Flow(4)
     free = flow.add(0, 1, 1)

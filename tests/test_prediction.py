@@ -200,14 +200,14 @@ def compare(before: GroupSpec, text: str, *records: Written) -> Told:
     return told.compare(one, told.foresee(one.before, text))
 
 
-def test_a_departure_is_right_as_told() -> None:
+def test_a_departure_that_goes_as_planned_is_right() -> None:
     before = settled("range")
     left = group("range", before.members[0], generation_id=4)
     found = compare(before, "remove-member=b-1", written(left))
     assert (found.is_right, found.direct, found.ids_decide, found.rounds) == (True, True, False, 1)
 
 
-def test_a_new_member_of_any_id_is_right_as_told() -> None:
+def test_a_new_member_whose_uuid_does_not_matter_is_right() -> None:
     """Only the new member's UUID is random, and the member sorts last in every sample."""
     before = settled("range")
     joined = group("range", *before.members, member("b-2"), generation_id=4)
@@ -215,7 +215,7 @@ def test_a_new_member_of_any_id_is_right_as_told() -> None:
     assert (found.is_right, found.direct) == (True, True)
 
 
-def test_a_uuid_that_decides_is_among_what_the_draws_told() -> None:
+def test_a_result_that_depends_on_the_uuid_is_among_the_samples() -> None:
     """Round-robin uses the order of ids; the real new id sorts differently from the planned id."""
     before = settled("roundrobin", client_id="b", topics=("t",))
     found = set()
@@ -239,7 +239,7 @@ def test_a_false_certainty_is_a_miss() -> None:
     assert one.causes == ("ids, though 64 draws were alike: client id A where the plan had c",)
 
 
-def test_a_round_that_nothing_asked_for_disturbs_the_change() -> None:
+def test_a_rebalance_without_a_known_cause_disturbs_the_change() -> None:
     """A round without a cause is idle if it moves nothing; else the plan cannot be judged."""
     before = settled("cooperative-sticky")
     left = group("cooperative-sticky", before.members[0], generation_id=4)
@@ -286,7 +286,7 @@ def test_a_refusal_is_a_miss() -> None:
     assert found.causes[0].startswith("refused: ")
 
 
-def test_an_observation_as_text_is_judged_alike() -> None:
+def test_an_observation_that_was_written_and_read_gives_the_same_result() -> None:
     before = settled("range")
     left = group("range", before.members[0], generation_id=4)
     one = observed(written(left), text="remove-member=b-1", before=before, earlier=written(before))

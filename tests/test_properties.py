@@ -234,7 +234,9 @@ def test_round_robin_deals_in_order(group: kr.GroupSpec, engine: Engine) -> None
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin"])
 @given(group=claims())
-def test_history_means_nothing(group: kr.GroupSpec, assignor: str, engine: Engine) -> None:
+def test_range_and_round_robin_ignore_owned_partitions(
+    group: kr.GroupSpec, assignor: str, engine: Engine
+) -> None:
     fresh = tuple(replace(m, owned_partitions=(), generation_id=None) for m in group.members)
     result = kr.assign(group, assignor, engine=engine)
     assert result == kr.assign(_with(group, fresh), assignor, engine=engine)
@@ -262,7 +264,9 @@ def _sets(result: kr.Assignment) -> dict[str, set[kr.TopicPartition]]:
 
 @pytest.mark.parametrize("assignor", STICKY)
 @given(group=groups(equal=True, racks=False))
-def test_nothing_changed_nothing_moves(group: kr.GroupSpec, assignor: str, engine: Engine) -> None:
+def test_an_unchanged_group_moves_nothing(
+    group: kr.GroupSpec, assignor: str, engine: Engine
+) -> None:
     """Without racks, because Kafka revokes partitions without a replica in the owner's rack."""
     first = kr.assign(group, assignor, engine=engine)
     again = kr.assign(own(group, first, 1), assignor, engine=engine)

@@ -200,14 +200,14 @@ def _without_instance(member: MemberMetadata) -> MemberMetadata:
     return replace(member, group_instance_id=None)
 
 
-def test_two_thousand_drawn_records() -> None:
+def test_two_thousand_random_records() -> None:
     rng = random.Random(19)
     records = [drawn(rng) for _ in range(2_000)]
     for row, (key, value) in zip(read(list(records)), records, strict=True):
         assert row == reference(key, value)
 
 
-def test_corrupt_records_have_the_references_words() -> None:
+def test_corrupt_records_have_the_error_texts_of_the_reference() -> None:
     """On damaged records, both readers report one error, and other records are still read."""
     rng = random.Random(20)
     records: list[tuple[bytes, bytes]] = []
@@ -247,7 +247,7 @@ def test_corrupt_records_have_the_references_words() -> None:
         (b"\0\3\0\1g", "key: not that of a classic group"),
     ],
 )
-def test_keys_that_are_none(key: bytes | None, problem: str) -> None:
+def test_bytes_that_are_no_key(key: bytes | None, problem: str) -> None:
     good = drawn(random.Random(1))
     bad, row = read([(key, b""), good])
     assert (bad["error"], bad["group_id"], bad["kind"]) == (problem, None, None)

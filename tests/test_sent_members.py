@@ -79,7 +79,7 @@ def test_a_generation_in_user_data_alone(engine: Engine) -> None:
         assert answer.to_dict() == {"a": [["t", 2], ["t", 3]], "b": [["t", 0], ["t", 1]]}
 
 
-def test_versions_mixed(engine: Engine) -> None:
+def test_members_of_mixed_versions(engine: Engine) -> None:
     group = _group(
         "cooperative-sticky",
         ("m0", _cooperative(3, _owned(0, 2), 4)),
@@ -133,7 +133,7 @@ def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
         assert message.replace('"', '\\"') in answer.line.decode()
 
 
-def test_a_leading_member_reads_it_so_too() -> None:
+def test_a_leading_consumer_reads_members_bytes_in_the_same_way() -> None:
     """The simulated leader decodes members of mixed versions in the same way."""
     joined = [
         JoinedMember("m0", None, wire.encode_subscription(_cooperative(3, _owned(0, 2), 4))),

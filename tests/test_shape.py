@@ -94,7 +94,7 @@ def test_a_rust_file_has_its_twin_in_python(room: str) -> None:
         assert twin.is_file() or (PACKAGE / stem / "__init__.py").is_file(), stem
 
 
-def test_what_has_no_twin_is_still_there() -> None:
+def test_files_listed_as_without_a_twin_still_exist() -> None:
     for stem in RUST_ONLY:
         assert (RUST / f"{stem}.rs").is_file()
         assert not (PACKAGE / f"{stem}.py").exists()

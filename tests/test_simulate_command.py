@@ -58,7 +58,7 @@ def test_ready_scenarios_settle(name: str) -> None:
     assert len(run.rebalances) > 1 or "static" in name
 
 
-def test_a_file_says_what_it_says() -> None:
+def test_a_scenario_file_becomes_the_scenario_that_it_describes() -> None:
     scenario = read(SMALL)
     assert [(one.name, one.start_ms, one.topics) for one in scenario.members] == [
         ("c0", 0, ("t", "u")),
@@ -125,7 +125,7 @@ def test_a_file_says_what_it_says() -> None:
         ("[topics]\n", "[topics\n", r"scenario: not TOML"),
     ],
 )
-def test_what_is_wrong_is_named(there: str, instead: str, problem: str) -> None:
+def test_errors_in_scenario_files_name_the_field(there: str, instead: str, problem: str) -> None:
     assert there in SMALL
     with pytest.raises(GroupError, match=problem):
         read(SMALL.replace(there, instead, 1))
@@ -143,7 +143,7 @@ def _places(said: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
-def test_whatever_stands_in_a_file_is_read_or_refused(wrong: object) -> None:
+def test_any_value_in_a_scenario_file_is_read_or_refused(wrong: object) -> None:
     for place in range(len(list(_places(tomllib.loads(SMALL))))):
         said = tomllib.loads(SMALL)
         within, key = list(_places(said))[place]

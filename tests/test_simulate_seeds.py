@@ -24,7 +24,7 @@ def test_a_spread_has_a_median_that_is_one_of_its_values() -> None:
     assert Spread.of([4, 4]).is_one
 
 
-def test_ranges_hold_every_run_and_begin_with_the_scenarios_own() -> None:
+def test_ranges_include_every_run_and_the_scenarios_own_seed() -> None:
     scenario = load("rolling-bounce")
     runs = simulate_seeds(scenario, range(1, 9))
     assert runs.totals[0] == totals(simulate(scenario))
@@ -37,7 +37,7 @@ def test_ranges_hold_every_run_and_begin_with_the_scenarios_own() -> None:
     assert runs.spreads()["rebalances"].is_one
 
 
-def test_what_belongs_together_is_moved_together() -> None:
+def test_events_that_belong_together_have_one_delay() -> None:
     scenario = load("zone-lost")
     kills = {one.at_ms for one in shifted(scenario).happenings}
     assert len(kills) == 1

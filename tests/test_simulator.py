@@ -130,7 +130,7 @@ def test_partitions_that_are_added_are_seen_by_the_leader() -> None:
     assert rebalance.from_ms <= 55_100  # the leader's metadata is at most 5 s old
 
 
-def test_a_coordinator_that_moves_disturbs_nobody_who_reads() -> None:
+def test_a_coordinator_that_moves_disturbs_no_reading_member() -> None:
     move = Happening(at_ms=50_000, kind=Kind.MOVE, for_ms=2_000)
     run = simulate(_scenario((0, 100), move))
     assert [gap for gap in run.gaps if gap.from_ms > 40_000] == []
@@ -176,7 +176,7 @@ def test_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
     assert 15_000 < rebalance.duration_ms < 18_500
 
 
-def test_who_works_longer_than_its_session_is_out_when_it_reads_that_it_was_in() -> None:
+def test_a_joining_member_that_works_longer_than_its_session_is_removed() -> None:
     """A joining member sends no heartbeats until a poll has read the answer."""
     causes = [
         cause for one in _busy("cooperative-sticky", 14_000).rebalances for cause in one.causes
@@ -186,7 +186,7 @@ def test_who_works_longer_than_its_session_is_out_when_it_reads_that_it_was_in()
     assert causes == ["c0 joins", "c2 joins"]
 
 
-def test_what_no_scenario_can_be() -> None:
+def test_scenarios_that_are_refused() -> None:
     with pytest.raises(GroupError, match=r"happenings\[0\]\.member: no member 'x'"):
         _scenario((0,), Happening(at_ms=0, kind=Kind.KILL, member="x"))
     with pytest.raises(GroupError, match=r"heartbeat_interval_ms: 10000 is not less"):

@@ -38,14 +38,14 @@ ALL = {*(f"t-{n}" for n in range(6)), *(f"late-{n}" for n in range(3))}
 CREATE = 'at = "1m"\ndo = "create-topic"\ntopic = "late"\n'
 
 
-def test_who_knows_a_new_topic_by_name_sees_it_within_the_longest_back_off() -> None:
+def test_a_subscriber_by_name_sees_a_new_topic_within_the_longest_back_off() -> None:
     run = _run(CREATE)
     assert _held(run) == ALL
     (rebalance,) = [one for one in run.rebalances if one.from_ms > 10_000]
     assert 60_000 < rebalance.from_ms <= 61_100
 
 
-def test_who_has_a_pattern_sees_a_new_topic_when_its_metadata_are_old() -> None:
+def test_a_subscriber_by_pattern_sees_a_new_topic_when_its_metadata_are_too_old() -> None:
     later = [
         [one for one in run.rebalances if one.from_ms > 10_000]
         for run in (_run(CREATE, members='pattern = "t|l.*"', seed=seed) for seed in range(1, 9))
@@ -136,6 +136,6 @@ def test_absences_that_overlap_end_with_the_last() -> None:
         (AWAY + "unseen = 2\n", r'happening\[0\]\.unseen: 2 has no unit; write "2ms", "2s", "2m"'),
     ],
 )
-def test_what_cannot_happen_is_named(happening: str, problem: str) -> None:
+def test_errors_name_an_event_that_cannot_happen(happening: str, problem: str) -> None:
     with pytest.raises(GroupError, match=problem):
         _run(happening)

@@ -41,7 +41,7 @@ def test_secrets_are_taken_out_of_errors() -> None:
     assert caught.value.__suppress_context__
 
 
-def test_settings_that_kafka_python_has_not_are_named() -> None:
+def test_settings_that_kafka_python_lacks_are_named() -> None:
     pytest.importorskip("kafka", reason="kafka-python is not installed")
     settings = {**SETTINGS, "queued.max.messages.kbytes": "1"}
     log = KafkaPythonLog(settings, "t", 1.0)

@@ -63,7 +63,7 @@ def test_member(path: Path) -> None:
     compare(path, MemberTracer().step)
 
 
-def test_there_are_traces() -> None:
+def test_the_directory_of_traces_is_not_empty() -> None:
     assert len(COORDINATOR) > 10
     consumers = [path for path in MEMBER if not path.stem.startswith(("errors_", "worker_"))]
     assert len(consumers) == 22

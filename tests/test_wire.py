@@ -385,7 +385,7 @@ def test_sticky_user_data_by_hand(name: str) -> None:
         ("0000 00000001 7fff 61", "subscription: at byte 6 of 7 it announces more than is there"),
     ],
 )
-def test_refusals_say_what_and_where(data: str, problem: str) -> None:
+def test_errors_name_the_problem_and_the_field(data: str, problem: str) -> None:
     with pytest.raises(WireError, match=f"^{re.escape(problem)}$"):
         wire.decode_subscription(bytes.fromhex(data))
 

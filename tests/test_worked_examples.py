@@ -173,7 +173,7 @@ def test_kafka_says_the_same(name: str, oracle: Oracle) -> None:
 
 @pytest.mark.parametrize("members", [1, 2, 3, 7])
 @pytest.mark.parametrize("partitions", [0, 1, 6, 7, 20])
-def test_a2_for_many(partitions: int, members: int, engine: Engine) -> None:
+def test_example_a2_for_many_groups(partitions: int, members: int, engine: Engine) -> None:
     names = [f"C{n}" for n in range(members)]
     group = _group({"t": partitions}, dict.fromkeys(names, "t"))
     share, extras = divmod(partitions, members)

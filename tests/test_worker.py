@@ -239,7 +239,7 @@ def test_when_a_worker_wants_to_be_polled() -> None:
     assert client.worker.next_poll_ms() is None
 
 
-def test_what_a_worker_cannot_be() -> None:
+def test_settings_that_no_worker_can_have() -> None:
     with pytest.raises(GroupError, match=r"connect_protocol: 'v1' is none of eager, compatible"):
         WorkerConfig(connect_protocol="v1")
     with pytest.raises(GroupError, match=r"heartbeat_interval_ms: 10000 is not less"):

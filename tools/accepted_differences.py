@@ -93,8 +93,10 @@ class Accepted:
         return names
 
 
-def counts_what_never_is(ours: list[Command], theirs: list[Command], answer: Command) -> bool:
-    """Difference 3: after a join timer, an Empty group in Kafka is one generation ahead."""
+def counts_a_missing_generation(
+    ours: list[Command], theirs: list[Command], answer: Command
+) -> bool:
+    """Accepted difference 3: after a join timer, Kafka's Empty group is one generation ahead."""
     timers = {event["key"] for event in answer.get("events", ()) if event["ev"] == "timer"}
     return any(
         f"join-{group}" in timers

@@ -43,7 +43,7 @@ PATIENCE_S = 10
 
 
 def compare(block: Block, *, assignors: tuple[str, ...], bytes_too: bool) -> Outcome:
-    """Generates a block's cases and asks all engines."""
+    """Generates one block of cases, and asks all engines."""
     outcome = Outcome()
     rng = random.Random(f"{block.seed}/bytes")
     for written in generate(block.seed, block.cases, assignors, _expected):

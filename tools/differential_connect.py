@@ -27,7 +27,7 @@ BLOCK = 200
 
 
 def compare(block: Block) -> Outcome:
-    """Generates a block's scripts and asks all engines."""
+    """Generates one block of scripts, and asks all engines."""
     scripts = list(generate(block.seed, block.cases))
     outcome = Outcome(len(scripts))
     for script, expected in zip(scripts, _oracle().ask_many(scripts), strict=True):

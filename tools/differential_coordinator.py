@@ -32,7 +32,7 @@ from kafka_rebalance.wire.group_records import (
 from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import GROUPS, Command, Commands, settings
 from tools import judge
-from tools.accepted_differences import Accepted, counts_what_never_is, leaders, refused
+from tools.accepted_differences import Accepted, counts_a_missing_generation, leaders, refused
 from tools.judge import Block, Outcome
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 class Coordinator(Protocol):
-    """A coordinator that obeys the commands of the driver."""
+    """A coordinator that obeys JSON commands."""
 
     def command(self, command: dict[str, Any]) -> dict[str, Any]:
         """Plays one command and returns the answer."""
@@ -54,7 +54,7 @@ class Coordinator(Protocol):
 
 
 class Ids:
-    """Passes the member ids that Kafka draws to our side, and keeps a symbol for each.
+    """Passes Kafka's random member ids to our coordinator, and keeps a symbol for each.
 
     `@7` is the id that first appeared in the answer to command 7.
     """
@@ -208,7 +208,7 @@ class Pair:
         ours, our_states = self.ours.play(number, command)
         ours, theirs = refused(ours), refused(theirs)
         self.met.update(self.accepted.without(number, command, ours, theirs))
-        if counts_what_never_is(our_states, their_states, theirs):
+        if counts_a_missing_generation(our_states, their_states, theirs):
             self.met["3. a generation that never is"] += 1
             return None
         if command["op"] == "delete_group" and self.accepted.holding:
@@ -271,7 +271,7 @@ def _differences(path: str, one: Any, other: Any) -> list[tuple[str, Any, Any]]:
 
 
 def compare(block: Block, *, show: int) -> Outcome:
-    """Plays a block's runs; reduces the first `show` differences, and keeps the others long."""
+    """Plays one block of runs; reduces the first `show` differences, and keeps the others long."""
     outcome = Outcome(block.cases)
     number, seed = block.seed % 100_000, block.seed // 100_000
     first = seed * 1_000_000 + number * BLOCK

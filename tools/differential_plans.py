@@ -33,7 +33,7 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
-    """Yields cases with their plans; changes that both engines refuse equally are drawn again."""
+    """Yields cases with their plans; changes that both engines refuse are replaced."""
     rng = random.Random(f"plans/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, KAFKAS, _answer):
@@ -70,7 +70,7 @@ def _answer(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def compare(block: Block) -> Outcome:
-    """Draws the plans of a block, and compares them with the rounds that Java's classes play."""
+    """Generates one block of plans, and compares them with the rounds that Java's classes play."""
     plans = list(drawn(block.cases, block.seed))
     outcome = Outcome(len(plans), Counter(rounds=sum(len(plan.rounds) for _, _, plan in plans)))
     with Oracle() as oracle:

@@ -73,7 +73,7 @@ def run(
     equal: str,
     details: Callable[[Counter[str]], str],
 ) -> int:
-    """Asks the question of every block, prints differences and a summary; returns the exit code."""
+    """Runs every block of cases, prints differences and a summary; returns the exit code."""
     total = Outcome()
     begun = time.monotonic()
     chosen.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the block `rooms` of docs/design.md: the imports between rooms, read from the files.
+"""Writes a block of docs/design.md: which folders of the package import from which others.
 
 python -m tools.rooms
 """

@@ -78,7 +78,7 @@ pub struct DrawFields {
     instead_of: Vec<NewcomerFields>,
 }
 
-/// The fields of `made_up.Newcomer` that a draw needs.
+/// The fields of `made_up.Newcomer` that a repetition of a plan needs.
 #[derive(FromPyObject)]
 struct NewcomerFields {
     member_id: String,
@@ -295,7 +295,7 @@ struct Outcome {
     topic_names: Vec<String>,
     after: Assignment,
     rack_share_after: Option<f64>,
-    /// The best possible result and its assignment; None if the plan is a draw.
+    /// The best possible result and its assignment; None if the plan is a repetition.
     best: Option<(optimum::Possible, Assignment)>,
 }
 
@@ -363,7 +363,7 @@ impl Outcome {
     }
 }
 
-/// Plans changes with the made-up ids of a draw. None if a change does not fit Rust's number types;
+/// Plans changes with the made-up ids of `draw`. None if a change does not fit Rust's number types;
 /// such a change is an error, which the Python implementation reports.
 #[pyfunction]
 pub fn plan(

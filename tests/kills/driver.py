@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver that gets killed: `python -m tests.kills.driver SERVER PATH [--once]`."""
+"""The Spark driver that gets killed: `python -m tests.kills.driver SERVER PATH [--once]`."""
 
 from __future__ import annotations
 

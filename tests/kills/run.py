@@ -111,7 +111,7 @@ def _rebalance_and_kill(
                 outcome.rebalances, outcome.records = _generations(server)
             killer.join()
         finally:
-            killer.stop()  # a driver has a session of its own, and would go on
+            killer.stop()  # a Spark driver has a session of its own, and would go on
     if killer.failure is not None:
         raise killer.failure
 
@@ -192,7 +192,7 @@ class _Killer(threading.Thread):
         self._first_table_s = 0.0
 
     def stop(self) -> None:
-        """Kills the driver that is running; the thread ends with an error, if at all."""
+        """Kills the Spark driver that is running; the thread ends with an error, if at all."""
         self._kills = 0
         if self._driver is not None:
             self._driver.kill()
@@ -226,7 +226,7 @@ class _Killer(threading.Thread):
 
 
 class _driver:  # noqa: N801 -- used like a function
-    """A driver with all its processes; the end of the block kills them."""
+    """A Spark driver with all its processes, which are killed at the end of the `with` block."""
 
     def __init__(self, server: str, path: Path, *options: str) -> None:
         self._command = [sys.executable, "-m", "tests.kills.driver", server, str(path), *options]

@@ -27,7 +27,7 @@ _ID = re.compile("(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _REFERENCE = re.compile(r"([A-Z])(?:\.(\d+))?")
 _SUBSCRIPTION = re.compile(r"sub\((.*)\)")
 
-# Operation -> the fields of its answer to compare; a driver may answer with more fields.
+# Operation -> the fields of its answer to compare; an answer may have more fields.
 _ANSWER = {
     "hb": ("err",),
     "leave": ("err", "members"),
@@ -48,7 +48,7 @@ _EVENT = {
 
 
 def subscription(topics: Iterable[str]) -> str:
-    """A consumer's subscription, version 0, as the driver writes bytes: `hex:…`."""
+    """A consumer's subscription, version 0, as JSON commands have bytes: `hex:…`."""
     names = [topic.encode() for topic in topics]
     array = b"".join(len(name).to_bytes(2, "big") + name for name in names)
     return "hex:" + (b"\0\0" + len(names).to_bytes(4, "big") + array + b"\xff" * 4).hex()
@@ -69,7 +69,7 @@ class _Member:
 class Cast:
     """The names and ids of one run of one scenario.
 
-    For each step, call `command` first, then `asked` with the number from the driver, then
+    For each step, call `command` first, then `asked` with the number of the command's answer, then
     `observation`, again whenever more events arrive.
     """
 
@@ -80,7 +80,7 @@ class Cast:
         self._asked: dict[int, tuple[Step, Command]] = {}
 
     def command(self, step: Step) -> Command:
-        """The step as a command of the driver."""
+        """The step as a JSON command to a coordinator."""
         command: Command = {"op": step.operation}
         for name, text in step.fields.items():
             command[name] = self._value(name, text)
@@ -105,7 +105,7 @@ class Cast:
         return command
 
     def asked(self, number: int, step: Step, command: Command) -> None:
-        """Notes the driver's number of a command, because events refer to commands by number."""
+        """Notes the number of a JSON command, because events refer to commands by number."""
         self._asked[number] = (step, command)
 
     def observation(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .scenarios import Accepted, Scenario
 
 PATIENCE_S = 2.0
-"""How long to wait for a broker's answer that the driver has given at once."""
+"""How long to wait for a broker's answer that our coordinator has given at once."""
 
 LOOK_AGAIN_S = 0.01
 SETTLE_S = 0.025
@@ -33,7 +33,7 @@ END = Step(0, "after the last step", "advance", "-", {})
 
 
 class Player(Protocol):
-    """A driver, or a broker; a broker is `live`: its answers may arrive later."""
+    """Our coordinator, or a real broker; a broker is `live`: its answers may arrive later."""
 
     live: bool
 

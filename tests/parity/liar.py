@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wraps the driver given as arguments and answers every heartbeat with NONE, true or not.
+"""Runs the coordinator given as arguments, but answers every heartbeat with NONE, true or not.
 
 Tests play this driver to show that the comparison can fail.
 """

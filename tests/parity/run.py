@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays scenarios on a real broker and on a coordinator's driver; reports the differences."""
+"""Plays scenarios on a real broker and on our coordinator; reports the differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LATEST_MS = 200.0
 
 @dataclass(frozen=True)
 class Result:
-    """One scenario, played by the driver and by the broker."""
+    """One scenario, played by our coordinator and by the broker."""
 
     scenario: Scenario
     steps: int

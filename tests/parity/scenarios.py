@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the scenarios from steps/*.txt: each line is a command of the coordinator's driver.
+"""Reads the scenarios from steps/*.txt: each line is a command to a coordinator.
 
     == leader-leaves slow
     # A comment states the reason.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent / "steps"
 
 CONFIG = {"init_delay": 600, "min_st": 500, "max_st": 1_800_000, "max_size": 4, "meta_max": 64}
-"""Fields of the driver's `init`."""
+"""The fields of the command `init`, which makes a new coordinator."""
 
 NEEDS = ("", "slow", "sweeps", "moves")
 

@@ -76,7 +76,7 @@ def test_offsets(loaded: DriverPlayer, name: str) -> None:
         assert stable["err"] == ("UNSTABLE_OFFSET_COMMIT" if open_ else "NONE")
 
 
-def test_nothing_came_back(loaded: DriverPlayer) -> None:
+def test_no_deleted_group_is_in_the_loaded_state(loaded: DriverPlayer) -> None:
     """Deleted groups and offsets are gone, and so are offsets of an aborted transaction."""
     assert loaded.tell({"op": "describe", "g": "raw-deleted"})["state"] == "Dead"
     for group, topic, partition in (

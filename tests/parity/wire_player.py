@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends commands of the test driver to a real broker as requests; a wait takes real time.
+"""Sends the JSON commands of a scenario to a real broker as requests; a wait takes real time.
 
-`tell` returns an answer in the driver's JSON. A join or sync that the broker holds back blocks its
+`tell` returns an answer in JSON. A join or sync that the broker holds back blocks its
 connection, because Kafka answers a connection's requests in order; the member's next request then
 uses a second connection. `more` returns later answers. `lag_ms` is the largest delay of a step
 against the scenario's clock.
@@ -33,7 +33,7 @@ MOST_CONNECTIONS = 24
 
 
 def bytes_of(text: str) -> bytes:
-    """Decodes bytes as the driver writes them: `hex:…`, or text."""
+    """Decodes bytes as JSON commands have them: `hex:…`, or text."""
     return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
 
 
@@ -98,7 +98,7 @@ class WirePlayer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Operations, each named after the driver's operation.
+    # Operations, each named after the `op` of its JSON command.
 
     def _advance(self, command: Command) -> None:
         # Sleeps until the scenario's time, so that the time of earlier steps does not add up.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates random runs of a coordinator, as commands of the driver.
+"""Generates random runs of a coordinator, as JSON commands.
 
 One run is played on two coordinators, so ids are symbols: `@7` is the member id from the answer to
 the JoinGroup of command 7. Each draw depends on our coordinator's answers: it is the next request

@@ -25,14 +25,14 @@ Script = dict[str, Any]
 MOST_ROUNDS = 12
 MOST_WORKERS = 20
 MOST_TASKS = 60
-# Around the steps of Connect's exponential back-off: 40, 1600 and 64000 ms.
+# Delays around the steps of Connect's exponential back-off: 40, 1600 and 64000 ms.
 MAX_DELAYS_MS = (0, 1, 2, 39, 40, 41, 100, 999, 1000, 1600, 64_000, 2**31 - 1)
 COMMON_MAX_DELAYS_MS = (300_000, 300_000, 600_000, 3_600_000)
 BACKOFF_MS = (1, 40, 999, 1600, 64_000)
 
 
 def generate(seed: int, count: int) -> Iterator[Script]:
-    """Yields `count` scripts; one in eight is for the eager assignor."""
+    """Yields `count` random scripts of rounds; one in eight is for the eager assignor."""
     for n in range(count):
         rng = random.Random(f"{seed}/connect/{n}")
         yield _Story(rng, eager=n % 8 == 7).script(f"gen-connect-{seed}-{n:06d}")

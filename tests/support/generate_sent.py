@@ -132,7 +132,7 @@ def _librdkafka(sent: _Sent) -> None:
 
 
 def _contradictory(sent: _Sent) -> None:
-    """A faulty client: each field is drawn without regard to the others."""
+    """A faulty client: each field is random, without regard to the others."""
     rng = sent.rng
     sent.version = rng.randint(0, 3)
     rng.shuffle(sent.topics)

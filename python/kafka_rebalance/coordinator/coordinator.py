@@ -62,7 +62,7 @@ def counted_ids() -> Callable[[], str]:
 
 
 class Coordinator:
-    """A coordinator; see the module. `new_id` returns the last 36 characters of a member's new id.
+    """A group coordinator. `new_id` returns the last 36 characters of a member's new id.
 
     `vouched` is for simulations: joined members count as alive until the host reports Silent, so
     their heartbeats need not be simulated.

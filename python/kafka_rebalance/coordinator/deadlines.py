@@ -30,7 +30,7 @@ class _Armed(NamedTuple):
 
 
 class Deadlines:
-    """The deadlines of a coordinator. Getters: next, armed. Inputs: arm, cancel, take_due."""
+    """The deadlines of a coordinator; a key has one deadline at most."""
 
     def __init__(self) -> None:
         self._armed: dict[DeadlineKey, _Armed] = {}

@@ -19,11 +19,7 @@ from .subscriber import Subscriber
 
 
 class Consumer(GroupMember):
-    """A consumer in a classic group.
-
-    Getters besides those of GroupMember: config, owned_partitions, subscription, misses_topics,
-    matches_before_joining, sees.
-    """
+    """A consumer in a classic group."""
 
     def __init__(self, config: ConsumerConfig, *, rng: random.Random) -> None:
         self._subscriber = Subscriber(config, config.assignors())

@@ -22,7 +22,7 @@ from .states import MemberState
 
 
 class GroupMember:
-    """The interface that consumers and workers share; see the module."""
+    """The methods that consumers and workers share; the module's docstring explains their use."""
 
     def __init__(self, state: Membership) -> None:
         self._state = state

@@ -21,7 +21,7 @@ from .states import MemberState
 
 
 class Worker(GroupMember):
-    """A Connect worker. Getters besides those of GroupMember: config, running, is_at_work."""
+    """A Connect worker, which starts and stops connectors and tasks as its group assigns them."""
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)

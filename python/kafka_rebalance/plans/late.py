@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of values whose fields are computed only when they are first read: the core's rounds."""
+"""The base class of values whose fields are computed when they are first read, as rounds are."""
 
 from collections.abc import Callable
 from dataclasses import fields

@@ -258,7 +258,7 @@ def replay(
     draw: Draw,
     possible: Possible | None = None,
 ) -> RebalancePlan:
-    """Plays changes with the ids of a draw; `possible` is the best result, if known."""
+    """Plays changes with the made-up ids of `draw`; `possible` is the best result, if known."""
     if check_engine(engine) == "rust" and _is_built_in(group, changes):
         where = (group.generation_id, group.assignor or "", changes)
         core = _core.plan(group.interned(), *where, draw)

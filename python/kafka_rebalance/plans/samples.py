@@ -30,7 +30,7 @@ FEWEST_DRAWS, MOST_DRAWS = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Where each partition ends in the draws of a plan.
+    """Where each partition ends when a plan is played again with other ids, in `draws` draws.
 
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
     the draws by the last owner: a member id of the group as it is, or NEW. `planned[tp]` is the
@@ -50,7 +50,7 @@ class Samples:
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
-        """Returns the partitions that end at different members in the draws and the plan."""
+        """Returns the partitions that end at another member with other ids of newcomers."""
         return frozenset(
             tp for tp, ends in self.ends.items() if len({*ends, self.planned.get(tp, "")}) > 1
         )
@@ -84,7 +84,7 @@ class Samples:
 
 
 def enough_draws(plan: "RebalancePlan") -> int:
-    """Returns how many draws are enough: 32 if racks are drawn, else from 8 to 32.
+    """Returns how often to play a plan with other ids: 32 times if it guesses racks, else 8 to 32.
 
     If a name is guessed, each place that it can take among the other names should have its draw.
     """
@@ -96,7 +96,7 @@ def enough_draws(plan: "RebalancePlan") -> int:
 
 
 def count_ends(plan: "RebalancePlan", draws: Iterable["RebalancePlan"]) -> Samples:
-    """Counts where the partitions of a plan end in other draws of its ids."""
+    """Counts where partitions end when the plan is played with other made-up ids: its `draws`."""
     began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
     planned = _ends(plan)
     moved: Counter[TopicPartition] = Counter()

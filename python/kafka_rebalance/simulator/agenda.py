@@ -8,7 +8,7 @@ from .scheduled import PollNow, Refresh, ScheduledEvent, Wake
 
 
 class Agenda:
-    """The clock, its events and timers. Getters: now_ms, next_ms, timer_ms. Inputs: push, arm, ….
+    """The clock of a simulation, the events that wait for their time, and the processes' timers.
 
     A process has at most one Wake, one PollNow and one Refresh. If a timer is armed again, its
     older event stays in the heap, and `is_due` returns False for that event.

@@ -17,7 +17,7 @@ from .journal import CoordinatorEntry, Entry
 
 @dataclass(eq=False, slots=True)
 class Broker:
-    """The broker. Getters: node, sender. Inputs: receive, handle, leave_node, take_node.
+    """The broker that coordinates the group; the role can move to another broker, a new node.
 
     `watch(now_ms, transition, cause)` receives each change of the group's state.
     """

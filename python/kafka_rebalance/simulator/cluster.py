@@ -19,7 +19,7 @@ from .scenario import Happening, Kind, Scenario
 
 
 class SimulatedCluster:
-    """The cluster. Getters: metadata, partitions, is_reachable, led. Inputs: create, grow, …"""
+    """The topics, and the brokers that are down; clients see both in their metadata."""
 
     def __init__(self, scenario: Scenario, holds: Holds) -> None:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}

@@ -21,7 +21,7 @@ from .scheduled import Back, ClientRequest, Loading, Unstuck
 
 @dataclass(eq=False, slots=True)
 class Happenings:
-    """Carries out events. Getters: absences. Inputs: happen, come_back, load, unstick, end.
+    """Carries out the scenario's events when they are due, and what follows from them later.
 
     `deliver(process, incarnation, event)` hands an event to a process; `schedule` sets the next
     timers of a process.

@@ -36,10 +36,7 @@ class Gap(NamedTuple):
 
 
 class Holds:
-    """Records who holds each partition. Getters: gaps. Inputs: appear, take, give, …; finish.
-
-    The caller reports all inputs in the order of time.
-    """
+    """Records who holds each partition. The caller reports changes in the order of time."""
 
     def __init__(self) -> None:
         # partition -> the intervals in which it existed; the end is None while it exists

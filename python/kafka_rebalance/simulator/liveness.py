@@ -22,7 +22,7 @@ from .scheduled import Wake
 
 @dataclass(eq=False, slots=True)
 class Liveness:
-    """Knows idle and silent members. Getters: silent, is_at_rest. Inputs: wake, report_silent, …
+    """Lets idle members skip their heartbeats, and tells the coordinator which members are silent.
 
     `silent` holds the ids of the members whose sessions the coordinator times.
     """

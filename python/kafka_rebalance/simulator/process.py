@@ -21,7 +21,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time when it leaves 
 
 @dataclass(slots=True)
 class Process:
-    """A process. Getters: is_up, held, poll_at_ms. Inputs: start, stop, handle.
+    """A process of the scenario: a consumer or worker, which can be stopped and started again.
 
     `started` collects the connectors that were started, each with the time from which it runs.
     """
@@ -66,7 +66,7 @@ class Process:
         """Starts a new process, which remembers nothing of the old one."""
         self.incarnation += 1
         self.plan = replace(self.plan, config=config)
-        # The process has its own generator, so that its draws do not change those of other members.
+        # The process has its own random generator, which leaves those of other members unchanged.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, m.WorkerConfig):
             self.member = m.Worker(config, url=f"http://{self.name}/", rng=rng)

@@ -8,7 +8,7 @@ from .run import Rebalance
 
 
 class Rebalances:
-    """Collects rebalances. Getters: seen. Inputs: learn (a member's id), watch (a transition)."""
+    """Collects the rebalances of a run in `seen`, with the names of processes for member ids."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []

@@ -113,7 +113,7 @@ def simulate_seeds(
 
 
 def shifted(scenario: Scenario) -> Scenario:
-    """Returns the scenario with later events; its seed draws delays up to a heartbeat interval.
+    """Returns the scenario with later events: random delays of up to a heartbeat interval.
 
     Events that belong together have one common delay: all events of a member, and events that
     follow each other within the interval. The starts of members in the start-up are not shifted.

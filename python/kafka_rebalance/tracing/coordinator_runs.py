@@ -254,7 +254,7 @@ def _fixed(op: str, client: str = "") -> Callable[[Tracer, Command], Json]:
     return lambda *_: {"op": op, "client": client}
 
 
-# Maps a command of the trace to the function that reads it as a command of the driver.
+# Maps a command of the trace to the function that reads it as a JSON command.
 _COMMANDS: dict[str, Callable[[Tracer, Command], Json]] = {
     "config": _config,
     "join": Tracer.join,

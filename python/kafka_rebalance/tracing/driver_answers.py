@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes responses, timers and records as the JSON objects of the driver's answers."""
+"""Writes responses, timers and records as JSON, for the answers of `driver.py`."""
 
 from kafka_rebalance.coordinator import interface
 from kafka_rebalance.protocol import messages

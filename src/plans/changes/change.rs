@@ -85,7 +85,7 @@ impl Change {
     }
 }
 
-/// The change with the names that made-up members have in this draw.
+/// The change with the names that `ids` has made up for its members.
 pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
     let mut change = change.clone();
     let named = match &mut change {

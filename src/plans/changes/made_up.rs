@@ -60,7 +60,7 @@ pub struct MadeUp<'a> {
     draw: Draw,
     pub made: Vec<Newcomer>,
     pub places_guessed: bool,
-    /// The member and instance ids of draw 0, each with the id in this draw.
+    /// The made-up ids of the plan itself (draw 0), each with its id in this draw.
     pub aliases: FxHashMap<String, String>,
     pub client_aliases: FxHashMap<String, String>,
 }
@@ -141,7 +141,7 @@ impl<'a> MadeUp<'a> {
         drawn
     }
 
-    /// In a draw, replaces a guessed name by one at another place among `names`, which are sorted.
+    /// In a draw other than 0, moves a guessed name to another place among `names`, sorted ones.
     pub fn place(
         &self,
         name: String,

@@ -58,7 +58,7 @@ class Change(ABC):
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns the change with the names that made-up members have in this draw of ids."""
+        """Returns the change with the names that `ids` has made up for its members."""
         del ids
         return self
 

@@ -44,7 +44,7 @@ class RoundAnswer:
 
 
 class ConnectCluster:
-    """A cluster. Call `step` once for each rebalance, in order of time.
+    """A Connect cluster. Call `step` once for each rebalance, in order of time.
 
     If `own_order`, a worker keeps its work in its own order, as a real worker does; otherwise it
     keeps the order in which the leader read the work. In rare cases this order decides which work

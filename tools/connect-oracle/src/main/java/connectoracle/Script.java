@@ -12,7 +12,7 @@ import java.util.Set;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
 /**
- * A script of rounds. A null field counts as absent, and a wrong type is a {@link BadInput}.
+ * The rounds of a Connect cluster, read from JSON. A null field counts as absent, and a wrong type is a {@link BadInput}.
  *
  * <p>With {@code own_order}, workers keep their work in their own order, as real workers do. By default, they keep it
  * in the order in which the leader decoded their report; the stored vectors were made this way.

@@ -38,10 +38,11 @@ def assign_lines(
     If `assignor` is None, each line's own assignor is used. `first` is the number of the first
     line, for messages. If `threads` is None, all cores are used (engine "rust" only).
 
-    Errors   GroupError for an unknown `assignor`.
+    Errors   GroupError for an unknown `assignor`; TypeError for lines that are not bytes.
     """
     if assignor is not None and assignor not in assignor_names():
         raise GroupError("assignor", unknown(assignor))
+    _check_lines(lines)
     if engine == "rust" and not has_custom():
         threads = os.cpu_count() or 1 if threads is None else threads
         answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
@@ -50,6 +51,14 @@ def assign_lines(
         _assign_line(line, number, assignor, engine, max_partitions)
         for number, line in enumerate(lines, first)
     ]
+
+
+def _check_lines(lines: Sequence[bytes]) -> None:
+    if isinstance(lines, str | bytes):
+        raise TypeError(f"lines: a {type(lines).__name__}; give a list of bytes, one for each line")
+    for i, line in enumerate(lines):
+        if not isinstance(line, bytes | bytearray):
+            raise TypeError(f"lines[{i}]: a {type(line).__name__}; give bytes, as a file has them")
 
 
 def _assign_line(

@@ -10,7 +10,7 @@ from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .change import Change, Verb, count, some
+from .change import Change, Verb, check_fields, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
 
@@ -162,6 +162,7 @@ class RemoveMembers(Change):
                 return cls(client_id=some(value))
 
     def __post_init__(self) -> None:
+        check_fields(self)
         given = [self.count, self.member, self.rack, self.client_id]
         if sum(field is not None for field in given) != 1:
             raise error("say which members: one of count, member, rack and client_id")

@@ -10,17 +10,20 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The packages of the extras `spark` and `report`, as pyproject.toml has them.
+DEMO_NEEDS = $(shell $(PYTHON) -c 'import tomllib; e = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*map(repr, e["spark"] + e["report"]))')
 RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
 JAVA_OF = $(shell find tools/$(1) -name '*.java') tools/pom.xml tools/$(1)/pom.xml
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
 
-demo: $(VENV)/built need-java ## build, install into .venv, run the main job on a captured sample
+# All tools are checked before anything is installed; `make test` adds what only tests need.
+demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/built,$(VENV)/demo-built) ## build, install into .venv, run the main job on a captured sample
 	$(BIN)/kafka-rebalance demo
 
 WORKERS ?= 2
-test: $(VENV)/built need-java ## all tests; the tests against Kafka's own classes also need Maven
+test: need-python need-cargo need-java $(VENV)/built ## all tests; the tests against Kafka's own classes also need Maven
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle coordinator-oracle \
 	  broker-jars connect-jars || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
@@ -163,7 +166,7 @@ clean: ## remove everything that was built
 	find python -name '*.so' -delete
 
 # The virtual environment is installed anew when pyproject.toml changes; the core is built anew when Rust changes.
-$(VENV)/installed: pyproject.toml | need-python
+$(VENV)/installed: pyproject.toml | need-python need-cargo
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --group dev
@@ -173,6 +176,14 @@ $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
 	@echo "building …"
 	@$(BIN)/maturin develop --release --extras arrow,spark,kafka,confluent,aiokafka,report \
 	  > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+	@touch $@
+
+$(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "1 of 2: installing what the demo needs: pyspark, pyarrow, pandas, matplotlib …"
+	$(BIN)/pip install --disable-pip-version-check 'maturin>=1.16,<2' $(DEMO_NEEDS)
+	@echo "2 of 2: building the core with cargo …"
+	$(BIN)/maturin develop --release --extras spark,report
 	@touch $@
 
 need-python:

@@ -13,7 +13,7 @@ from kafka_rebalance.group.ownership import (
     find_anomalies,
     named_partitions,
 )
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .interface import RebalanceProtocol
 from .registry import BUILT_IN, Engine, check_engine, custom, library_of
@@ -45,11 +45,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
     """Returns the given name, else that of the group's own assignor. Errors: those of `assign`."""
-    if not isinstance(group, GroupSpec):
-        raise TypeError(
-            f"group: a {type(group).__name__} is not a GroupSpec; "
-            "GroupSpec.from_dict and GroupSpec.from_json read one"
-        )
+    require_group(group)
     name = group.assignor if assignor is None else assignor
     if name is None:
         raise GroupError("assignor", "missing; name one, in the group or in the call")

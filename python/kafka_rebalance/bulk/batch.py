@@ -3,14 +3,17 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.group.spec import GroupSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_FORMS = "give a RecordBatch, a Table, a frame of polars or pandas, or a list of GroupSpec"
 
 
 def assign_batch(
@@ -22,8 +25,10 @@ def assign_batch(
 ) -> "pa.RecordBatch":
     """Assigns every row of a batch of groups; the columns are those of the contract.
 
-    `batch` is a pyarrow RecordBatch, or any object with the Arrow PyCapsule protocol of one. If
-    `assignor` is None, each row's own assignor is used. If `threads` is None, all cores are used.
+    `batch` is anything with Arrow's PyCapsule protocol, of arrays or of streams: a RecordBatch, a
+    Table or a RecordBatchReader of pyarrow, a frame of polars or pandas, a relation of DuckDB; or a
+    list of GroupSpec. If `assignor` is None, each row's own assignor is used. If `threads` is None,
+    all cores are used.
 
     Answer   columns group_id, assignor, assignment, anomalies, error, error_kind. A bad group has
              an error and a null assignment; a row that comes with an `error` keeps it.
@@ -31,7 +36,7 @@ def assign_batch(
              `assignor`.
     """
     threads = _threads(threads)
-    answers = _core.assign_batch(batch, assignor, max_partitions, threads)
+    answers = _core.assign_batch(_one_batch(batch), assignor, max_partitions, threads)
     return _record_batch(answers, "assign_batch")
 
 
@@ -55,7 +60,7 @@ def plan_batch(
              for this group and listed in not_affected; if no change is left, the figures are null.
     """
     threads = _threads(threads)
-    answers = _core.plan_batch(batch, assignor, changes, max_partitions, threads)
+    answers = _core.plan_batch(_one_batch(batch), assignor, changes, max_partitions, threads)
     return _record_batch(answers, "plan_batch")
 
 
@@ -75,8 +80,77 @@ def compare_batch(
              figures of each assignor, or its error), not_affected, error, error_kind.
     """
     threads = _threads(threads)
-    answers = _core.compare_batch(batch, list(changes), max_partitions, threads)
+    answers = _core.compare_batch(_one_batch(batch), list(changes), max_partitions, threads)
     return _record_batch(answers, "compare_batch")
+
+
+def _one_batch(groups: object) -> object:
+    """Returns groups in any form as one batch. Errors: TypeError for another form."""
+    if hasattr(groups, "__arrow_c_array__"):
+        return groups
+    if hasattr(groups, "__arrow_c_stream__"):
+        table = _whole_numbers(_pyarrow("a stream of Arrow").table(groups)).combine_chunks()
+        return table.to_batches()[0] if table.num_rows else _no_rows(table.schema)
+    if not isinstance(groups, list | tuple):
+        kind = type(groups).__name__
+        raise TypeError(f"batch: a {kind} has no Arrow data; {_FORMS}")
+    for i, group in enumerate(groups):
+        if not isinstance(group, GroupSpec):
+            raise TypeError(f"batch[{i}]: a {type(group).__name__} is not a GroupSpec; {_FORMS}")
+    pa = _pyarrow("a list of groups")
+    return pa.RecordBatch.from_pylist([group.to_dict() for group in groups], _schema(pa))
+
+
+def _whole_numbers(table: Any) -> Any:
+    """Returns a table without fractions: pandas makes fractions of whole numbers with nulls."""
+    pa = _pyarrow("a stream of Arrow")
+
+    def whole(kind: Any) -> Any:
+        if pa.types.is_floating(kind):
+            return pa.int64()
+        if pa.types.is_struct(kind):
+            return pa.struct([one.with_type(whole(one.type)) for one in kind])
+        if pa.types.is_list(kind):
+            return pa.list_(kind.value_field.with_type(whole(kind.value_type)))
+        return kind
+
+    wanted = pa.schema([one.with_type(whole(one.type)) for one in table.schema])
+    if wanted == table.schema:
+        return table
+    try:
+        return table.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise TypeError(f"batch: a number is not whole: {error}") from None
+
+
+def _no_rows(schema: Any) -> Any:
+    return _pyarrow("a stream of Arrow").RecordBatch.from_pylist([], schema)
+
+
+def _schema(pa: Any) -> Any:
+    """Returns the columns of the contract as Arrow types."""
+    text, number = pa.string(), pa.int32()
+    owned = pa.struct({"topic": text, "partitions": pa.list_(number)})
+    topic = {"name": text, "partitions": number, "racks": pa.list_(pa.list_(text))}
+    names = ["member_id", "group_instance_id", "client_id", "client_host", "rack_id", "user_data"]
+    member = {
+        **dict.fromkeys(names, text),
+        "topics": pa.list_(text),
+        "owned_partitions": pa.list_(owned),
+        "generation_id": number,
+        "subscription_version": number,
+    }
+    columns = {"group_id": text, "generation_id": number, "assignor": text, "leader_library": text}
+    lists = {"topics": pa.list_(pa.struct(topic)), "members": pa.list_(pa.struct(member))}
+    return pa.schema({**columns, **lists})
+
+
+def _pyarrow(part: str) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra(part, "arrow") from None
+    return pa
 
 
 def _threads(threads: int | None) -> int:
@@ -84,8 +158,5 @@ def _threads(threads: int | None) -> int:
 
 
 def _record_batch(answers: object, part: str) -> "pa.RecordBatch":
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtra(part, "arrow") from None
-    return pa.record_batch(answers)
+    batch: pa.RecordBatch = _pyarrow(part).record_batch(answers)
+    return batch

@@ -38,10 +38,11 @@ def assign_lines(
     If `assignor` is None, each line's own assignor is used. `first` is the number of the first
     line, for messages. If `threads` is None, all cores are used (engine "rust" only).
 
-    Errors   GroupError for an unknown `assignor`.
+    Errors   GroupError for an unknown `assignor`; TypeError for lines that are not bytes.
     """
     if assignor is not None and not is_known(assignor):
         raise GroupError("assignor", unknown(assignor))
+    _check_lines(lines)
     if engine != "rust" or not runs_in_core(assignor):
         return [
             _assign_line(line, number, assignor, engine, max_partitions)
@@ -55,6 +56,14 @@ def assign_lines(
         else LineAnswer(answer.line, answer.is_error)
         for i, answer in enumerate(answers)
     ]
+
+
+def _check_lines(lines: Sequence[bytes]) -> None:
+    if isinstance(lines, str | bytes):
+        raise TypeError(f"lines: a {type(lines).__name__}; give a list of bytes, one for each line")
+    for i, line in enumerate(lines):
+        if not isinstance(line, bytes | bytearray):
+            raise TypeError(f"lines[{i}]: a {type(line).__name__}; give bytes, as a file has them")
 
 
 def _assign_line(

@@ -51,6 +51,8 @@ def parse(line: str | bytes) -> Any:
     """Returns one JSON value. Errors: GroupError at `line` if this is not JSON in UTF-8."""
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
+        if not isinstance(text, str):
+            raise GroupError("line", f"a {type(line).__name__} is not text")
         text.encode("utf-8")
         value = json.loads(
             text, parse_int=_whole, parse_float=_fraction, parse_constant=_no_constant

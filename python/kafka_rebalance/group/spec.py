@@ -135,7 +135,9 @@ class GroupSpec:
         entry owns nothing. Errors: GroupError for a member that the group does not have.
         """
         members = {member.member_id for member in self.members}
-        for member_id in assignment:
+        for member_id, owned in assignment.items():
+            if not isinstance(owned, Sequence) or any(len(tp) != 2 for tp in owned):
+                raise GroupError(f"assignment[{quoted(member_id)}]", "not a list of TopicPartition")
             if member_id not in members:
                 raise GroupError("assignment", f"there is no member {quoted(member_id)}")
         since = self.generation_id if generation_id is None else generation_id
@@ -205,3 +207,12 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
             problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
             raise GroupError(f"{at}.member_id", problem)
         _validate_member(member, at)
+
+
+def require_group(group: object) -> None:
+    """Raises a TypeError for anything but a GroupSpec."""
+    if not isinstance(group, GroupSpec):
+        raise TypeError(
+            f"group: a {type(group).__name__} is not a GroupSpec; "
+            "GroupSpec.from_dict and GroupSpec.from_json read one"
+        )

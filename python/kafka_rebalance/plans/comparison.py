@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names, library_of
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.html_tables import clipped, small_table
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .changes import Change, SwitchAssignor
 from .changes.edits import AS_IT_IS
@@ -120,6 +120,7 @@ def compare(
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
              the group's own assignor is not known here, for example that of Kafka Streams.
     """
+    require_group(group)
     if group.assignor is not None:
         protocol_of(group.assignor)  # raises if the assignor is not known
     changes = parse_changes(changes)

@@ -30,7 +30,7 @@ from kafka_rebalance.assignors.registry import FOREIGN, Engine, is_known
 from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .clients import client_of
 from .figures import rack_share
@@ -132,6 +132,7 @@ def describe(
     engine: Engine = "rust",
 ) -> Description:
     """Returns the group's present assignment, its balance, and what is wrong with it."""
+    require_group(group)
     assignment = Assignment.owned(group)
     balance = assignment.balance
     possible = best_possible(group, engine=engine).balance

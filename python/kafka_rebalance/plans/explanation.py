@@ -26,7 +26,7 @@ def partition_from_text(text: str) -> TopicPartition:
 
 def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> list[str]:
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
-    tp = partition_from_text(partition) if isinstance(partition, str) else partition
+    tp = _partition(partition)
     groups = (group, *(step.before for step in steps))
     if not any(tp.partition < one.partition_counts().get(tp.topic, 0) for one in groups):
         raise GroupError("partition", f"there is no {tp}, and no change makes it")
@@ -38,6 +38,15 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
             text.append(f"{step.cause}, round {number} ({one.protocol.name.lower()}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
     return text
+
+
+def _partition(given: TopicPartition | str) -> TopicPartition:
+    if isinstance(given, str):
+        return partition_from_text(given)
+    if isinstance(given, tuple) and len(given) == 2:
+        return TopicPartition(*given)
+    kind = type(given).__name__
+    raise TypeError(f'partition: a {kind} is not a partition; give a TopicPartition or "t-0"')
 
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:

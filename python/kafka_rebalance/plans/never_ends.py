@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
 from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, Resubscribe, SwitchAssignor
 from .changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
@@ -105,6 +105,7 @@ def endless(
     Returns None if no rebalance, present or planned, uses the general algorithm. If `assignor` is
     None, the group's own one is used. Errors: those of `plan`, except NeverEnds.
     """
+    require_group(group)
     name = group.assignor if assignor is None else assignor
     parsed = parse_changes(changes)
     group = group.edited(assignor=name)

@@ -190,6 +190,8 @@ class RebalancePlan:
         n always has the same ids.
         """
         draws = enough_draws(self) if draws is None else draws
+        if not isinstance(draws, int):
+            raise TypeError(f"draws: {draws!r} is not an int")
         chosen = (Draw(number, draws, self.newcomers) for number in range(1, draws + 1))
         where = (self.group, self.changes, self.engine)
         return count_ends(self, (replay(*where, draw, self.possible) for draw in chosen))
@@ -248,6 +250,8 @@ def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
     """Reads changes that are texts. Errors: GroupError at `changes[i]`; TypeError for one text."""
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
+    if not isinstance(changes, Iterable):
+        raise TypeError(f"changes: a {type(changes).__name__} is not a list of changes")
     return tuple(_change(change, i) for i, change in enumerate(changes))
 
 

@@ -326,4 +326,6 @@ def simulate(
     journal: list[Entry] | None = None,
 ) -> Run:
     """Plays a scenario once; `journal` collects the events and effects of every state machine."""
+    if not isinstance(scenario, Scenario):
+        raise TypeError(f"scenario: a {type(scenario).__name__} is not a Scenario")
     return Simulation(scenario, journal).run(progress)

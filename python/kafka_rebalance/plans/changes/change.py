@@ -13,10 +13,13 @@ NotAffected, so that one change can be applied to many groups.
 
 import re
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, ClassVar, NamedTuple, Self
 
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import quoted
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .edits import GroupEvent, error
 from .made_up import MadeUp
@@ -48,6 +51,9 @@ class Change(ABC):
 
     VERBS: ClassVar[tuple[Verb, ...]]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @classmethod
     @abstractmethod
     def parse(cls, verb: str, value: str) -> Self:
@@ -63,8 +69,51 @@ class Change(ABC):
         return self
 
 
+def check_fields(change: Any) -> None:
+    """Raises a GroupError with the path of the first field of a wrong type."""
+    for one in fields(change):
+        value = getattr(change, one.name)
+        name, fits = _TYPES.get(one.type, ("", lambda _: True))
+        if not fits(value):
+            path = f"{type(change).__name__}.{one.name}"
+            raise GroupError(path, f"{value!r} is not {name}")
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list | tuple) and all(map(fits, value))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_pair(value: object) -> bool:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return False
+    return _is_text(value[0]) and _is_int(value[1])
+
+
+_TYPES: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    int: ("an int", _is_int),
+    int | None: ("an int", lambda value: value is None or _is_int(value)),
+    str: ("a str", _is_text),
+    str | None: ("a str", lambda value: value is None or _is_text(value)),
+    bool | None: ("a bool", lambda value: value is None or isinstance(value, bool)),
+    tuple[str, ...]: ("a tuple of str", _are(_is_text)),
+    tuple[tuple[str, int], ...]: ("a tuple of pairs (topic, partitions)", _are(_is_pair)),
+}
+
+
 def apply(change: Change, group: GroupSpec) -> GroupSpec:
     """Returns the group after a change, before any rebalance: members own what they owned."""
+    require_group(group)
+    if not isinstance(change, Change):
+        kind = type(change).__name__
+        raise TypeError(f"change: a {kind} is not a change; change_from_text reads one")
     ids = MadeUp(group.group_id)
     for event in change.events(group):
         group = event.edit(group, ids).group

@@ -10,7 +10,7 @@ from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .change import Change, Verb, count, some
+from .change import Change, Verb, check_fields, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
 
@@ -145,6 +145,7 @@ class RemoveMembers(Change):
         return cls(**{_REMOVED_BY[verb]: removed})
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if len(self._given()) != 1:
             raise error("say which members: one of count, member, rack and client_id")
 

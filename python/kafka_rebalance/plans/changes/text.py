@@ -33,6 +33,8 @@ _TEXT = re.compile(r"([a-z-]+)(?:[= ](.*))?", re.DOTALL)
 
 def change_from_text(text: str) -> Change:
     """Reads one change. Errors: GroupError at `change` for any other text."""
+    if not isinstance(text, str):
+        raise error(f"{text!r} is not a text, as add-members=2")
     match = _TEXT.fullmatch(text.strip(" \t\r\n"))
     name, value = (match[1], match[2] or "") if match else (text, "")
     classes = {verb.name: change for change in CHANGES for verb in change.VERBS}

@@ -36,7 +36,7 @@ from kafka_rebalance.assignors.assigning import from_columns
 from kafka_rebalance.assignors.registry import Engine, check_engine
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .classes import Classes, classify
 from .levels import ClassLevel, levels
@@ -108,6 +108,7 @@ def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     members claim a partition, the claim of the newest generation counts; if two members claim it in
     that generation, it has no owner.
     """
+    require_group(group)
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)
         return from_core(_core.best_possible(group.interned()), member_ids)

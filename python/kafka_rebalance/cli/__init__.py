@@ -55,7 +55,7 @@ EXAMPLES = {
         "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",
     ],
     "connect": ['connect --url http://worker:8083 --then "worker host:8083 leaves" --then 300s'],
-    "assign": ["assign groups.jsonl --assignor cooperative-sticky > assigned.jsonl"],
+    "assign": ["assign groups.jsonl --assignor sticky > assigned.jsonl"],
     "fleet": ["fleet assign groups.jsonl assigned"],
     "coordinator": ["coordinator trace.txt"],
     "completion": ["completion bash"],

@@ -99,8 +99,9 @@ bench-coordinator: $(VENV)/built ## the group coordinator: requests a second, by
 bench-simulator: $(VENV)/built ## the simulator: events a second, hours of groups a second (half an hour)
 	$(BIN)/python -m pytest -q -s benches/test_simulator.py --benchmark-columns=median,ops
 
-bench-fleet: $(VENV)/built ## 200,000 groups planned on Spark, and decoding of group records (docs/scale.md)
+bench-fleet: $(VENV)/built ## 200,000 groups planned on Spark, a log of 10 million records, decoding alone (docs/scale.md)
 	$(BIN)/python -m benches.fleet
+	$(BIN)/python -m benches.log
 	$(BIN)/python -m benches.records
 
 franz: benches/peers/franz/franz

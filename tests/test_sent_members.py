@@ -249,13 +249,15 @@ def test_a_snapshot_keeps_what_each_member_sends() -> None:
 def test_the_assignments_tell_whose_assignor_led() -> None:
     none, empty = AssignmentData(_owned(0), None), AssignmentData(_owned(0), b"", version=0)
     echoed = AssignmentData(_owned(0), b"\0\0\0\0", version=0)
-    assert leader_library([none, None]) == "java"
-    assert leader_library([empty, empty]) == "python"
+    assert leader_library([none, None], [3, 3]) == "java"
+    assert leader_library([empty, empty], [0, 0]) == "python"
     cooperative = AssignmentData(_owned(0), b"", version=1)
-    assert leader_library([cooperative]) == "python"
-    assert leader_library([empty, echoed]) == "librdkafka"
-    assert leader_library([AssignmentData(_owned(0), None, version=0)]) == "librdkafka"
-    assert leader_library([None]) is None
+    assert leader_library([cooperative], [1]) == "python"
+    assert leader_library([empty, echoed], [3, 1]) == "librdkafka"
+    null = AssignmentData(_owned(0), None, version=0)
+    assert leader_library([null], [3]) == "librdkafka"
+    assert leader_library([empty, empty], [3, 3]) == "librdkafka"  # its members echo no byte
+    assert leader_library([None], [3]) is None
 
 
 @pytest.mark.parametrize("command", ["plan", "compare"])

@@ -189,7 +189,11 @@ fn of_record<'a>(
         .iter()
         .zip(bytes)
         .filter(|(_, bytes)| !bytes.is_empty());
-    group.leader_library = leader_library(given.map(|(member, _)| &member.held));
+    let versions = group.members.iter();
+    group.leader_library = leader_library(
+        given.map(|(member, _)| &member.held),
+        versions.map(|member| member.subscription.version),
+    );
     group.topics = topics(&group.members, inventory, assume_assigned)?;
     Ok(group)
 }

@@ -44,15 +44,19 @@ fn no_topics(data: &[u8], client_id: &str) -> bool {
 /// The library whose assignor wrote the assignments; None if no member was given anything.
 ///
 /// Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
-/// and user data of 0 bytes; librdkafka writes version 0 and each member's own user data.
+/// and user data of 0 bytes; librdkafka writes version 0 and each member's own user data, which also
+/// has 0 bytes if the member uses librdkafka. The leader is one of the members, and members of the
+/// Python libraries have subscriptions of version 0 or 1: `versions` are those of the members.
 pub fn leader_library<'a>(
     mut written: impl Iterator<Item = &'a ReadAssignment<'a>> + Clone,
+    mut versions: impl Iterator<Item = i16>,
 ) -> Option<&'static str> {
     written.clone().next()?;
     let is_empty = |one: &ReadAssignment| one.user_data.as_deref() == Some(&[]);
-    if written.clone().all(is_empty) {
-        return Some("python");
+    if !written.clone().all(is_empty) {
+        let java = written.any(|one| one.version > 0);
+        return Some(if java { "java" } else { "librdkafka" });
     }
-    let java = written.any(|one| one.version > 0);
-    Some(if java { "java" } else { "librdkafka" })
+    let python = versions.any(|version| version < 2);
+    Some(if python { "python" } else { "librdkafka" })
 }

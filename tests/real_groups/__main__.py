@@ -37,6 +37,13 @@ PYTHON = {
     "aiokafka": ("range", "roundrobin", "sticky"),
 }
 LIBRDKAFKA = ("range", "roundrobin", "cooperative-sticky")
+LEADERS = {
+    "java": "java",
+    "kafka-python": "python",
+    "aiokafka": "python",
+    "librdkafka": "librdkafka",
+}
+"""The library of a group's members, by the beginning of the group's name."""
 
 Line = dict[str, Any]
 
@@ -146,8 +153,12 @@ def _read_when_all_is_quiet(spark: SparkSession, server: str) -> list[str]:
     print("kinds of groups:", kinds, "errors:", [r["error"] for r in read.values() if r["error"]])
     records = count_records(read_consumer_offsets(spark, bootstrap_servers=server)).collect()
     print("records:", {row["kind"]: row["records"] for row in records})
-    libraries = {name: row["leader_library"] for name, row in read.items()}
-    print("leaders:", libraries)
+    for name, row in read.items():
+        leads = next(
+            (library for start, library in LEADERS.items() if name.startswith(start)), None
+        )
+        if row["leader_library"] != leads:
+            wrong.append(f"{name}: led by {row['leader_library']} in place of {leads}")
     if kinds.get("connect") != 1 or any(row["error"] for row in read.values()):
         wrong.append(f"kinds and errors: {kinds}")
     if not any("KIP-848" in row["kind"] for row in records):

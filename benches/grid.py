@@ -57,7 +57,7 @@ class Case:
         if self.kind == "full":
             return group
         before = kr.assign(group, self.assignor)
-        # As in Kafka's benchmark: only members of sticky send a generation.
+        # As in Kafka's benchmark: members send a generation only with the sticky assignor.
         generation = 1 if self.assignor == "sticky" else None
         members = tuple(
             replace(m, owned_partitions=before[m.member_id], generation_id=generation)

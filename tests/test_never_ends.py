@@ -121,7 +121,8 @@ def test_the_java_program_never_ends(tmp_path: Path) -> None:
 # The state of a hash table ------------------------------------------------------------------------
 
 
-# Ten keys in one bucket of a table of 64. AGAIN are keys to remove and add again; MORE is one more.
+# START: ten keys that share one of a table's 64 buckets. AGAIN: the keys that are removed and added
+# again, in this order. MORE: the key after them.
 START = [512, 384, 448, 0, 64, 192, 576, 320, 256, 128]
 AGAIN = [192, 384, 384, 192, 320]
 MORE = 192

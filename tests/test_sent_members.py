@@ -134,7 +134,7 @@ def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
 
 
 def test_a_leading_consumer_reads_members_bytes_in_the_same_way() -> None:
-    """The simulated leader decodes members of mixed versions in the same way."""
+    """The simulated leader decodes subscriptions of mixed versions like a real one."""
     joined = [
         JoinedMember("m0", None, wire.encode_subscription(_cooperative(3, _owned(0, 2), 4))),
         JoinedMember("m1", None, wire.encode_subscription(_cooperative(1, _owned(1, 2, 3), 4))),

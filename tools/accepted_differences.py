@@ -107,7 +107,7 @@ def counts_a_missing_generation(
 
 
 def leaders(answer: Command, states: list[Command]) -> dict[Any, str]:
-    """Place -> the leader named there, for groups, JoinGroup responses and records."""
+    """The leader that each group, JoinGroup response and record names, by where it stands."""
     found: dict[Any, Any] = {
         ("group", number): state.get("leader") for number, state in enumerate(states)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `bulk/lines.py`: contract lines in bulk; a bad line has no effect on the others.
+//! Mirror of `bulk/lines.py`: answers JSON lines, one group each; a bad line harms no other line.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -225,7 +225,8 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Adds the racks of the last topic's next partition.
+    /// Adds the replica racks of one partition of the topic that was added last; partitions are
+    /// added in their order.
     pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
         for rack in racks {
             let id = self.rack_id(rack);

@@ -74,7 +74,7 @@ def story() -> Iterator[Story]:
         ConnectCluster(broker.bootstrap_server, workers=3, max_delay_ms=MAX_DELAY_MS) as connect,
     ):
         with pytest.raises(ClusterError, match="nothing runs there"):
-            read_cluster(connect.url)  # no work yet, so that REST shows no worker
+            read_cluster(connect.url)  # REST shows workers only by their work
         for name, tasks in CONNECTORS.items():
             connect.create(name, tasks=tasks)
         yield _play(connect)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of groups that run librdkafka, by confluent-kafka."""
+"""Members that use librdkafka, through the package confluent-kafka."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan_groups` against `plan`: the same figures, a row a group."""
+"""`plan_groups` has the figures of `plan`, with one row for each group."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_one_list_of_changes_for_all_and_another_assignor(spark: SparkSession) -
 
 
 def test_what_does_not_concern_a_group_is_no_error(spark: SparkSession) -> None:
-    """Friction 9: one list for a fleet names topics that only some groups have."""
+    """One list of changes for many groups may name topics that only some groups have."""
     drawn = [case for case, _ in cases(60)]
     names = [topic["name"] for case in drawn for topic in case["topics"]]
     grows = f"partitions {max(set(names), key=names.count)}=1000"

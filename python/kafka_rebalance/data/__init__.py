@@ -5,6 +5,6 @@ from importlib.resources import files
 
 
 def captured_lines() -> list[str]:
-    """Contract lines of the sample, and the error line of a group caught in a rebalance."""
+    """Returns the sample: a JSON line for each group, and an error for one that was rebalancing."""
     text = files(__package__).joinpath("captured_groups.jsonl").read_text(encoding="utf-8")
     return text.splitlines()

@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 def path(at: str, name: str) -> str:
-    """Returns the path of a field of the object at `at`; an empty `at` is the top of the line."""
+    """Returns the path of a field; `at` is the path of its object, empty for the whole line."""
     return f"{at}.{name}" if at else name
 
 

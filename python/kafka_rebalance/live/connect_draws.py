@@ -54,9 +54,10 @@ class Varying:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How the outcomes of the draws differ; `rounds` is the smallest and the largest number.
+    """How the results of predictions with random orders and ids (draws) differ.
 
-    `varying` covers only the rounds that every draw reaches.
+    `rounds` is the smallest and the largest number of rounds of a draw. `varying` covers only the
+    rounds that every draw reaches.
     """
 
     draws: int

@@ -105,7 +105,7 @@ def join_timeout_ms(config: GroupConfig) -> int:
 
 
 def _check_times(config: GroupConfig) -> None:
-    """Raises a GroupError for a time below 1 ms, or a heartbeat interval not below the session."""
+    """Raises a GroupError for a time below 1 ms, or heartbeats not faster than the session."""
     for name in _NOT_0:
         if getattr(config, name, 1) < 1:
             raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")

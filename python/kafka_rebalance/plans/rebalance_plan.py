@@ -247,7 +247,10 @@ def plan(
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
-    """Reads changes that are texts. Errors: GroupError at `changes[i]`; TypeError for one text."""
+    """Parses the changes that are strings; Change objects stay.
+
+    Errors: GroupError at `changes[i]`; TypeError for a single string in place of a list.
+    """
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     if not isinstance(changes, Iterable):

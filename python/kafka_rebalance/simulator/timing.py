@@ -73,8 +73,8 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
 def _longest(parts: Sequence[Part[int | None]]) -> int | None:
     """Returns the longest time in which the group settled; None if it had not settled at the end.
 
-    The time of a part without settling is added to the next part. So the stop of a static member,
-    after which nothing settles, counts until the member is back.
+    If the group has not settled before the next event, the time goes on. So the stop of a static
+    member, after which nothing settles, counts until the member is back and the group has settled.
     """
     longest, since = 0, None
     for part in parts:

@@ -99,5 +99,5 @@ def require_columns(frame: DataFrame, expected: dict[str, t.DataType], at: str) 
 
 
 def with_cluster(schema: str, has_cluster: bool) -> str:
-    """Returns the schema, after a column `cluster` if there is one."""
+    """Returns the schema; if `has_cluster`, it begins with a column `cluster`."""
     return f"cluster string, {schema}" if has_cluster else schema

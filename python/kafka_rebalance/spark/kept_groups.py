@@ -9,7 +9,7 @@ The directory:
 
     current.json            which table is current, and the next offset of each partition
     v-00000007-3f2a91c0/    a table: the last record of each key, as Parquet
-    checkpoint/             Spark's own
+    checkpoint/             Spark's checkpoint of the stream
 
 A micro-batch in five steps:
 
@@ -65,9 +65,8 @@ def keep_current_groups(
     `stream` has the columns that `current_groups` takes. With `commits`, the table also holds
     committed offsets. `every` is the time between two micro-batches; None reads all records that
     are there now, and then stops. `path` is a directory that the driver and all executors see.
-    One query writes to it at a time.
-
-    Started again with that path, the query goes on where it stopped, after whatever end.
+    Only one query may write to it at a time. A query that is started again with this path goes on
+    where the last one stopped, also after a kill.
 
     Errors: SchemaError for wrong columns; ValueError for a path of an object store.
     """
@@ -84,7 +83,7 @@ def keep_current_groups(
 
 
 def kept_records(spark: SparkSession, path: str) -> DataFrame:
-    """Returns the table that `keep_current_groups` keeps, as it is now: `current_groups` takes it.
+    """Returns the present table of `keep_current_groups`, as records for `current_groups`.
 
     Errors: KafkaRebalanceError if there is none yet.
     """
@@ -100,7 +99,7 @@ class Pointer:
     """The content of current.json.
 
     `next` maps a partition to its next offset; in a table of several clusters the key is the
-    cluster, a slash, and the partition. `kinds` are the records that the table holds.
+    cluster, a slash, and the partition. `kinds` are those of the records in the table.
     """
 
     version: int
@@ -135,13 +134,13 @@ class _KeptTable:
         self._keys = ["cluster"] if has_cluster else []
 
     def apply(self, batch: DataFrame, _batch_id: int) -> None:
-        """Brings the table to the end of a micro-batch; see the steps above."""
+        """Applies a micro-batch to the table; see the steps above."""
         self.path.mkdir(parents=True, exist_ok=True)
         pointer = Pointer.read(self.path)
         if pointer is not None and pointer.kinds != list(self._kinds):
             raise KafkaRebalanceError(
                 f"{self.path}: the table there was made with another value of commits; "
-                "take another path, for Kafka's records of before are not read again"
+                "take another path, because earlier records are not read from Kafka again"
             )
         columns = [*self._keys, "partition", "key", "value", "offset"]
         last = last_records(batch, self._kinds, has_cluster=self._has_cluster, tombstones=True)

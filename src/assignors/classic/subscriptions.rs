@@ -46,7 +46,8 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// A run is a sequence of neighbouring members with equal subscriptions, whose list is read once.
+/// A run is a sequence of neighbouring members with equal subscriptions. A run's list of topics is
+/// read once.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,

@@ -79,8 +79,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the work in the order in which a worker reads it from the leader's bytes: by
-    /// connector, first the connectors that are in `work`.
+    /// Returns the work in the order in which a worker reads it from the leader's bytes. Tasks are
+    /// grouped by connector: the connectors that are in `work` themselves come first.
     pub fn after_wire(&self, work: &Work) -> Work {
         let without_tasks = Work {
             connectors: work.connectors.clone(),

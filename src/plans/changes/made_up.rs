@@ -120,8 +120,8 @@ impl<'a> MadeUp<'a> {
         member_id
     }
 
-    /// Returns racks in the order in which new replicas get them. The order is a guess, so draws
-    /// vary it.
+    /// Returns racks in the order in which new replicas get them. The order is a guess: the plan
+    /// itself (draw 0) keeps `racks`, its random variants (the other draws) shuffle them.
     pub fn placement(
         &mut self,
         racks: Vec<RackId>,
@@ -141,7 +141,8 @@ impl<'a> MadeUp<'a> {
         drawn
     }
 
-    /// In a draw other than 0, moves a guessed name to another place among `names`, sorted ones.
+    /// Returns another name, which has another place among the sorted `names`. In draw 0, and for
+    /// a name that is no guess, returns the name itself.
     pub fn place(
         &self,
         name: String,

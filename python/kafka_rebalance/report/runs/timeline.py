@@ -41,7 +41,7 @@ class Bar(NamedTuple):
     member: int
 
     def parts(self, axis: TimeAxis) -> "Iterator[Bar]":
-        """Returns the visible parts of the bar: one in each busy time that it touches."""
+        """Yields the visible parts of the bar: one for each span of the axis that it overlaps."""
         for start, end in axis.spans:
             if self.from_ms < end and self.to_ms > start:
                 yield self._replace(from_ms=max(self.from_ms, start), to_ms=min(self.to_ms, end))

@@ -48,7 +48,7 @@ final class VirtualClock implements Time, Timer {
 
     @Override
     public void add(TimerTask task) {
-        // Kafka counts a task without an entry as cancelled; the constructor of the entry registers itself with the task.
+        // Kafka counts a task without an entry as cancelled. The constructor of TimerTaskEntry sets the task's entry.
         TimerTaskEntry entry = new TimerTaskEntry(task, now + task.delayMs);
         armed.add(new Armed(entry.expirationMs, sequence++, task));
     }

@@ -184,7 +184,8 @@ $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo
 	@echo "1 of 2: installing what the demo needs: pyspark, pyarrow, pandas, matplotlib …"
 	$(BIN)/pip install --disable-pip-version-check 'maturin>=1.16,<2' $(DEMO_NEEDS)
 	@echo "2 of 2: building the core with cargo …"
-	$(BIN)/maturin develop --release --extras spark,report
+	$(BIN)/maturin build --release --quiet --out $(VENV)/wheel
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
 
 need-python:

@@ -256,7 +256,8 @@ const TOPIC_PARTITIONS: usize = STRING + INT32;
 /// Entries that are announced may not be there, so memory is reserved for so many at most.
 const MOST_RESERVED: usize = 16;
 
-/// Reads fields. Ignores bytes behind the last field.
+/// A position in the bytes of a subscription or an assignment. Bytes behind the last field are
+/// ignored, as in Kafka's classes.
 struct Reader<'a> {
     body: &'a [u8],
     at: usize,

@@ -84,7 +84,7 @@ def test_draws_place_new_replicas_elsewhere(engine: Engine) -> None:
 
 
 def test_the_core_places_them_alike() -> None:
-    """Both engines compute the same share of partitions that are read in their reader's rack."""
+    """Both engines compute one share of the partitions whose reader is in a replica's rack."""
     groups = [
         _group((("b",), ("a",)), "abc"),
         _group((("a", "b"), ("b", "c")), "abc", "sticky"),

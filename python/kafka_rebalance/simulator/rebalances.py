@@ -8,7 +8,7 @@ from .run import Rebalance
 
 
 class Rebalances:
-    """Collects the rebalances of a run in `seen`, with the names of processes for member ids."""
+    """Collects the rebalances of a run in `seen`; members have the names of their processes."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []

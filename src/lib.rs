@@ -14,3 +14,9 @@ pub mod plans;
 #[cfg(feature = "python")]
 mod python;
 pub mod wire;
+
+/// The system's allocator returns large buffers to the kernel after each batch, so that the next
+/// batch waits for new pages.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -28,9 +28,9 @@ pub type Result<T> = std::result::Result<T, String>;
 /// Topic name and partition, to be written.
 pub type NamedPartition = (Arc<str>, i32);
 /// A subscription that was read; its texts and numbers are borrowed from the bytes.
-pub type ReadSubscription<'a> = Subscription<'a, Vec<Entry<'a>>>;
+pub type ReadSubscription<'a> = Subscription<'a, Entries<'a>>;
 /// An assignment that was read; its texts and numbers are borrowed from the bytes.
-pub type ReadAssignment<'a> = Assigned<'a, Vec<Entry<'a>>>;
+pub type ReadAssignment<'a> = Assigned<'a, Entries<'a>>;
 
 const HIGHEST_VERSION: i16 = 3;
 
@@ -55,22 +55,47 @@ pub struct Assigned<'a, Partitions> {
     pub user_data: Option<Cow<'a, [u8]>>,
 }
 
+/// Partitions by topic, in bytes that have been checked; the entries are read where they are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Entries<'a>(&'a [u8]);
+
+impl<'a> Entries<'a> {
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
+        let mut left = self.0;
+        std::iter::from_fn(move || next_entry(&mut left))
+    }
+}
+
+/// Reads one entry; None if the bytes do not begin with one.
+fn next_entry<'a>(left: &mut &'a [u8]) -> Option<Entry<'a>> {
+    let length = usize::try_from(left.try_get_i16().ok()?).ok()?;
+    let (topic, rest) = left.split_at_checked(length)?;
+    *left = rest;
+    let count = read_count(left)?;
+    let (partitions, rest) = left.split_at_checked(count * INT32)?;
+    *left = rest;
+    Some(Entry {
+        topic,
+        partitions: partitions.as_chunks().0,
+    })
+}
+
 /// Partitions of one topic, as the bytes list them.
-#[derive(Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    pub topic: Cow<'a, str>,
+    topic: &'a [u8],
     partitions: &'a [[u8; INT32]],
 }
 
 impl<'a> Entry<'a> {
-    fn of(topic: &'a [u8], partitions: &'a [u8]) -> Self {
-        Self {
-            topic: java_text(topic),
-            partitions: partitions.as_chunks().0,
-        }
+    pub fn topic(&self) -> Cow<'a, str> {
+        java_text(self.topic)
     }
 
-    pub fn partitions(&self) -> impl ExactSizeIterator<Item = i32> {
+    pub fn partitions(&self) -> impl ExactSizeIterator<Item = i32> + use<'a> {
         self.partitions
             .iter()
             .map(|&bytes| i32::from_be_bytes(bytes))
@@ -161,29 +186,24 @@ pub fn encode_assignment(assigned: &Assigned<Vec<NamedPartition>>) -> Result<Vec
 
 /// Reads StickyAssignor's user data as Kafka does: partitions, and the generation if one follows
 /// (version 1). Returns `(empty, Some(-1))` for unreadable data, `(empty, None)` for empty data.
-pub fn decode_sticky_user_data(data: &[u8]) -> (Vec<Entry<'_>>, Option<i32>) {
+pub fn decode_sticky_user_data(data: &[u8]) -> (Entries<'_>, Option<i32>) {
     if data.is_empty() {
-        return (Vec::new(), None);
+        return (Entries::default(), None);
     }
     let mut left = data;
     match read_sticky_partitions(&mut left) {
         Some(partitions) => (partitions, left.try_get_i32().ok()),
-        None => (Vec::new(), Some(-1)),
+        None => (Entries::default(), Some(-1)),
     }
 }
 
-fn read_sticky_partitions<'a>(data: &mut &'a [u8]) -> Option<Vec<Entry<'a>>> {
-    let mut entries = Vec::new();
-    for _ in 0..read_count(data)? {
-        let length = usize::try_from(data.try_get_i16().ok()?).ok()?;
-        let (topic, rest) = data.split_at_checked(length)?;
-        *data = rest;
-        let count = read_count(data)?;
-        let (partitions, rest) = data.split_at_checked(count * INT32)?;
-        *data = rest;
-        entries.push(Entry::of(topic, partitions));
+fn read_sticky_partitions<'a>(data: &mut &'a [u8]) -> Option<Entries<'a>> {
+    let count = read_count(data)?;
+    let start = *data;
+    for _ in 0..count {
+        next_entry(data)?;
     }
-    Some(entries)
+    Some(Entries(&start[..start.len() - data.len()]))
 }
 
 /// Reads a length; None if it is negative or greater than the number of bytes left.
@@ -264,6 +284,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    #[inline]
     fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let taken = self.body[self.at..].get(..length);
         let taken = taken.ok_or_else(|| self.problem("it announces more than is there"))?;
@@ -271,6 +292,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    #[cold]
     fn problem(&self, what: &str) -> String {
         format!("at byte {} of {} {what}", self.at, self.body.len())
     }
@@ -312,15 +334,15 @@ impl<'a> Reader<'a> {
         Ok(Some(self.take(length)?.into()))
     }
 
-    fn partitions(&mut self) -> Result<Vec<Entry<'a>>> {
+    fn partitions(&mut self) -> Result<Entries<'a>> {
         let announced = self.count(TOPIC_PARTITIONS)?;
-        let mut entries = Vec::with_capacity(announced.min(MOST_RESERVED));
+        let start = self.at;
         for _ in 0..announced {
-            let topic = self.string()?;
+            self.string()?;
             let count = self.count(INT32)?;
-            entries.push(Entry::of(topic, self.take(count * INT32)?));
+            self.take(count * INT32)?;
         }
-        Ok(entries)
+        Ok(Entries(&self.body[start..self.at]))
     }
 }
 

@@ -2,12 +2,13 @@
 //! Builds nested Arrow columns for Spark's reader: all fields are nullable, and the element of a
 //! list is named "element".
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::{ArrayBuilder, Int32Builder, StringBuilder};
+use arrow_array::builder::{ArrayBuilder, Int32Builder};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray};
 use arrow_array::{RecordBatch, StringArray, StructArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{Field, Fields, Schema};
 
 pub type Named<'a> = (&'a str, ArrayRef);
@@ -45,29 +46,85 @@ pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows.iter().map(of).collect()
 }
 
-/// The lengths of a column of lists; None is a null.
+/// A column of texts that grows by single rows.
 #[derive(Default)]
-pub struct Lengths(Vec<Option<u32>>);
+pub struct Texts {
+    bytes: Vec<u8>,
+    lengths: Lengths,
+}
+
+impl Texts {
+    /// Adds a text, or a null.
+    #[inline]
+    pub fn push(&mut self, text: Option<&str>) {
+        self.bytes
+            .extend_from_slice(text.unwrap_or_default().as_bytes());
+        self.lengths.push(text.map(str::len));
+    }
+
+    /// Adds the last texts once more, as many as `count`.
+    pub fn repeat(&mut self, count: usize) {
+        let ends = &mut self.lengths.ends;
+        let first = ends.len() - 1 - count;
+        let added = self.bytes.len() as i32 - ends[first];
+        self.bytes.extend_from_within(ends[first] as usize..);
+        for at in first + 1..=first + count {
+            ends.push(ends[at] + added);
+            self.lengths.valid.append(true);
+        }
+    }
+
+    pub fn finish(mut self) -> ArrayRef {
+        i32::try_from(self.bytes.len()).expect("the texts of a batch have less than 2 GiB");
+        let ends = OffsetBuffer::new(self.lengths.ends.into());
+        let valid = self.lengths.valid.finish();
+        // SAFETY: the bytes are whole texts, each end is that of a text, and no end overflowed.
+        Arc::new(unsafe { StringArray::new_unchecked(ends, self.bytes.into(), valid) })
+    }
+}
+
+/// The ends of a column's lists.
+pub struct Lengths {
+    ends: Vec<i32>,
+    valid: NullBufferBuilder,
+}
+
+impl Default for Lengths {
+    fn default() -> Self {
+        Self {
+            ends: vec![0],
+            valid: NullBufferBuilder::new(0),
+        }
+    }
+}
 
 impl Lengths {
+    /// Adds a list of this length, or a null.
+    #[inline]
     pub fn push(&mut self, length: Option<usize>) {
-        self.0.push(length.map(|length| length as u32));
+        self.valid.append(length.is_some());
+        self.ends.push(self.end() + length.unwrap_or(0) as i32);
     }
 
     /// Makes the last list longer.
     fn extend(&mut self, more: usize) {
-        let last = self.0.last_mut().and_then(Option::as_mut);
-        *last.expect("a list was pushed") += more as u32;
+        *self.ends.last_mut().expect("a list was pushed") += more as i32;
+    }
+
+    fn end(&self) -> i32 {
+        *self.ends.last().expect("the first list starts at 0")
     }
 
     /// Makes the column, with the values of all lists in one array.
-    pub fn list(self, values: ArrayRef) -> ArrayRef {
-        let lengths = self.0.iter().map(|length| length.unwrap_or(0) as usize);
-        let offsets = OffsetBuffer::from_lengths(lengths);
+    pub fn list(mut self, values: ArrayRef) -> ArrayRef {
+        let offsets = OffsetBuffer::new(self.ends.into());
         let element = Field::new("element", values.data_type().clone(), true);
-        let valid: NullBuffer = self.0.iter().map(Option::is_some).collect();
-        let nulls = (valid.null_count() > 0).then_some(valid);
-        Arc::new(ListArray::new(Arc::new(element), offsets, values, nulls))
+        Arc::new(ListArray::new(
+            Arc::new(element),
+            offsets,
+            values,
+            self.valid.finish(),
+        ))
     }
 }
 
@@ -75,7 +132,7 @@ impl Lengths {
 #[derive(Default)]
 pub struct Runs {
     of_member: Lengths,
-    topic: StringBuilder,
+    topic: Texts,
     of_run: Lengths,
     partition: Int32Builder,
 }
@@ -85,7 +142,7 @@ impl Runs {
     /// runs, because the order of the partitions is part of an answer.
     pub fn push<'t>(
         &mut self,
-        entries: impl Iterator<Item = (&'t str, impl Iterator<Item = i32>)>,
+        entries: impl Iterator<Item = (Cow<'t, str>, impl Iterator<Item = i32>)>,
     ) {
         let mut count = 0;
         let mut last = None;
@@ -93,10 +150,10 @@ impl Runs {
             let before = self.partition.len();
             partitions.for_each(|partition| self.partition.append_value(partition));
             let added = self.partition.len() - before;
-            if added > 0 && last == Some(topic) {
+            if added > 0 && last.as_ref() == Some(&topic) {
                 self.of_run.extend(added);
             } else if added > 0 {
-                self.topic.append_value(topic);
+                self.topic.push(Some(&topic));
                 self.of_run.push(Some(added));
                 last = Some(topic);
                 count += 1;
@@ -107,7 +164,7 @@ impl Runs {
 
     pub fn finish(mut self) -> ArrayRef {
         let partitions = self.of_run.list(Arc::new(self.partition.finish()));
-        let topics = Arc::new(self.topic.finish());
+        let topics = self.topic.finish();
         let runs = structs(vec![("topic", topics), ("partitions", partitions)], None);
         self.of_member.list(runs)
     }

@@ -17,13 +17,13 @@ use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bulk::batch::SchemaError;
+use columns::Columns;
+
 use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
 use crate::group::model::quoted;
 use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_key};
 use crate::wire::sent_members::{leader_library, user_data};
-use crate::wire::{
-    Entry, ReadAssignment, ReadSubscription, decode_assignment, decode_subscription,
-};
+use crate::wire::{ReadAssignment, ReadSubscription, decode_assignment, decode_subscription};
 
 /// The subscription version of the newest Java client, which a contract row leaves out.
 const NEWEST_VERSION: i16 = 3;
@@ -109,9 +109,12 @@ pub fn groups(
     let records = Structs::of_batch(batch);
     let keys: Bytes = records.column("key", true)?;
     let values: Bytes = records.column("value", true)?;
-    let row = |at| group(keys.get(at), values.get(at), inventory, assume_assigned);
-    let rows: Vec<Row> = (0..batch.num_rows()).map(row).collect();
-    Ok(columns::write(&rows, inventory))
+    let mut columns = Columns::default();
+    for at in 0..batch.num_rows() {
+        let row = group(keys.get(at), values.get(at), inventory, assume_assigned);
+        columns.push(&row, inventory);
+    }
+    Ok(columns.finish())
 }
 
 fn group<'a>(
@@ -228,10 +231,12 @@ fn topics<'a>(
 }
 
 fn assigned_count(members: &[Member], name: &str) -> i32 {
-    let held = members.iter().flat_map(|member| &member.held.partitions);
-    let of_topic = held.filter(|entry| entry.topic == name);
+    let held = members
+        .iter()
+        .flat_map(|member| member.held.partitions.iter());
+    let of_topic = held.filter(|entry| entry.topic() == name);
     of_topic
-        .flat_map(Entry::partitions)
+        .flat_map(|entry| entry.partitions())
         .max()
         .map_or(0, |highest| highest + 1)
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::exception;
-use crate::wire::{self, Assigned, Entry, NamedPartition, Subscription};
+use crate::wire::{self, Assigned, Entries, NamedPartition, Subscription};
 
 type UserData = Option<Py<PyBytes>>;
 
@@ -24,10 +24,10 @@ fn user_data(py: Python<'_>, data: Option<Cow<'_, [u8]>>) -> UserData {
 }
 
 /// Partitions of one decoded entry share one string, as they do in `wire`.
-fn named(py: Python<'_>, entries: &[Entry]) -> PyResult<Py<PyList>> {
+fn named(py: Python<'_>, entries: Entries) -> PyResult<Py<PyList>> {
     let mut pairs: Vec<(Bound<'_, PyString>, i32)> = Vec::new();
-    for entry in entries {
-        let topic = PyString::new(py, &entry.topic);
+    for entry in entries.iter() {
+        let topic = PyString::new(py, &entry.topic());
         pairs.extend(
             entry
                 .partitions()
@@ -60,7 +60,7 @@ pub fn decode_subscription(py: Python<'_>, data: &[u8]) -> PyResult<DecodedSubsc
         version: read.version,
         topics: read.topics.into_iter().map(Cow::into_owned).collect(),
         user_data: user_data(py, read.user_data),
-        owned_partitions: named(py, &read.owned_partitions)?,
+        owned_partitions: named(py, read.owned_partitions)?,
         generation_id: read.generation_id,
         rack_id: read.rack_id.map(Cow::into_owned),
     })
@@ -106,7 +106,7 @@ pub fn decode_assignment(py: Python<'_>, data: &[u8]) -> PyResult<DecodedAssignm
     let read = checked(py, wire::decode_assignment(data))?;
     Ok(DecodedAssignment {
         version: read.version,
-        partitions: named(py, &read.partitions)?,
+        partitions: named(py, read.partitions)?,
         user_data: user_data(py, read.user_data),
     })
 }
@@ -137,7 +137,7 @@ pub struct DecodedUserData {
 pub fn decode_sticky_user_data(py: Python<'_>, data: &[u8]) -> PyResult<DecodedUserData> {
     let (partitions, generation_id) = wire::decode_sticky_user_data(data);
     Ok(DecodedUserData {
-        partitions: named(py, &partitions)?,
+        partitions: named(py, partitions)?,
         generation_id,
     })
 }

@@ -5,6 +5,8 @@
 //!
 //! An error begins with the field's name; its words are those of the Python module.
 
+use crate::java::text::utf8;
+
 #[derive(Debug, PartialEq, Eq)]
 pub enum Key<'a> {
     OffsetCommit {
@@ -204,6 +206,7 @@ impl<'a> Reader<'a> {
         text.ok_or_else(|| self.error(field, "is null"))
     }
 
+    #[inline]
     fn nullable_string(&mut self, field: &str) -> Result<Option<&'a str>, String> {
         let length = match self.flexible {
             true => self.varint(field)? - 1,
@@ -213,7 +216,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         };
         let text = self.take(length, field)?;
-        let text = std::str::from_utf8(text).map_err(|_| self.error(field, "is not UTF-8"))?;
+        let text = utf8(text).map_err(|_| self.error(field, "is not UTF-8"))?;
         Ok(Some(text))
     }
 
@@ -289,16 +292,23 @@ impl<'a> Reader<'a> {
         Err(self.error(field, "has a length of more than 5 bytes"))
     }
 
+    #[inline]
     fn take(&mut self, length: usize, field: &str) -> Result<&'a [u8], String> {
         let left = &self.data[self.at..];
         let Some(taken) = left.get(..length) else {
-            let problem = format!("needs {length} bytes, {} are left", left.len());
-            return Err(self.error(field, &problem));
+            return Err(self.cut_short(length, field));
         };
         self.at += length;
         Ok(taken)
     }
 
+    #[cold]
+    fn cut_short(&self, length: usize, field: &str) -> String {
+        let left = self.data.len() - self.at;
+        self.error(field, &format!("needs {length} bytes, {left} are left"))
+    }
+
+    #[cold]
     fn error(&self, field: &str, problem: &str) -> String {
         match self.member {
             Some(at) => format!("{}.members[{at}].{field}: {problem}", self.what),

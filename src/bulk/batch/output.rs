@@ -6,25 +6,26 @@
 //! | anomalies: [{kind, topic, partition, member_id}] | error | error_kind
 //! ```
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::{Int32Builder, StringBuilder};
+use arrow_array::builder::Int32Builder;
 use arrow_array::{ArrayRef, RecordBatch};
 
 use super::figures::error_columns;
 use super::{Answer, Row};
-use crate::bulk::nested::{Lengths, Runs, batch, structs, texts};
+use crate::bulk::nested::{Lengths, Runs, Texts, batch, structs, texts};
 
 #[derive(Default)]
 struct Columns {
     members: Lengths,
-    member_id: StringBuilder,
+    member_id: Texts,
     runs: Runs,
     anomalies: Lengths,
-    anomaly_kind: StringBuilder,
-    anomaly_topic: StringBuilder,
+    anomaly_kind: Texts,
+    anomaly_topic: Texts,
     anomaly_partition: Int32Builder,
-    anomaly_member: StringBuilder,
+    anomaly_member: Texts,
 }
 
 pub fn write(rows: &[Row<Answer>]) -> RecordBatch {
@@ -54,39 +55,39 @@ impl Columns {
         let Some(answer) = answer else { return };
         let topic = |t: u32| answer.group.topics[t as usize].name;
         for (m, member) in members.iter().enumerate() {
-            self.member_id.append_value(member.member_id);
+            self.member_id.push(Some(member.member_id));
             let runs = answer.assignment.of(m as u32);
             let runs = runs.chunk_by(|a, b| a.topic == b.topic);
             self.runs.push(runs.map(|run| {
                 let partitions = run.iter().map(|tp| tp.partition as i32);
-                (topic(run[0].topic), partitions)
+                (Cow::Borrowed(topic(run[0].topic)), partitions)
             }));
         }
         for anomaly in anomalies {
             let partition = anomaly.partition;
-            self.anomaly_kind.append_value(anomaly.kind.name());
-            self.anomaly_topic.append_value(topic(partition.topic));
+            self.anomaly_kind.push(Some(anomaly.kind.name()));
+            self.anomaly_topic.push(Some(topic(partition.topic)));
             self.anomaly_partition
                 .append_value(partition.partition as i32);
             let member = anomaly.member.map(|m| members[m as usize].member_id);
-            self.anomaly_member.append_option(member);
+            self.anomaly_member.push(member);
         }
     }
 
     fn finish(mut self) -> (ArrayRef, ArrayRef) {
         let members = structs(
             vec![
-                ("member_id", Arc::new(self.member_id.finish())),
+                ("member_id", self.member_id.finish()),
                 ("partitions", self.runs.finish()),
             ],
             None,
         );
         let anomalies = structs(
             vec![
-                ("kind", Arc::new(self.anomaly_kind.finish())),
-                ("topic", Arc::new(self.anomaly_topic.finish())),
+                ("kind", self.anomaly_kind.finish()),
+                ("topic", self.anomaly_topic.finish()),
                 ("partition", Arc::new(self.anomaly_partition.finish())),
-                ("member_id", Arc::new(self.anomaly_member.finish())),
+                ("member_id", self.anomaly_member.finish()),
             ],
             None,
         );

@@ -27,14 +27,15 @@ from kafka_rebalance.wire.group_records import (
     encode_value,
 )
 
-_MEMBERS, _TOPICS, _PARTITIONS = 20, 5, 20
+_MEMBERS, TOPICS, PARTITIONS = 20, 5, 20
+TOPIC_SETS = 1000
 _ROWS = 2_000
 
 
-def record(n: int) -> tuple[bytes, bytes]:
+def record(n: int, assignor: str = "range") -> tuple[bytes, bytes]:
     """Returns key and value of one group."""
-    topics = [f"topic-{n % 1000}-{t}" for t in range(_TOPICS)]
-    every = [TopicPartition(topic, p) for topic in topics for p in range(_PARTITIONS)]
+    topics = [f"topic-{n % TOPIC_SETS}-{t}" for t in range(TOPICS)]
+    every = [TopicPartition(topic, p) for topic in topics for p in range(PARTITIONS)]
     held = [wire.AssignmentData(tuple(every[m::_MEMBERS]), None, 3) for m in range(_MEMBERS)]
     sent = wire.encode_subscription(wire.Subscription(tuple(topics)))
     members = tuple(
@@ -44,7 +45,7 @@ def record(n: int) -> tuple[bytes, bytes]:
         )
         for m in range(_MEMBERS)
     )  # fmt: skip
-    value = GroupMetadataValue("consumer", 7, "range", members[0].member_id, 0, members)
+    value = GroupMetadataValue("consumer", 7, assignor, members[0].member_id, 0, members)
     return encode_key(GroupMetadataKey(f"group-{n}")), encode_value(value)
 
 
@@ -53,8 +54,8 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    names = [f"topic-{n}-{t}" for n in range(1000) for t in range(_TOPICS)]
-    counts = pa.array([_PARTITIONS] * len(names), pa.int32())
+    names = [f"topic-{n}-{t}" for n in range(TOPIC_SETS) for t in range(TOPICS)]
+    counts = pa.array([PARTITIONS] * len(names), pa.int32())
     inventory = _core.TopicInventory(
         pa.record_batch([pa.array(names), counts], ["name", "partitions"])
     )
@@ -74,7 +75,7 @@ def main() -> None:
             for batch in pq.ParquetFile(path).iter_batches(_ROWS, use_threads=False):
                 read += time.process_time() - start
                 start = time.process_time()
-                answers = pa.record_batch(_core.groups_from_records(batch, inventory, False))
+                answers = pa.record_batch(_core.groups_from_records(batch, inventory))
                 decoded += time.process_time() - start
                 assert answers["error"].null_count == len(batch)
                 start = time.process_time()

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures CPU time a group on Spark: `assign_groups`, and an identity `mapInArrow` to compare.
+"""Measures CPU time a group on Spark: assigning rows and records, and an identity to compare.
 
     python -m benches.spark_cpu --groups 40000
 
-Each group has 20 members that own 100 partitions under cooperative-sticky. Each job runs twice in
-a process of its own, on one core, with batches of 4 MB. The first run warms up. The second is
-measured: the CPU time of the process, the JVM and the Python workers together. No rows are written.
+Each group has 20 members that own 100 partitions under cooperative-sticky, with topics and ids of
+its own. It is written as contract rows, as rows whose topics are places in the group's list, and as
+a record of `__consumer_offsets`. The identity is `mapInArrow` over the contract rows. Each job runs
+twice in a process of its own, on one core, with batches of 4 MB. The first run warms up. The second
+is measured: the CPU time of the process, the JVM and the Python workers together. No rows are
+written.
 """
 
 import argparse
@@ -21,41 +24,80 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import kafka_rebalance as kr
+from benches.records import PARTITIONS, TOPIC_SETS, TOPICS, record
+from kafka_rebalance import _core
 
 GROUPS_A_FILE = 2_000
 
 
-def write(directory: Path, groups: int, *, by_place: bool) -> None:
-    """Writes one group under many ids; topics are names, or indices in the group's topic list."""
-    topics = (kr.Topic("topic-a", 60), kr.Topic("topic-b", 40))
-    names = ("topic-a", "topic-b")
-    members = [kr.Member(f"consumer-{m}-0b5c2d1e", names) for m in range(20)]
-    group = kr.GroupSpec("bench", topics, tuple(members), "cooperative-sticky")
-    row = kr.plan(group).final.to_dict()
-    if by_place:
-        for member in row["members"]:
-            member["topics"] = [names.index(name) for name in member["topics"]]
-            for owned in member["owned_partitions"]:
-                owned["topic"] = names.index(owned["topic"])
-    directory.mkdir()
+def write(directory: Path, groups: int) -> None:
+    """Writes groups as `rows`, `places` and `records`, and the inventory of their topics."""
+    for form in ("rows", "places", "records", "topics"):
+        (directory / form).mkdir()
+    names = [f"topic-{n}-{t}" for n in range(TOPIC_SETS) for t in range(TOPICS)]
+    counts = pa.array([PARTITIONS] * len(names), pa.int32())
+    topics = pa.record_batch({"name": pa.array(names), "partitions": counts})
+    pq.write_table(pa.table(topics), directory / "topics" / "topics.parquet")
+    inventory = _core.TopicInventory(topics)
     for first in range(0, groups, GROUPS_A_FILE):
-        rows = [row | {"group_id": f"bench-{first + n}"} for n in range(GROUPS_A_FILE)]
-        pq.write_table(pa.Table.from_pylist(rows), directory / f"{first:08}.parquet")
+        pairs = [record(n, "cooperative-sticky") for n in range(first, first + GROUPS_A_FILE)]
+        keys, values = (pa.array(column, pa.binary()) for column in zip(*pairs, strict=True))
+        records = pa.record_batch({"key": keys, "value": values})
+        name = f"{first:08}.parquet"
+        pq.write_table(pa.table(records), directory / "records" / name)
+        rows = pa.record_batch(_core.groups_from_records(records, inventory)).to_pylist()
+        for form in ("rows", "places"):
+            table = pa.Table.from_pylist([contract_row(row, form) for row in rows])
+            pq.write_table(table, directory / form / name)
 
 
-def jobs() -> dict[str, Callable[[Any], Any]]:
-    """Name of a job -> the function that the job applies to the DataFrame."""
-    from kafka_rebalance.spark import assign_groups
+def contract_row(row: dict[str, Any], form: str) -> dict[str, Any]:
+    """Returns the fields of the contract that are not null."""
+    places = {topic["name"]: place for place, topic in enumerate(row["topics"])}
+    topic = places.__getitem__ if form == "places" else str
+    members = [
+        {
+            "member_id": one["member_id"],
+            "client_id": one["client_id"],
+            "generation_id": one["generation_id"],
+            "topics": [topic(name) for name in one["topics"]],
+            "owned_partitions": [
+                {"topic": topic(run["topic"]), "partitions": run["partitions"]}
+                for run in one["owned_partitions"]
+            ],
+        }
+        for one in row["members"]
+    ]
+    topics = [{"name": one["name"], "partitions": one["partitions"]} for one in row["topics"]]
+    return {
+        "group_id": row["group_id"], "assignor": row["assignor"], "topics": topics,
+        "members": members,
+    }  # fmt: skip
+
+
+def jobs() -> dict[str, tuple[str, Callable[[Any], Any]]]:
+    """Name of a job -> the form of its groups, and the function that is applied to the frame."""
+    from kafka_rebalance.spark import GroupRecords, assign_groups, assign_owners
+
+    class Compacted(GroupRecords):
+        def latest(self) -> Any:
+            return self.records.select("key", "value")
+
+    def records(frame: Any) -> GroupRecords:
+        topics = frame.sparkSession.read.parquet(f"{Path(frame.inputFiles()[0]).parent}/../topics")
+        full = frame.selectExpr("key", "value", "0 as partition", "0L as offset")
+        return Compacted(full, topics)
 
     def identity(frame: Any) -> Any:
         return frame.mapInArrow(lambda batches: batches, frame.schema)
 
     return {
-        "scan": lambda frame: frame,
-        "identity": identity,
-        "assign_groups": assign_groups,
-        "assign_groups by place": assign_groups,
+        "scan": ("rows", lambda frame: frame),
+        "identity": ("rows", identity),
+        "assign_groups": ("rows", assign_groups),
+        "assign_groups by place": ("places", assign_groups),
+        "records, nested answers": ("records", lambda frame: assign_groups(records(frame))),
+        "records, flat owners": ("records", lambda frame: assign_owners(records(frame))),
     }
 
 
@@ -64,10 +106,11 @@ def measure(name: str, directory: str, groups: int) -> float:
     from kafka_rebalance.spark.session import session
 
     spark = session("spark_cpu", master="local[1]")
-    frame = spark.read.parquet(directory)
+    form, job = jobs()[name]
+    frame = spark.read.parquet(f"{directory}/{form}")
     for turn in range(2):
         before = cpu_seconds()
-        jobs()[name](frame).write.format("noop").mode("overwrite").save()
+        job(frame).write.format("noop").mode("overwrite").save()
         if turn:
             return (cpu_seconds() - before) / groups * 1e6
     raise AssertionError
@@ -102,21 +145,22 @@ def main() -> None:
         print(json.dumps(measure(name, directory, args.groups)))
         return
     with tempfile.TemporaryDirectory() as directory:
-        rich, short = Path(directory, "rich"), Path(directory, "by-place")
-        write(rich, args.groups, by_place=False)
-        write(short, args.groups, by_place=True)
+        write(Path(directory), args.groups)
         found: dict[str, list[float]] = {}
         for _ in range(args.rounds):
             for name in jobs():
-                data = short if name.endswith("by place") else rich
-                command = [sys.executable, __file__, "--groups", str(args.groups)]
-                command += ["--job", name, str(data)]
+                command = [sys.executable, "-m", "benches.spark_cpu", "--groups", str(args.groups)]
+                command += ["--job", name, directory]
                 ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
                 found.setdefault(name, []).append(json.loads(ran.stdout))
     medians = {name: sorted(each)[len(each) // 2] for name, each in found.items()}
     for name, median in medians.items():
         ratio = median / medians["identity"]
-        print(f"{name:24} {median:6.0f} us a group, {ratio:.2f} of identity")
+        least, most = min(found[name]), max(found[name])
+        print(
+            f"{name:24} {median:6.0f} us a group ({least:.0f} to {most:.0f}), "
+            f"{ratio:.2f} of identity"
+        )
 
 
 if __name__ == "__main__":

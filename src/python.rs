@@ -76,7 +76,7 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{
         ArrowBatch, TopicInventory, assign_batch, commits_from_records, compare_batch,
-        groups_from_records, plan_batch,
+        groups_from_records, owners_batch, plan_batch,
     };
     #[pymodule_export]
     use super::assign::{Anomaly, Columns, Partitions, assign};

@@ -34,7 +34,9 @@ RACKS = {"t": [["a", "b"]] * 6}
 Row = dict[str, Any]
 
 
-def inventory(topics: dict[str, int] = TOPICS) -> _core.TopicInventory:
+def inventory(
+    topics: dict[str, int] = TOPICS, *, assume_assigned: bool = False
+) -> _core.TopicInventory:
     rows = [{"name": n, "partitions": p, "racks": RACKS.get(n)} for n, p in topics.items()]
     schema = pa.schema(
         [
@@ -43,7 +45,7 @@ def inventory(topics: dict[str, int] = TOPICS) -> _core.TopicInventory:
             ("racks", pa.list_(pa.list_(pa.string()))),
         ]
     )
-    return _core.TopicInventory(pa.RecordBatch.from_pylist(rows, schema=schema))
+    return _core.TopicInventory(pa.RecordBatch.from_pylist(rows, schema=schema), assume_assigned)
 
 
 def read(
@@ -56,7 +58,8 @@ def read(
     batch = pa.record_batch(
         {"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())}
     )
-    answer = _core.groups_from_records(batch, topics or inventory(), assume_assigned)
+    known = topics or inventory(assume_assigned=assume_assigned)
+    answer = _core.groups_from_records(batch, known)
     rows: list[Row] = pa.record_batch(answer).to_pylist()
     return rows
 
@@ -280,11 +283,9 @@ def test_other_protocols_are_a_kind_of_their_own() -> None:
 
 def test_wrong_columns_are_named() -> None:
     with pytest.raises(TypeError, match="value: the column is missing"):
-        _core.groups_from_records(
-            pa.record_batch({"key": pa.array([b""])}), inventory(), assume_assigned=False
-        )
+        _core.groups_from_records(pa.record_batch({"key": pa.array([b""])}), inventory())
     text = pa.record_batch({"key": pa.array([b""]), "value": pa.array([""])})
     with pytest.raises(TypeError, match="value: Utf8 is not binary"):
-        _core.groups_from_records(text, inventory(), assume_assigned=False)
+        _core.groups_from_records(text, inventory())
     with pytest.raises(TypeError, match="partitions: the column is missing"):
         _core.TopicInventory(pa.record_batch({"name": pa.array(["t"])}))

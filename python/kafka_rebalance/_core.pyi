@@ -158,7 +158,20 @@ def assign_lines(
     threads: int,
 ) -> list[ResultLine]: ...
 def assign_batch(
-    batch: object, assignor: str | None, max_partitions: int, threads: int, lines: bool = False
+    batch: object,
+    assignor: str | None,
+    max_partitions: int,
+    threads: int,
+    lines: bool = False,
+    topics: TopicInventory | None = None,
+) -> ArrowBatch: ...
+def owners_batch(
+    batch: object,
+    assignor: str | None,
+    max_partitions: int,
+    threads: int,
+    lines: bool = False,
+    topics: TopicInventory | None = None,
 ) -> ArrowBatch: ...
 def compare_batch(
     batch: object,
@@ -166,6 +179,7 @@ def compare_batch(
     max_partitions: int,
     threads: int,
     lines: bool = False,
+    topics: TopicInventory | None = None,
 ) -> ArrowBatch: ...
 def plan_batch(
     batch: object,
@@ -174,15 +188,14 @@ def plan_batch(
     max_partitions: int,
     threads: int,
     lines: bool = False,
+    topics: TopicInventory | None = None,
 ) -> ArrowBatch: ...
 
 @final
 class TopicInventory:
-    def __new__(cls, topics: object) -> TopicInventory: ...
+    def __new__(cls, topics: object, assume_assigned: bool = False) -> TopicInventory: ...
 
-def groups_from_records(
-    batch: object, topics: TopicInventory, assume_assigned: bool
-) -> ArrowBatch: ...
+def groups_from_records(batch: object, topics: TopicInventory) -> ArrowBatch: ...
 def commits_from_records(batch: object) -> ArrowBatch: ...
 def decode_subscription(data: bytes) -> DecodedSubscription: ...
 def encode_subscription(sent: Subscription) -> bytes: ...

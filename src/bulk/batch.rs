@@ -6,8 +6,9 @@
 
 pub mod columns;
 mod figures;
-mod groups;
+pub mod groups;
 mod output;
+mod owners;
 mod source;
 
 use arrow_array::RecordBatch;
@@ -23,6 +24,7 @@ use crate::plans::{figures::Figures, rebalance_plan};
 pub use columns::SchemaError;
 use columns::{Lists, Structs};
 use groups::{element, optional_text};
+pub use source::Form;
 use source::Source;
 
 /// One row: the group's id (None if it is missing or bad), and the group's answer.
@@ -48,17 +50,34 @@ pub struct Answer<'a> {
     assignment: Assignment,
 }
 
-/// Answers every row of a batch; the row of a bad group has its `error` set. If `lines`, the only
-/// column of the batch has contract lines.
+/// Answers every group of a batch; the row of a bad group has its `error` set.
 ///
 /// Columns and fields are found by name, in any order; unknown ones are ignored. Returns an error
 /// if a column is missing or has another type than in the contract.
 pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,
-    lines: bool,
+    form: Form,
 ) -> Result<RecordBatch, SchemaError> {
-    let source = Source::of(batch, options.threads, lines)?;
+    assigned(batch, options, form, output::write)
+}
+
+/// `assign_batch` with one list of owners for each group.
+pub fn owners_batch(
+    batch: &RecordBatch,
+    options: Options,
+    form: Form,
+) -> Result<RecordBatch, SchemaError> {
+    assigned(batch, options, form, owners::write)
+}
+
+fn assigned(
+    batch: &RecordBatch,
+    options: Options,
+    form: Form,
+    write: impl Fn(&[Row<Answer>]) -> RecordBatch,
+) -> Result<RecordBatch, SchemaError> {
+    let source = Source::of(batch, options.threads, form)?;
     let rows = rows(&source, options, |_, group| {
         let (assignor, assignment) = assign(&group, options.assignor)?;
         Ok(Answer {
@@ -67,7 +86,7 @@ pub fn assign_batch(
             assignment,
         })
     });
-    Ok(output::write(&rows))
+    Ok(write(&rows))
 }
 
 /// Assignor, figures (None if no change affects the group), and the changes that have no effect.
@@ -79,9 +98,9 @@ pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,
     options: Options,
-    lines: bool,
+    form: Form,
 ) -> Result<RecordBatch, SchemaError> {
-    let source = Source::of(batch, options.threads, lines)?;
+    let source = Source::of(batch, options.threads, form)?;
     let planned = match changes {
         Some(changes) => rows(&source, options, |_, group| {
             let assignor = assignor(&group, options.assignor)?;
@@ -129,9 +148,9 @@ pub fn compare_batch(
     batch: &RecordBatch,
     changes: &[String],
     options: Options,
-    lines: bool,
+    form: Form,
 ) -> Result<RecordBatch, SchemaError> {
-    let source = Source::of(batch, options.threads, lines)?;
+    let source = Source::of(batch, options.threads, form)?;
     let rows = rows(&source, options, |_, group| {
         let play = |changes: &[Change]| comparison::compare(&group, changes);
         let (comparison, not_affected) = as_far_as_affected(changes, play)?;

@@ -9,15 +9,16 @@
 //! Bytes are borrowed. The row of a record that cannot be read has its `error` set.
 
 mod columns;
+mod spec;
 
 use std::borrow::Cow;
-use std::rc::Rc;
 
 use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bulk::batch::SchemaError;
 use columns::Columns;
+pub use spec::spec;
 
 use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
 use crate::group::model::quoted;
@@ -38,7 +39,20 @@ pub struct Group<'a> {
     pub assignor: Option<&'a str>,
     pub leader_library: Option<&'static str>,
     pub topics: Vec<(Cow<'a, str>, i32)>,
+    /// The members' subscriptions: neighbours that sent equal bytes share one.
+    pub subscriptions: Vec<ReadSubscription<'a>>,
     pub members: Vec<Member<'a>>,
+}
+
+impl<'a> Group<'a> {
+    /// Whether it is a consumer group with members, which has an assignment to compute.
+    pub fn is_answered(&self) -> bool {
+        self.kind == "consumer" && !self.members.is_empty()
+    }
+
+    fn subscription(&self, member: &Member) -> &ReadSubscription<'a> {
+        &self.subscriptions[member.subscription]
+    }
 }
 
 /// A member: its subscription when it joined, and the partitions that it has held since.
@@ -47,9 +61,11 @@ pub struct Member<'a> {
     pub group_instance_id: Option<&'a str>,
     pub client_id: &'a str,
     pub client_host: &'a str,
-    /// Shared with the member before, if both sent equal bytes.
-    pub subscription: Rc<ReadSubscription<'a>>,
+    /// Index in the group's subscriptions.
+    pub subscription: usize,
     pub held: ReadAssignment<'a>,
+    /// Names of held topics that are not UTF-8 in the bytes.
+    pub repaired: Vec<String>,
     /// Subscription version and user data; None if they are those of the newest Java client.
     pub sent: Option<(i16, Option<&'static str>)>,
 }
@@ -60,6 +76,9 @@ pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 /// Partition counts and replica racks of a cluster's topics.
 pub struct Inventory {
     topics: FxHashMap<String, Topic>,
+    /// Whether a topic that is not here has as many partitions as the highest assigned one needs;
+    /// otherwise it is an error.
+    assume_assigned: bool,
 }
 
 struct Topic {
@@ -69,7 +88,7 @@ struct Topic {
 
 impl Inventory {
     /// Reads the columns `name` and `partitions`, and `racks` if it is there.
-    pub fn of(batch: &RecordBatch) -> Result<Self, SchemaError> {
+    pub fn of(batch: &RecordBatch, assume_assigned: bool) -> Result<Self, SchemaError> {
         let rows = Structs::of_batch(batch);
         let names: Strings = rows.column("name", true)?;
         let partitions: Integers = rows.column("partitions", true)?;
@@ -93,36 +112,47 @@ impl Inventory {
             };
             topics.insert(name.to_owned(), topic);
         }
-        Ok(Self { topics })
+        Ok(Self {
+            topics,
+            assume_assigned,
+        })
     }
 }
 
-/// Makes one row of each record of a batch: a group, or an error. A topic that the inventory lacks
-/// is an error; with `assume_assigned` it has as many partitions as the highest assigned one needs.
+/// Makes one row of each record of a batch: a group, or an error.
 ///
 /// Reads the columns `key` and `value`. Returns an error if one of them is missing or not binary.
-pub fn groups(
-    batch: &RecordBatch,
-    inventory: &Inventory,
-    assume_assigned: bool,
-) -> Result<RecordBatch, SchemaError> {
-    let records = Structs::of_batch(batch);
-    let keys: Bytes = records.column("key", true)?;
-    let values: Bytes = records.column("value", true)?;
+pub fn groups(batch: &RecordBatch, inventory: &Inventory) -> Result<RecordBatch, SchemaError> {
+    let records = Records::of(batch)?;
     let mut columns = Columns::default();
     for at in 0..batch.num_rows() {
-        let row = group(keys.get(at), values.get(at), inventory, assume_assigned);
-        columns.push(&row, inventory);
+        columns.push(&records.row(at, inventory), inventory);
     }
     Ok(columns.finish())
 }
 
-fn group<'a>(
-    key: Option<&'a [u8]>,
-    value: Option<&'a [u8]>,
-    inventory: &Inventory,
-    assume_assigned: bool,
-) -> Row<'a> {
+/// The keys and values of a batch.
+pub struct Records<'a> {
+    keys: Bytes<'a>,
+    values: Bytes<'a>,
+}
+
+impl<'a> Records<'a> {
+    /// Finds the columns `key` and `value`.
+    pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
+        let columns = Structs::of_batch(batch);
+        Ok(Self {
+            keys: columns.column("key", true)?,
+            values: columns.column("value", true)?,
+        })
+    }
+
+    pub fn row(&self, at: usize, inventory: &Inventory) -> Row<'a> {
+        group(self.keys.get(at), self.values.get(at), inventory)
+    }
+}
+
+fn group<'a>(key: Option<&'a [u8]>, value: Option<&'a [u8]>, inventory: &Inventory) -> Row<'a> {
     let group_id = match decode_key(key.unwrap_or_default()) {
         Ok(Key::GroupMetadata { group_id }) => group_id,
         Ok(_) => return (None, Err("key: not that of a classic group".into())),
@@ -131,8 +161,7 @@ fn group<'a>(
     let Some(value) = value else {
         return (Some(group_id), Err("value: a tombstone".into()));
     };
-    let read = decode_group(value)
-        .and_then(|value| of_record(group_id, &value, inventory, assume_assigned));
+    let read = decode_group(value).and_then(|value| of_record(group_id, &value, inventory));
     (Some(group_id), read)
 }
 
@@ -140,7 +169,6 @@ fn of_record<'a>(
     group_id: &'a str,
     value: &GroupMetadataValue<'a>,
     inventory: &Inventory,
-    assume_assigned: bool,
 ) -> Result<Group<'a>, String> {
     let state = if value.members.is_empty() {
         "Empty"
@@ -155,6 +183,7 @@ fn of_record<'a>(
         assignor: value.protocol,
         leader_library: None,
         topics: Vec::new(),
+        subscriptions: Vec::new(),
         members: Vec::new(),
     };
     // Connect and other protocols have their own formats of bytes, which are not read here.
@@ -163,18 +192,18 @@ fn of_record<'a>(
     }
     for (i, member) in value.members.iter().enumerate() {
         let at = |problem: String| format!("members[{i}].{problem}");
-        let subscription = match group.members.last() {
-            Some(last) if value.members[i - 1].subscription == member.subscription => {
-                last.subscription.clone()
-            }
-            _ => Rc::new(decode_subscription(member.subscription).map_err(at)?),
-        };
+        if i == 0 || value.members[i - 1].subscription != member.subscription {
+            let read = decode_subscription(member.subscription).map_err(at)?;
+            group.subscriptions.push(read);
+        }
+        let place = group.subscriptions.len() - 1;
+        let subscription = &group.subscriptions[place];
         let held = match member.assignment {
             [] => ReadAssignment::default(),
             bytes => decode_assignment(bytes).map_err(at)?,
         };
         let assignor = value.protocol.unwrap_or_default();
-        let user_data = user_data(assignor, &subscription, member.client_id);
+        let user_data = user_data(assignor, subscription, member.client_id);
         let is_newest = subscription.version >= NEWEST_VERSION && user_data.is_none();
         group.members.push(Member {
             member_id: member.member_id,
@@ -182,7 +211,8 @@ fn of_record<'a>(
             client_id: member.client_id,
             client_host: member.client_host,
             sent: (!is_newest).then_some((subscription.version, user_data)),
-            subscription,
+            subscription: place,
+            repaired: repaired(&held),
             held,
         });
     }
@@ -192,32 +222,35 @@ fn of_record<'a>(
         .iter()
         .zip(bytes)
         .filter(|(_, bytes)| !bytes.is_empty());
-    let versions = group.members.iter();
-    group.leader_library = leader_library(
-        given.map(|(member, _)| &member.held),
-        versions.map(|member| member.subscription.version),
-    );
-    group.topics = topics(&group.members, inventory, assume_assigned)?;
+    let versions = group.subscriptions.iter().map(|one| one.version);
+    group.leader_library = leader_library(given.map(|(member, _)| &member.held), versions);
+    group.topics = topics(&group, inventory)?;
     Ok(group)
+}
+
+fn repaired(held: &ReadAssignment) -> Vec<String> {
+    let names = held.partitions.iter().map(|entry| entry.topic());
+    let owned = names.filter_map(|name| match name {
+        Cow::Owned(name) => Some(name),
+        Cow::Borrowed(_) => None,
+    });
+    owned.collect()
 }
 
 /// Subscribed topics in the order of their first mention, with their partition counts.
 fn topics<'a>(
-    members: &[Member<'a>],
+    group: &Group<'a>,
     inventory: &Inventory,
-    assume_assigned: bool,
 ) -> Result<Vec<(Cow<'a, str>, i32)>, String> {
     let mut seen: FxHashSet<&str> = FxHashSet::default();
     let mut topics = Vec::new();
-    // Members that share a subscription mention the topics of the first of them.
-    let distinct = members.chunk_by(|a, b| Rc::ptr_eq(&a.subscription, &b.subscription));
-    for name in distinct.flat_map(|members| &members[0].subscription.topics) {
+    for name in group.subscriptions.iter().flat_map(|one| &one.topics) {
         if !seen.insert(name) {
             continue;
         }
         let partitions = match inventory.topics.get(&**name) {
             Some(topic) => topic.partitions,
-            None if assume_assigned => assigned_count(members, name),
+            None if inventory.assume_assigned => assigned_count(&group.members, name),
             None => {
                 let name = quoted(name);
                 let problem =

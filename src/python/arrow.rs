@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::options;
-use crate::bulk::batch::{self, SchemaError};
+use crate::bulk::batch::{self, Form, SchemaError};
 use crate::bulk::commits;
 use crate::bulk::records;
 
@@ -47,7 +47,7 @@ impl ArrowBatch {
     }
 }
 
-#[pyfunction(signature = (batch, assignor, max_partitions, threads, lines=false))]
+#[pyfunction(signature = (batch, assignor, max_partitions, threads, lines=false, topics=None))]
 pub fn assign_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -55,13 +55,29 @@ pub fn assign_batch(
     max_partitions: u64,
     threads: usize,
     lines: bool,
+    topics: Option<&TopicInventory>,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    let assign = |batch: &_| batch::assign_batch(batch, options, lines);
+    let assign = |batch: &_| batch::assign_batch(batch, options, form(lines, topics));
     answer(py, batch, assign)
 }
 
-#[pyfunction(signature = (batch, assignor, changes, max_partitions, threads, lines=false))]
+#[pyfunction(signature = (batch, assignor, max_partitions, threads, lines=false, topics=None))]
+pub fn owners_batch(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    threads: usize,
+    lines: bool,
+    topics: Option<&TopicInventory>,
+) -> PyResult<ArrowBatch> {
+    let options = options(py, assignor, max_partitions, threads)?;
+    let assign = |batch: &_| batch::owners_batch(batch, options, form(lines, topics));
+    answer(py, batch, assign)
+}
+
+#[pyfunction(signature = (batch, assignor, changes, max_partitions, threads, lines=false, topics=None))]
 pub fn plan_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -70,13 +86,15 @@ pub fn plan_batch(
     max_partitions: u64,
     threads: usize,
     lines: bool,
+    topics: Option<&TopicInventory>,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    let plan = |batch: &_| batch::plan_batch(batch, changes.as_deref(), options, lines);
+    let plan =
+        |batch: &_| batch::plan_batch(batch, changes.as_deref(), options, form(lines, topics));
     answer(py, batch, plan)
 }
 
-#[pyfunction(signature = (batch, changes, max_partitions, threads, lines=false))]
+#[pyfunction(signature = (batch, changes, max_partitions, threads, lines=false, topics=None))]
 pub fn compare_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -84,21 +102,32 @@ pub fn compare_batch(
     max_partitions: u64,
     threads: usize,
     lines: bool,
+    topics: Option<&TopicInventory>,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, None, max_partitions, threads)?;
-    let compare = |batch: &_| batch::compare_batch(batch, &changes, options, lines);
+    let compare = |batch: &_| batch::compare_batch(batch, &changes, options, form(lines, topics));
     answer(py, batch, compare)
 }
 
-/// Partition counts and racks of topics, for `groups_from_records`.
+fn form(lines: bool, topics: Option<&TopicInventory>) -> Form<'_> {
+    match topics {
+        Some(topics) => Form::Records(&topics.0),
+        None if lines => Form::Lines,
+        None => Form::Columns,
+    }
+}
+
+/// Partition counts and racks of topics, for reading records. With `assume_assigned`, a topic that
+/// is not here has as many partitions as the highest assigned one needs.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct TopicInventory(records::Inventory);
 
 #[pymethods]
 impl TopicInventory {
     #[new]
-    fn new(topics: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let read = records::Inventory::of(&read(topics)?);
+    #[pyo3(signature = (topics, assume_assigned=false))]
+    fn new(topics: &Bound<'_, PyAny>, assume_assigned: bool) -> PyResult<Self> {
+        let read = records::Inventory::of(&read(topics)?, assume_assigned);
         read.map(Self).map_err(schema_error)
     }
 }
@@ -108,11 +137,8 @@ pub fn groups_from_records(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
     topics: &TopicInventory,
-    assume_assigned: bool,
 ) -> PyResult<ArrowBatch> {
-    answer(py, batch, |batch| {
-        records::groups(batch, &topics.0, assume_assigned)
-    })
+    answer(py, batch, |batch| records::groups(batch, &topics.0))
 }
 
 #[pyfunction]

@@ -12,12 +12,16 @@ import pytest
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.spark import (
     COMMITS_SCHEMA,
+    GroupRecords,
     SchemaError,
     assign_groups,
+    assign_owners,
     committed_offsets,
     count_causes,
     count_records,
     current_groups,
+    plan_each_change,
+    plan_groups,
 )
 from kafka_rebalance.spark.compaction import reads_nothing
 from kafka_rebalance.wire.group_records import (
@@ -278,3 +282,40 @@ def _cause(error: str) -> str:
     if "null" in error:
         return "a null where none may be"
     return "cut short, or a length is too large"
+
+
+def test_records_are_answered_as_their_rows_are(spark: SparkSession) -> None:
+    """One pass over records of two clusters, whose topics differ; other groups are passed over."""
+    rng = random.Random(31)
+    rows: list[tuple[Any, ...]] = [
+        (key, value, 0, offset, "a") for offset, (key, value) in enumerate(captured())
+    ]
+    for offset in range(600):
+        group_id, (_, value) = f"g{offset % 400}", drawn(rng)
+        key = encode_key(GroupMetadataKey(group_id))
+        rows.append((key, value, 1, offset, "ab"[offset % 3 % 2]))
+    records = _frame(spark, rows, f"{RECORDS}, cluster string")
+    small = [("t", 6, None, "b"), ("u", 2, None, "b")]
+    topics = [(name, count, RACKS.get(name), "a") for name, count in TOPICS.items()]
+    inventory = spark.createDataFrame([*topics, *small], f"{INVENTORY}, cluster string")
+    source = GroupRecords(records, inventory)
+    groups = current_groups(records, inventory).where(
+        "error is not null or kind = 'consumer' and state = 'Stable'"
+    )
+
+    def content(frame: DataFrame) -> Counter[str]:
+        return Counter(str(row.asDict(recursive=True)) for row in frame.collect())
+
+    answered = content(assign_groups(source))
+    assert answered == content(assign_groups(groups))
+    assert len(answered) > 300
+    assert content(assign_owners(source)) == content(assign_owners(groups))
+    changes = ["add-members=1", "partitions=u=9"]
+    assert content(plan_groups(source, changes=changes)) == content(
+        plan_groups(groups, changes=changes)
+    )
+    assert content(plan_each_change(source, changes)) == content(plan_each_change(groups, changes))
+    with pytest.raises(SchemaError, match="changes: records have none"):
+        plan_groups(source)
+    with pytest.raises(SchemaError, match=r"topics\.partitions: missing"):
+        assign_groups(GroupRecords(records, inventory.drop("partitions")))

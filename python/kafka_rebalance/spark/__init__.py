@@ -26,7 +26,15 @@ from .consumer_offsets import (
     count_records,
     current_groups,
 )
-from .functions import assign_groups, assign_lines, compare_groups, plan_each_change, plan_groups
+from .functions import (
+    assign_groups,
+    assign_lines,
+    assign_owners,
+    compare_groups,
+    plan_each_change,
+    plan_groups,
+)
+from .group_records import GroupRecords
 from .kafka_records import (
     BOUNDS_SCHEMA,
     RECORDS_SCHEMA,
@@ -43,6 +51,7 @@ from .schema import (
     HISTOGRAM_SCHEMA,
     INPUT_SCHEMA,
     OUTPUT_SCHEMA,
+    OWNERS_SCHEMA,
     PLAN_SCHEMA,
     SUMMARY_SCHEMA,
 )
@@ -61,12 +70,15 @@ __all__ = [
     "INPUT_SCHEMA",
     "KINDS_SCHEMA",
     "OUTPUT_SCHEMA",
+    "OWNERS_SCHEMA",
     "PLAN_SCHEMA",
     "RECORDS_SCHEMA",
     "SUMMARY_SCHEMA",
+    "GroupRecords",
     "SchemaError",
     "assign_groups",
     "assign_lines",
+    "assign_owners",
     "assign_udf",
     "committed_offsets",
     "compare_groups",

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql import types as t
 
 from kafka_rebalance import _core
 
@@ -26,9 +25,9 @@ from .compaction import (
     GROUP_KEYS,
     check_records,
     last_records,
-    require_columns,
     with_cluster,
 )
+from .group_records import GroupRecords
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,31 +105,21 @@ def current_groups(
     Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
     record cannot be read, its row has an `error`, and the job goes on.
     """
-    has_cluster = check_records(records)
-    keys = ["cluster"] if has_cluster else []
-    require_columns(topics, {"name": t.StringType(), "partitions": t.IntegerType()}, "topics.")
-    latest = last_records(records, GROUP_KEYS, has_cluster=has_cluster)
-    known = topics.select(
-        [name for name in ("cluster", "name", "partitions", "racks") if name in topics.columns]
-    ).toArrow()
+    source = GroupRecords(records, topics, assume_assigned)
+    has_cluster, inventories = source.has_cluster, source.inventories()
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
-        inventories: dict[str | None, _core.TopicInventory] = {}
         for batch in batches:
-            for cluster, part in _by_cluster(batch) if has_cluster else [(None, batch)]:
-                if cluster not in inventories:
-                    inventories[cluster] = _inventory(known, cluster)
-                read = _core.groups_from_records(part, inventories[cluster], assume_assigned)
-                groups = pa.record_batch(read)
+            for cluster, part, inventory in inventories.parts(batch):
+                groups = pa.record_batch(_core.groups_from_records(part, inventory))
                 if has_cluster:
                     names = pa.array([cluster] * len(groups), pa.string())
                     groups = groups.add_column(0, "cluster", names)
                 yield groups
 
-    latest = latest.select(*keys, "key", "value")
-    return latest.mapInArrow(run, with_cluster(GROUPS_SCHEMA, has_cluster))
+    return source.latest().mapInArrow(run, with_cluster(GROUPS_SCHEMA, has_cluster))
 
 
 def committed_offsets(records: DataFrame) -> DataFrame:
@@ -196,22 +185,3 @@ def count_causes(rows: DataFrame) -> DataFrame:
         .groupBy(*keys, cause.otherwise("another cause").alias("cause"))
         .agg(f.count("*").alias("records"), f.min("error").alias("example"))
     )
-
-
-def _by_cluster(batch: "pa.RecordBatch") -> "Iterator[tuple[str | None, pa.RecordBatch]]":
-    import pyarrow.compute as pc
-
-    for cluster in batch["cluster"].unique().to_pylist():
-        yield cluster, batch.filter(pc.equal(batch["cluster"], cluster))
-
-
-def _inventory(topics: "pa.Table", cluster: str | None) -> "_core.TopicInventory":
-    """Returns the topics of a cluster, or all topics if the inventory does not have clusters."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if cluster is not None and "cluster" in topics.column_names:
-        topics = topics.filter(pc.equal(topics["cluster"], cluster))
-    whole = topics.combine_chunks()
-    batches = whole.to_batches() or [pa.RecordBatch.from_pylist([], schema=whole.schema)]
-    return _core.TopicInventory(batches[0])

@@ -15,16 +15,23 @@ from kafka_rebalance.plans.changes import Change, SwitchAssignor
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
 from . import schema
-from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, contract
+from .compaction import with_cluster
+from .group_records import GroupRecords
+from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, OWNERS_SCHEMA, PLAN_SCHEMA, contract
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def assign_groups(
-    groups: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
+    groups: DataFrame | GroupRecords,
+    *,
+    assignor: str | None = None,
+    max_partitions: int = MAX_PARTITIONS,
 ) -> DataFrame:
     """Assigns every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
+
+    With GroupRecords in place of a DataFrame, the groups are read from records in the same pass.
 
     If `assignor` is None, each row's own is used. A bad group has an `error`; the job goes on. If
     the groups have a column `cluster`, it is the first column of the answers.
@@ -34,9 +41,24 @@ def assign_groups(
     a task's memory.
     """
     known(assignor)
-    schema.check(groups.schema)
     one = ("", (assignor, max_partitions, 1))
     return _in_workers(groups, _unread(assignor), "assign", [one], OUTPUT_SCHEMA)
+
+
+def assign_owners(
+    groups: DataFrame | GroupRecords,
+    *,
+    assignor: str | None = None,
+    max_partitions: int = MAX_PARTITIONS,
+) -> DataFrame:
+    """Assigns every group, like `assign_groups`, and returns each partition's owner: OWNERS_SCHEMA.
+
+    This is the cheapest form of an answer for Spark. It lacks the order of a member's partitions
+    and the anomalies, and claims on partitions that do not exist, which sticky assignors keep.
+    """
+    known(assignor)
+    one = ("", (assignor, max_partitions, 1))
+    return _in_workers(groups, _unread(assignor), "owners", [one], OWNERS_SCHEMA)
 
 
 def assign_lines(
@@ -54,7 +76,7 @@ def assign_lines(
 
 
 def plan_groups(
-    groups: DataFrame,
+    groups: DataFrame | GroupRecords,
     *,
     assignor: str | None = None,
     changes: Iterable[Change | str] | None = None,
@@ -72,10 +94,12 @@ def plan_groups(
     or at `changes[i]` for a change that cannot be read.
     """
     known(assignor)
-    schema.check(groups.schema)
     if changes is not None:
         one: _Call = ("", (assignor, _texts(changes), max_partitions, 1))
         return _in_workers(groups, _HOST, "plan", [one], PLAN_SCHEMA)
+    if isinstance(groups, GroupRecords):
+        raise SchemaError("changes: records have none; name them in the call")
+    schema.check(groups.schema)
     if schema.is_lines(groups.schema):
         raise SchemaError("changes: contract lines have none; name them in the call")
     schema.check_changes(groups.schema)
@@ -84,7 +108,7 @@ def plan_groups(
 
 
 def plan_each_change(
-    groups: DataFrame,
+    groups: DataFrame | GroupRecords,
     changes: Iterable[Change | str],
     *,
     assignor: str | None = None,
@@ -97,7 +121,6 @@ def plan_each_change(
     Parameters and errors are those of `plan_groups`.
     """
     known(assignor)
-    schema.check(groups.schema)
     given = list(changes)
     texts = iter(_texts([change for change in given if change != ""]))
     labels = ["" if change == "" else next(texts) for change in given]
@@ -108,7 +131,7 @@ def plan_each_change(
 
 
 def compare_groups(
-    groups: DataFrame,
+    groups: DataFrame | GroupRecords,
     *,
     changes: Iterable[Change | str] = (),
     max_partitions: int = MAX_PARTITIONS,
@@ -124,7 +147,6 @@ def compare_groups(
     Raises SchemaError for columns that do not fit the contract; GroupError at `changes[i]` for a
     change that cannot be read or that switches the assignor.
     """
-    schema.check(groups.schema)
     parsed = parse_changes(changes)
     for i, change in enumerate(parsed):
         if isinstance(change, SwitchAssignor):
@@ -154,7 +176,7 @@ _Call = tuple[str, tuple[Any, ...]]
 
 
 def _in_workers(
-    groups: DataFrame,
+    groups: DataFrame | GroupRecords,
     drop: set[str],
     verb: str,
     calls: Sequence[_Call],
@@ -169,6 +191,9 @@ def _in_workers(
     task has one core. The function that is pickled imports inside, so that it needs nothing of
     this module on the executors.
     """
+    if isinstance(groups, GroupRecords):
+        return _from_records(groups, verb, calls, answers_schema, label=label)
+    schema.check(groups.schema)
     clusters = schema.keys(groups.schema)
     lines = schema.is_lines(groups.schema)
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
@@ -192,6 +217,38 @@ def _in_workers(
 
     keyed = schema.with_keys(answers_schema, [*clusters, *labels])
     return groups.select(*clusters, *needed).mapInArrow(run, keyed)
+
+
+def _from_records(
+    source: GroupRecords,
+    verb: str,
+    calls: Sequence[_Call],
+    answers_schema: str,
+    *,
+    label: str | None,
+) -> DataFrame:
+    """Runs a bulk function of the core on the last record of each group."""
+    has_cluster, inventories = source.has_cluster, source.inventories()
+    labels = [] if label is None else [label]
+
+    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
+        from kafka_rebalance import _core
+
+        work = getattr(_core, f"{verb}_batch")
+        for batch in batches:
+            for cluster, records, inventory in inventories.parts(batch):
+                for text, arguments in calls:
+                    answers = pa.record_batch(work(records, *arguments, topics=inventory))
+                    keys = {"cluster": cluster} if has_cluster else {}
+                    keys |= dict.fromkeys(labels, text)
+                    columns = [pa.array([key] * len(answers), pa.string()) for key in keys.values()]
+                    names = [*keys, *answers.schema.names]
+                    yield pa.RecordBatch.from_arrays([*columns, *answers.columns], names)
+
+    keyed = with_cluster(schema.with_keys(answers_schema, labels), has_cluster)
+    return source.latest().mapInArrow(run, keyed)
 
 
 def _unread(assignor: str | None) -> set[str]:

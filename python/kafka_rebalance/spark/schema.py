@@ -39,6 +39,14 @@ several entries.
 "change" for a change that does not fit the group, "group" for the group's own fields.
 """
 
+OWNERS_SCHEMA = (
+    "group_id string, assignor string, topics array<struct<name: string, partitions: int>>, "
+    "members array<string>, owners array<int>, error string, error_kind string"
+)
+"""The columns of `assign_owners`. `owners` has an entry for each partition of the first topic, then
+of the second, and so on: the owner's place in `members`, or null for a partition without an owner.
+"""
+
 _BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
 
 _FIGURES = (

@@ -85,8 +85,7 @@ impl<'a> Groups<'a> {
     /// The group of a row. A row whose `error` is set by an earlier step keeps this error.
     pub fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         if let Some(error) = optional_text(&self.error, row, || "error".into())? {
-            let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
-            return Err(GroupError::new(path, problem));
+            return Err(earlier(error));
         }
         let group_id = text(&self.group_id, row, || "group_id".into())?;
         let assignor = optional_text(&self.assignor, row, || "assignor".into())?;
@@ -183,6 +182,12 @@ impl<'a> Groups<'a> {
     }
 }
 
+/// The error of an earlier step, from its text.
+pub fn earlier(error: &str) -> GroupError {
+    let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
+    GroupError::new(path, problem)
+}
+
 fn generation(
     column: &Integers,
     at: usize,
@@ -254,7 +259,7 @@ fn text<'a>(
     required(optional_text(column, at, &path)?, path)
 }
 
-fn count(number: i64, noun: &str, path: impl FnOnce() -> String) -> Result<u32, GroupError> {
+pub fn count(number: i64, noun: &str, path: impl FnOnce() -> String) -> Result<u32, GroupError> {
     let fits = (0..=i64::from(i32::MAX)).contains(&number);
     fits.then_some(number as u32).ok_or_else(|| {
         GroupError::new(

@@ -1,39 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The groups of a batch, from the contract's columns or from contract lines.
+//! The groups of a batch, from the contract's columns, contract lines or records of
+//! `__consumer_offsets`.
 
 use arrow_array::RecordBatch;
 use serde_json::Value;
 
 use super::columns::{Lines, SchemaError};
-use super::groups::Groups;
+use super::groups::{Groups, earlier};
 use crate::bulk::lines::in_parallel;
+use crate::bulk::records::{self, Group, Inventory, Records};
 use crate::error::GroupError;
 use crate::group::contract;
 use crate::group::spec::GroupSpec;
 
-/// A batch with one group in each row.
-pub struct Source<'a> {
-    rows: usize,
-    form: Form<'a>,
+/// What the rows of a batch are.
+#[derive(Clone, Copy)]
+pub enum Form<'i> {
+    /// The contract's columns.
+    Columns,
+    /// Contract lines, in the only column.
+    Lines,
+    /// Keys and values of groups' records. Only consumer groups with members are answered.
+    Records(&'i Inventory),
 }
 
-enum Form<'a> {
+/// A batch with the groups to answer.
+pub struct Source<'a> {
+    rows: usize,
+    groups: Found<'a>,
+}
+
+enum Found<'a> {
     Columns(Box<Groups<'a>>),
     Lines(Vec<Result<Value, GroupError>>),
+    Records(Vec<records::Row<'a>>, &'a Inventory),
 }
 
 impl<'a> Source<'a> {
-    /// Finds the contract's columns or, if `lines`, parses the contract lines in the only column.
-    pub fn of(batch: &'a RecordBatch, threads: usize, lines: bool) -> Result<Self, SchemaError> {
+    /// Finds the columns, and reads lines or records.
+    pub fn of(batch: &'a RecordBatch, threads: usize, form: Form<'a>) -> Result<Self, SchemaError> {
         let rows = batch.num_rows();
-        let form = if lines {
-            let lines = Lines::of(batch)?;
-            let parsed = in_parallel(rows, threads, |row| contract::parse(lines.get(row)));
-            Form::Lines(parsed)
-        } else {
-            Form::Columns(Box::new(Groups::of(batch)?))
+        let groups = match form {
+            Form::Columns => Found::Columns(Box::new(Groups::of(batch)?)),
+            Form::Lines => {
+                let lines = Lines::of(batch)?;
+                let parsed = in_parallel(rows, threads, |row| contract::parse(lines.get(row)));
+                Found::Lines(parsed)
+            }
+            Form::Records(inventory) => {
+                let records = Records::of(batch)?;
+                let mut read = in_parallel(rows, threads, |row| records.row(row, inventory));
+                read.retain(|(_, group)| group.as_ref().map_or(true, Group::is_answered));
+                let rows = read.len();
+                let groups = Found::Records(read, inventory);
+                return Ok(Self { rows, groups });
+            }
         };
-        Ok(Self { rows, form })
+        Ok(Self { rows, groups })
     }
 
     pub fn rows(&self) -> usize {
@@ -42,18 +65,23 @@ impl<'a> Source<'a> {
 
     /// The group's id; None if it is missing or bad.
     pub fn group_id(&self, row: usize) -> Option<&str> {
-        match &self.form {
-            Form::Columns(groups) => groups.group_id(row),
-            Form::Lines(values) => contract::group_id(values[row].as_ref().ok()?),
+        match &self.groups {
+            Found::Columns(groups) => groups.group_id(row),
+            Found::Lines(values) => contract::group_id(values[row].as_ref().ok()?),
+            Found::Records(rows, _) => rows[row].0,
         }
     }
 
     pub fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'_>, GroupError> {
-        match &self.form {
-            Form::Columns(groups) => groups.group(row, max_partitions),
-            Form::Lines(values) => match &values[row] {
+        match &self.groups {
+            Found::Columns(groups) => groups.group(row, max_partitions),
+            Found::Lines(values) => match &values[row] {
                 Ok(value) => contract::from_value(value, max_partitions),
                 Err(error) => Err(error.clone()),
+            },
+            Found::Records(rows, inventory) => match &rows[row].1 {
+                Ok(group) => records::spec(group, inventory, max_partitions),
+                Err(error) => Err(earlier(error)),
             },
         }
     }

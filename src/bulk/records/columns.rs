@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writes groups that were read from records as columns, in the order in which Spark takes them.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow_array::builder::Int32Builder;
@@ -9,7 +8,6 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use super::{Group, Inventory, Row, racks};
 use crate::bulk::nested::{Lengths, Runs, Texts, batch, structs};
-use crate::wire::ReadSubscription;
 
 /// The columns of rows, which are written one at a time: what one row needs stays in the cache.
 #[derive(Default)]
@@ -118,21 +116,21 @@ impl Members {
     fn push(&mut self, group: Option<&Group>) {
         self.ends.push(group.map(|group| group.members.len()));
         let Some(group) = group else { return };
-        let mut last: Option<&Rc<ReadSubscription>> = None;
+        let mut last = None;
         for member in &group.members {
-            let subscription = &member.subscription;
+            let subscription = group.subscription(member);
             self.member_id.push(Some(member.member_id));
             self.group_instance_id.push(member.group_instance_id);
             self.client_id.push(Some(member.client_id));
             self.client_host.push(Some(member.client_host));
             self.topics.push(Some(subscription.topics.len()));
-            if last.is_some_and(|last| Rc::ptr_eq(last, subscription)) {
+            if last == Some(member.subscription) {
                 self.topic.repeat(subscription.topics.len());
             } else {
                 let topics = subscription.topics.iter();
                 topics.for_each(|topic| self.topic.push(Some(topic)));
             }
-            last = Some(subscription);
+            last = Some(member.subscription);
             let entries = member.held.partitions.iter();
             self.owned
                 .push(entries.map(|entry| (entry.topic(), entry.partitions())));

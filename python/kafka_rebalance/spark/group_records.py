@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups as records of `__consumer_offsets`, for answers without contract rows in between.
+
+    assign_groups(GroupRecords(records, topics))
+
+The answers are those that `assign_groups` returns for the rows of `current_groups(records, topics)`
+that have an error, or are consumer groups with members. They cost a fraction of it, because only
+keys, values and answers are copied between Spark and Rust.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from kafka_rebalance import _core
+
+from .compaction import GROUP_KEYS, check_records, last_records, require_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class GroupRecords:
+    """The consumer groups with members that records describe; other groups are passed over.
+
+    `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take
+    one in place of a DataFrame of groups. Fields and errors are those of `current_groups`.
+    """
+
+    records: DataFrame
+    topics: DataFrame
+    assume_assigned: bool = False
+
+    @property
+    def has_cluster(self) -> bool:
+        """Whether the records have a column `cluster`. Errors: SchemaError for wrong columns."""
+        require_columns(
+            self.topics, {"name": t.StringType(), "partitions": t.IntegerType()}, "topics."
+        )
+        return check_records(self.records)
+
+    def latest(self) -> DataFrame:
+        """Returns the last record of each group: key, value, and the cluster if there is one."""
+        has_cluster = self.has_cluster
+        keys = ["cluster"] if has_cluster else []
+        latest = last_records(self.records, GROUP_KEYS, has_cluster=has_cluster)
+        return latest.select(*keys, "key", "value")
+
+    def inventories(self) -> "Inventories":
+        """Returns the topics, which the driver collects here."""
+        names = ("cluster", "name", "partitions", "racks")
+        known = [name for name in names if name in self.topics.columns]
+        return Inventories(self.topics.select(known).toArrow(), self.assume_assigned)
+
+
+class Inventories:
+    """The topics of each cluster. An executor makes a cluster's inventory at its first record."""
+
+    def __init__(self, topics: "pa.Table", assume_assigned: bool) -> None:
+        self._topics = topics
+        self._assume_assigned = assume_assigned
+        self._made: dict[str | None, _core.TopicInventory] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_made": {}}
+
+    def parts(
+        self, batch: "pa.RecordBatch"
+    ) -> "Iterator[tuple[str | None, pa.RecordBatch, _core.TopicInventory]]":
+        """Yields each cluster's records with its topics; the cluster is None if there is none."""
+        import pyarrow.compute as pc
+
+        if "cluster" not in batch.schema.names:
+            yield None, batch, self._of(None)
+            return
+        for cluster in batch["cluster"].unique().to_pylist():
+            part = batch.filter(pc.equal(batch["cluster"], cluster))
+            yield cluster, part, self._of(cluster)
+
+    def _of(self, cluster: str | None) -> "_core.TopicInventory":
+        """Returns the topics of a cluster, or all topics if they have no clusters."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if cluster not in self._made:
+            topics = self._topics
+            if cluster is not None and "cluster" in topics.column_names:
+                topics = topics.filter(pc.equal(topics["cluster"], cluster))
+            whole = topics.combine_chunks()
+            batches = whole.to_batches() or [pa.RecordBatch.from_pylist([], schema=whole.schema)]
+            self._made[cluster] = _core.TopicInventory(batches[0], self._assume_assigned)
+        return self._made[cluster]

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Makes the spec of a group that was read from its record, without a contract row in between: the
+//! spec, or the error, of that row.
+
+use std::borrow::Cow;
+
+use super::{Group, Inventory, Member, racks};
+use crate::bulk::batch::groups::count;
+use crate::error::GroupError;
+use crate::group::model::{AsSent, TopicId, UserData};
+use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+
+/// Names, also those that were repaired, are borrowed from the group.
+pub fn spec<'s>(
+    group: &'s Group,
+    inventory: &'s Inventory,
+    max_partitions: u64,
+) -> Result<GroupSpec<'s>, GroupError> {
+    let mut builder = GroupBuilder::new(group.group_id, group.assignor);
+    for (i, (name, partitions)) in group.topics.iter().enumerate() {
+        let path = || format!("topics[{i}].partitions");
+        builder.topic(name, count((*partitions).into(), "count", path)?);
+        if let Some(partitions) = racks(inventory, name) {
+            builder.topic_racks();
+            for replicas in partitions {
+                builder.replica_racks(replicas.iter().flatten().map(String::as_str));
+            }
+        }
+    }
+    let mut subscribed: Vec<TopicId> = Vec::new();
+    let mut last = None;
+    for (i, member) in group.members.iter().enumerate() {
+        if last != Some(member.subscription) {
+            let topics = group.subscription(member).topics.iter();
+            subscribed = topics.map(|topic| builder.topic_id(topic)).collect();
+            last = Some(member.subscription);
+        }
+        builder.member(fields(group, member));
+        for &topic in &subscribed {
+            builder.subscribe(topic);
+        }
+        own(&mut builder, i, member)?;
+    }
+    builder.finish(max_partitions)
+}
+
+fn fields<'s>(group: &'s Group, member: &'s Member) -> MemberFields<'s> {
+    let (version, user_data) = member.sent.unzip();
+    let user_data = user_data.flatten().map(UserData::by_name);
+    MemberFields {
+        member_id: member.member_id,
+        group_instance_id: member.group_instance_id,
+        client_id: Some(member.client_id),
+        rack_id: group.subscription(member).rack_id.as_deref(),
+        generation_id: Some(group.generation_id),
+        as_sent: AsSent {
+            subscription_version: version.map(|version| version as u8),
+            user_data: user_data.and_then(Result::ok),
+            ..AsSent::default()
+        },
+    }
+}
+
+/// Adds the partitions that a member has held. A bad one is named by its run: neighbours of one
+/// topic are one run in a contract row, and an entry without partitions is none.
+fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Result<(), GroupError> {
+    let (mut runs, mut in_run, mut last) = (0, 0, None);
+    for entry in member.held.partitions.iter() {
+        if entry.partitions().len() == 0 {
+            continue;
+        }
+        let topic = match entry.topic() {
+            Cow::Borrowed(name) => builder.topic_id(name),
+            Cow::Owned(name) => builder.topic_id(repaired(member, &name)),
+        };
+        if last != Some(topic) {
+            (runs, in_run, last) = (runs + 1, 0, Some(topic));
+        }
+        for partition in entry.partitions() {
+            let run = runs - 1;
+            let path = || format!("members[{i}].owned_partitions[{run}].partitions[{in_run}]");
+            builder.own(topic, count(partition.into(), "partition", path)?);
+            in_run += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The member's own copy of a name that is not UTF-8 in the bytes.
+fn repaired<'s>(member: &'s Member, name: &str) -> &'s str {
+    let found = member.repaired.iter().find(|one| *one == name);
+    found.expect("repaired when the record was read")
+}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers straight from records equal those by way of contract rows, errors included."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from kafka_rebalance import _core
+from tests.test_records import captured, drawn, inventory
+
+_MANY = 2**31 - 1
+VERBS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "assign": (_core.assign_batch, (None, _MANY, 2)),
+    "assign by another assignor": (_core.assign_batch, ("sticky", _MANY, 1)),
+    "owners": (_core.owners_batch, (None, _MANY, 1)),
+    "plan": (_core.plan_batch, (None, ["add-members=1"], _MANY, 2)),
+    "compare": (_core.compare_batch, (["remove-member=m0"], _MANY, 1)),
+}
+
+
+def damaged(rng: random.Random, value: bytes) -> bytes:
+    """Some bytes of the value are others: names that are not UTF-8, negative numbers, lengths."""
+    data = bytearray(value)
+    for _ in range(rng.choice((0, 0, 1, 3))):
+        data[rng.randrange(len(data))] = rng.choice((0xED, 0xFF, 0x80, 0, 1, rng.randrange(256)))
+    return bytes(data)
+
+
+def batch(records: list[tuple[bytes, bytes | None]]) -> pa.RecordBatch:
+    keys, values = zip(*records, strict=True)
+    return pa.record_batch(
+        {"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())}
+    )
+
+
+@pytest.fixture(scope="module")
+def records() -> pa.RecordBatch:
+    rng = random.Random(29)
+    found = [(key, damaged(rng, value)) for key, value in (drawn(rng) for _ in range(6_000))]
+    return batch([*captured(), *found])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("assume_assigned", [False, True])
+def test_answers_equal_those_of_contract_rows(
+    records: pa.RecordBatch, verb: str, *, assume_assigned: bool
+) -> None:
+    answer, arguments = VERBS[verb]
+    topics = inventory(assume_assigned=assume_assigned)
+    rows = pa.record_batch(_core.groups_from_records(records, topics))
+    with_members = pc.greater(pc.list_value_length(rows["members"]), 0)
+    consumers = pc.and_(pc.equal(rows["kind"], "consumer"), with_members)
+    rows = rows.filter(pc.or_kleene(pc.is_valid(rows["error"]), consumers))
+    expected = pa.record_batch(answer(rows, *arguments))
+    found = pa.record_batch(answer(records, *arguments, topics=topics))
+    assert found.to_pylist() == expected.to_pylist()
+    answered = expected["error"].null_count
+    assert 1_500 < answered < len(expected) - 500  # there are answers as well as errors
+
+
+def test_an_owner_of_every_partition_is_that_of_the_assignment(records: pa.RecordBatch) -> None:
+    """Both forms agree; claims on partitions that do not exist are only in the nested one."""
+    topics = inventory()
+    (assign, arguments), (owners, _) = VERBS["assign"], VERBS["owners"]
+    nested = pa.record_batch(assign(records, *arguments, topics=topics)).to_pylist()
+    flat = pa.record_batch(owners(records, *arguments, topics=topics)).to_pylist()
+    compared = 0
+    for one, other in zip(nested, flat, strict=True):
+        assert one["error"] == other["error"]
+        if one["error"] is not None:
+            assert (other["owners"], other["members"], other["topics"]) == (None, None, None)
+            continue
+        partitions = [(t["name"], p) for t in other["topics"] for p in range(t["partitions"])]
+        owner = {
+            (run["topic"], p): member["member_id"]
+            for member in one["assignment"]
+            for run in member["partitions"]
+            for p in run["partitions"]
+        }
+        anomalous = one["anomalies"] is not None
+        names = [None if m is None else other["members"][m] for m in other["owners"]]
+        assert names == [owner.get(partition) for partition in partitions] or anomalous
+        compared += len(owner)
+    assert compared > 5_000

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures CPU time a group on Spark: `assign_groups`, and an identity `mapInArrow` to compare.
+"""Measures CPU time a group on Spark: of `assign_groups`, and of a `mapInArrow` that only copies.
 
     python -m benches.spark_cpu --groups 40000
 
 Each group has 20 members that own 100 partitions under cooperative-sticky. Each job runs twice in
-a process of its own, on one core, with batches of 4 MB. The first run warms up. The second is
-measured: the CPU time of the process, the JVM and the Python workers together. No rows are written.
+its own process, on one core, with batches of 4 MB. The first run warms up. The second is measured:
+the CPU time of the process, the JVM and the Python workers together. No rows are written.
 """
 
 import argparse

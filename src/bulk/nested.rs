@@ -32,12 +32,12 @@ fn described(columns: Vec<Named>) -> (Fields, Vec<ArrayRef>) {
     (fields, columns.collect())
 }
 
-/// Makes a column of texts: one of each row, where None is a null.
+/// Makes a column of texts, one from each row; None makes a null.
 pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T>) -> ArrayRef {
     Arc::new(rows.iter().map(of).collect::<StringArray>())
 }
 
-/// Makes a column of numbers: one of each row, where None is a null.
+/// Makes a column of numbers, one from each row; None makes a null.
 pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows: &'a [R],
     of: impl Fn(&'a R) -> Option<N::Native>,
@@ -45,7 +45,7 @@ pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows.iter().map(of).collect()
 }
 
-/// The lengths of a column of lists; None is a null.
+/// The lengths of the lists in a column; None is a null.
 #[derive(Default)]
 pub struct Lengths(Vec<Option<u32>>);
 
@@ -60,7 +60,7 @@ impl Lengths {
         *last.expect("a list was pushed") += more as u32;
     }
 
-    /// Makes the column, with the values of all lists in one array.
+    /// Makes the column of lists; `values` has the values of all lists.
     pub fn list(self, values: ArrayRef) -> ArrayRef {
         let lengths = self.0.iter().map(|length| length.unwrap_or(0) as usize);
         let offsets = OffsetBuffer::from_lengths(lengths);
@@ -81,7 +81,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Adds a member's partitions. Neighbours of one topic become one run. A topic may have several
+    /// Adds a member's partitions. Neighbours of one topic become one run; a topic may have several
     /// runs, because the order of the partitions is part of an answer.
     pub fn push<'t>(
         &mut self,

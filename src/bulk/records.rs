@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads groups from records of `__consumer_offsets`: makes one contract row of each key and value.
+//! Reads groups from records of `__consumer_offsets`: makes one contract row from each key and
+//! value.
 //!
 //! ```text
 //! kind | state | group_id | generation_id | assignor | leader_library
 //! | topics: [{name, partitions, racks: [[string]]}] | members: [{…}] | error
 //! ```
 //!
-//! Bytes are borrowed. The row of a record that cannot be read has its `error` set.
+//! Bytes are borrowed. The row of an unreadable record has its `error` set.
 
 mod columns;
 
@@ -41,20 +42,20 @@ pub struct Group<'a> {
     pub members: Vec<Member<'a>>,
 }
 
-/// A member: its subscription when it joined, and the partitions that it has held since.
+/// A member: its subscription when it joined, and the partitions that it has since then.
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
     pub client_id: &'a str,
     pub client_host: &'a str,
-    /// Shared with the member before, if both sent equal bytes.
+    /// Shared with the previous member if both sent equal bytes.
     pub subscription: Rc<ReadSubscription<'a>>,
     pub held: ReadAssignment<'a>,
     /// Subscription version and user data; None if they are those of the newest Java client.
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 
-/// A row: the group's id (None if the key cannot be read), and the group.
+/// A row: the group's id (None if the key is unreadable), and the group.
 pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 
 /// Partition counts and replica racks of a cluster's topics.
@@ -68,7 +69,7 @@ struct Topic {
 }
 
 impl Inventory {
-    /// Reads the columns `name` and `partitions`, and `racks` if it is there.
+    /// Reads the columns `name` and `partitions`, and `racks` if present.
     pub fn of(batch: &RecordBatch) -> Result<Self, SchemaError> {
         let rows = Structs::of_batch(batch);
         let names: Strings = rows.column("name", true)?;
@@ -97,10 +98,11 @@ impl Inventory {
     }
 }
 
-/// Makes one row of each record of a batch: a group, or an error. A topic that the inventory lacks
-/// is an error; with `assume_assigned` it has as many partitions as the highest assigned one needs.
+/// Makes one row from each record of a batch: a group, or an error. A topic that the inventory
+/// lacks is an error; with `assume_assigned`, its highest assigned partition counts as its last
+/// one.
 ///
-/// Reads the columns `key` and `value`. Returns an error if one of them is missing or not binary.
+/// Reads the columns `key` and `value`; if one of them is missing or not binary, this is an error.
 pub fn groups(
     batch: &RecordBatch,
     inventory: &Inventory,
@@ -154,7 +156,7 @@ fn of_record<'a>(
         topics: Vec::new(),
         members: Vec::new(),
     };
-    // Connect and other protocols have their own formats of bytes, which are not read here.
+    // Connect and other protocols have other formats of bytes, which are not read here.
     if value.protocol_type != "consumer" {
         return Ok(group);
     }
@@ -206,7 +208,7 @@ fn topics<'a>(
 ) -> Result<Vec<(Cow<'a, str>, i32)>, String> {
     let mut seen: FxHashSet<&str> = FxHashSet::default();
     let mut topics = Vec::new();
-    // Members that share a subscription mention the topics of the first of them.
+    // Members that share a subscription have the topics of the first of them.
     let distinct = members.chunk_by(|a, b| Rc::ptr_eq(&a.subscription, &b.subscription));
     for name in distinct.flat_map(|members| &members[0].subscription.topics) {
         if !seen.insert(name) {

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The assignors of kafka-python and aiokafka: the installed library's own classes answer.
+"""Runs the assignors of kafka-python and aiokafka: the classes of the installed library.
 
-They answer to groups whose leader uses the library without this project's plug-ins. They run in
-Python only: in batches and on Spark there is no such assignor.
+Use them for groups whose leader runs the library without this project's plug-ins. They run in
+Python only, so batches and Spark do not have them.
 
 1. Each member is encoded as the library's own consumer sends it: an object of the class receives
    the member's owned partitions, and then makes the subscription.
-2. The class assigns. Its errors are raised as AssignorThrows.
+2. The class assigns. Its errors become AssignorThrows.
 
 Quirk    the classes iterate over sets of names, so an answer may depend on Python's hash seed, as
          in a real consumer.
@@ -137,7 +137,7 @@ def _aiokafka_members(members: Sequence[tuple[Member, Any]]) -> Any:
 
 
 class _Library(NamedTuple):
-    """A library: its package, the extra that installs it, and how it sends and reads members."""
+    """A library: its package, the extra that installs it, and how it encodes and reads members."""
 
     package: str
     extra: str

@@ -25,8 +25,8 @@ def assign_batch(
 ) -> "pa.RecordBatch":
     """Assigns every row of a batch of groups; the columns are those of the contract.
 
-    `batch` is anything with Arrow's PyCapsule protocol, of arrays or of streams: a RecordBatch, a
-    Table or a RecordBatchReader of pyarrow, a frame of polars or pandas, a relation of DuckDB; or a
+    `batch` is any object with Arrow's PyCapsule protocol, for arrays or streams (a RecordBatch,
+    Table or RecordBatchReader of pyarrow, a frame of polars or pandas, a relation of DuckDB), or a
     list of GroupSpec. If `assignor` is None, each row's own assignor is used. If `threads` is None,
     all cores are used.
 
@@ -55,9 +55,9 @@ def plan_batch(
     parameters are those of `assign_batch`.
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error, error_kind. A bad
-             group, or a group with a change that does not fit, has an error and null figures. A
-             change that refers to a topic, member, client or rack that a group lacks is left out
-             for this group and listed in not_affected; if no change is left, the figures are null.
+             group, or a group with a change that does not fit, has an error and null figures. If a
+             group lacks the topic, member, client or rack to which a change refers, this change is
+             left out for the group and listed in not_affected. If none is left, figures are null.
     """
     threads = _threads(threads)
     answers = _core.plan_batch(_one_batch(batch), assignor, changes, max_partitions, threads)
@@ -102,7 +102,7 @@ def _one_batch(groups: object) -> object:
 
 
 def _whole_numbers(table: Any) -> Any:
-    """Returns a table without fractions: pandas makes fractions of whole numbers with nulls."""
+    """Returns the table with whole numbers: pandas makes fractions of a column that has nulls."""
     pa = _pyarrow("a stream of Arrow")
 
     def whole(kind: Any) -> Any:

@@ -78,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the pipe has ended; without this, the flush at exit would fail too.
+        # The reader has closed the pipe. Without this redirection, the flush at exit would fail
+        # too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Help(argparse.HelpFormatter):
-    """Help whose indented lines stay as they are, with room for the longest command."""
+    """Help text that keeps the line breaks of indented lines, with room for the longest command."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26)
@@ -102,7 +103,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Version(argparse.Action):
-    """Prints the version, which loads the compiled core; so no other option loads it."""
+    """Prints the version. It loads the compiled core, so other options must not load this."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"{parser.prog} {kafka_rebalance.__version__}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet summary`: each change alone, over all groups, with a page of pictures.
+"""`kafka-rebalance fleet summary`: plans each change alone for all groups; draws a page.
 
-OUTPUT/plans      EACH_CHANGE_SCHEMA, one directory for each change
-OUTPUT/summary    SUMMARY_SCHEMA
+OUTPUT/plans      one directory for each change, with the columns EACH_CHANGE_SCHEMA
+OUTPUT/summary    the columns SUMMARY_SCHEMA
 DIR/report.html   the page; DIR/worst has the contract lines of its groups (DIR: --report)
 """
 
@@ -53,7 +53,7 @@ def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -
 def write_summary(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> dict[str, Any]:
-    """Runs the job and writes the page; `args` are those of the command. Returns the counts."""
+    """Runs the job with the command's `args`, writes the page, and returns the counts."""
     from kafka_rebalance.spark import jobs, paths
     from kafka_rebalance.spark.session import spark_errors
 
@@ -93,7 +93,7 @@ def _write(
         left, changes, assignor=args.assignor, max_partitions=args.max_partitions
     )
     jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain, by=["change"])
-    # Spark reads the empty name of a directory as null, and a number as a number.
+    # Spark reads an empty directory name as null, and a name of digits as a number.
     plans = spark.read.schema(planned.schema).parquet(f"{output}/plans").na.fill("", ["change"])
     summary = fleet_summary(plans, worst=_WORST)
     jobs.write_plain(summary, f"{output}/summary", overwrite=args.overwrite)
@@ -190,7 +190,7 @@ def _clusters(rows: Sequence[Any]) -> list[ClusterTotals]:
 def _keep_worst(
     args: argparse.Namespace, groups: "DataFrame", rows: Sequence[Any], directory: Path
 ) -> list[WorstGroup]:
-    """Returns the worst groups, and writes a contract line of each to a file of its own."""
+    """Returns the worst groups, and writes the contract line of each to its own file."""
     from kafka_rebalance.spark import jobs
 
     found = [(row, one) for row in rows for one in row["worst"] or () if _is_bad(one)]

@@ -20,8 +20,8 @@ def answer(
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Returns each member's partitions, as a list of topics with partition numbers.
 
-    A topic without metadata, as at a first join, counts as missing. The client joins again when it
-    has received the topic's metadata.
+    A topic without metadata, as in the consumer's first join, counts as missing. The client joins
+    again when it has received the topic's metadata.
     """
     subscribed = dict.fromkeys(topic for member in members for topic in member.topics)
     counts = {
@@ -29,7 +29,7 @@ def answer(
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
     }
-    # Without a member in a rack, replicas' racks have no effect, and reading them takes long.
+    # If no member has a rack, the racks of replicas have no effect, and reading them takes long.
     brokers = _brokers(client, cluster) if any(member.rack for member in members) else {}
     topics = tuple(
         Topic(topic, count, _racks(client, cluster, topic, count, brokers))
@@ -47,7 +47,7 @@ def _brokers(client: ClientNames, cluster: Any) -> dict[Any, str | None]:
 def _racks(
     client: ClientNames, cluster: Any, topic: str, count: int, brokers: Mapping[Any, str | None]
 ) -> tuple[tuple[str | None, ...], ...] | None:
-    """Returns the racks of each partition's replicas; None if a broker is down, as in Java."""
+    """Returns the racks of each partition's replicas; None if no broker has a rack."""
     if not brokers:
         return None
     # Neither client has a public method for the replicas of all partitions.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """OffsetCommit, TxnOffsetCommit and the end of a transaction.
 
-Who may commit; the first row that matches decides:
+The first row that matches decides who may commit:
 
     no generation, group Empty                    accepted, without a check of the ids
-    generation, member or instance id given       checked, as `member_checks` says
-    none of them given, group not Empty           UNKNOWN_MEMBER_ID; accepted in a transaction
+    generation, member or instance id present     checked by `member_checks`
+    none of them present, group not Empty         UNKNOWN_MEMBER_ID; accepted in a transaction
 
 Commits of the current generation are accepted in PreparingRebalance.
 
@@ -28,7 +28,7 @@ from .refusals import refuse
 
 _Commit = messages.OffsetCommit | messages.TxnOffsetCommit
 
-# The first version of each request whose error for an absent group is GROUP_ID_NOT_FOUND.
+# From this version on, an absent group has the error GROUP_ID_NOT_FOUND.
 _ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
     messages.OffsetCommit: 9,
     messages.TxnOffsetCommit: 6,
@@ -99,7 +99,7 @@ def _value(one: messages.OffsetToCommit, now_ms: int, expires: int | None) -> Co
 
 
 def _utf16_length(text: str) -> int:
-    """Returns Java's String.length, which Kafka compares with a limit that is given in bytes."""
+    """Returns Java's String.length, which Kafka compares with a limit in bytes."""
     return len(text.encode("utf-16-le")) // 2
 
 

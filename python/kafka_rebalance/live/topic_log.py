@@ -23,9 +23,9 @@ CLIENTS = {"confluent-kafka": "confluent_kafka", "kafka-python": "kafka"}
 def open_log(
     settings: Mapping[str, str], topic: str, *, client: str | None = None, idle_s: float = IDLE_S
 ) -> TopicLog:
-    """Returns the log of a topic; nothing is connected before it is asked for something.
+    """Returns the log of a topic; it connects at its first use.
 
-    `client` is a name of CLIENTS; None takes the first one that is installed.
+    `client` is a name in CLIENTS; None selects the first that is installed.
     Errors: MissingExtra without a client.
     """
     names = [client] if client else list(CLIENTS)

@@ -14,7 +14,7 @@ from .rounds import Round, Step
 
 
 def partition_from_text(text: str) -> TopicPartition:
-    """Reads `payments-3`, or `payments[3]` as plans print it."""
+    """Parses `payments-3`, or `payments[3]` as in printed plans."""
     if text.endswith("]"):
         topic, _, number = text[:-1].rpartition("[")
     else:

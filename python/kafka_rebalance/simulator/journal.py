@@ -44,7 +44,7 @@ Entry = MemberEntry | CoordinatorEntry
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
     """Yields the run as text: every message, callback and change of state, in order.
 
-    Names stand in place of member ids. Heartbeats are left out, unless their answer is an error.
+    Names replace member ids. Heartbeats are left out, unless their response is an error.
     """
     names = IdNames()
     clients: dict[int, str] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events that the simulation's heap holds until their time.
+"""The events that wait in the simulation's heap.
 
-`Appended` (an append is durable) and `Happening` (an event of the scenario) are in the heap too.
+`Appended` (an append is durable) and `Happening` (an event of the scenario) wait there, too.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from .scenario import Happening
 
 @dataclass(frozen=True, slots=True)
 class ProcessEvent:
-    """An event of one process; `incarnation` counts the process's restarts, as `Process` does.
+    """An event of one process; `incarnation` is the number of the process's restarts at that time.
 
     A process that has restarted ignores the events of its earlier incarnations.
     """
@@ -33,7 +33,7 @@ class PollNow(ProcessEvent):
 
 
 class Refresh(ProcessEvent):
-    """A client asks for metadata."""
+    """A client requests metadata."""
 
 
 class Unstuck(ProcessEvent):
@@ -88,7 +88,7 @@ class TickNow:
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """A broker that was away is back."""
+    """A broker returns."""
 
     happening: Happening
 

@@ -8,8 +8,8 @@
 `records` has the columns of Spark's Kafka source: key and value binary, partition int, offset
 bigint. Other columns are ignored, except `cluster`: if it exists, it is part of the key.
 
-Compaction is as in Kafka: for each key in a partition the record with the largest offset counts,
-and a tombstone ends the group. Spark compacts (`max_by`); Rust reads the bytes of what remains.
+The records are compacted as in Kafka: for each key in a partition, the record with the largest
+offset counts, and a tombstone ends the group. Spark compacts (`max_by`); Rust decodes the rest.
 """
 
 from collections.abc import Iterator
@@ -97,14 +97,14 @@ _CAUSES = {
 def current_groups(
     records: DataFrame, topics: DataFrame, *, assume_assigned: bool = False
 ) -> DataFrame:
-    """Returns the classic groups that the records describe, as contract rows: GROUPS_SCHEMA.
+    """Returns the classic groups in the records as contract rows: GROUPS_SCHEMA.
 
     `topics` is the inventory: name, partitions, and optionally racks (a list for each partition).
     If a group subscribes to a topic that the inventory lacks, its `error` is set; with
     `assume_assigned`, the topic's partitions are counted from the assignments instead.
 
-    Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
-    record cannot be read, its row has an `error`, and the job goes on.
+    Errors: SchemaError for a column that is missing or of another type, before anything runs. An
+    unreadable record becomes a row with an `error`, and the job continues.
     """
     has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
@@ -136,10 +136,11 @@ def current_groups(
 def committed_offsets(records: DataFrame) -> DataFrame:
     """Returns the offsets that groups have committed, with their times: COMMITS_SCHEMA.
 
-    All groups that commit are here: classic, KIP-848, and consumers that assign by themselves.
+    The result has all groups that commit: classic groups, KIP-848 groups, and consumers that assign
+    partitions to themselves.
 
-    Errors: SchemaError as in `current_groups`. A record that cannot be read is a row with an
-    `error`, and the job goes on.
+    Errors: SchemaError as in `current_groups`. An unreadable record becomes a row with an `error`,
+    and the job continues.
     """
     has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
@@ -159,7 +160,7 @@ def committed_offsets(records: DataFrame) -> DataFrame:
 def count_records(records: DataFrame) -> DataFrame:
     """Counts the records of each kind, and the tombstones among them: KINDS_SCHEMA.
 
-    An unknown kind is counted by the version of its key: "key version 99".
+    An unknown kind is named by the version of its key: "key version 99".
     """
     has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
@@ -182,10 +183,10 @@ def kind_of_record() -> Column:
 
 
 def count_causes(rows: DataFrame) -> DataFrame:
-    """Counts the rows that have an `error` by its cause, with one example of each: CAUSES_SCHEMA.
+    """Counts the rows with an `error` by its cause, with one example of each: CAUSES_SCHEMA.
 
-    `rows` are those of `current_groups` or `committed_offsets`. Only the last record of each key
-    has a row there, so a corrupt record that a later one has replaced is not counted.
+    `rows` are those of `current_groups` or `committed_offsets`. They have only the last record of
+    each key, so a corrupt record that a later one has replaced is not counted.
     """
     keys = [name for name in ("cluster",) if name in rows.columns]
     cause = f.when(f.lit(False), "")
@@ -206,7 +207,7 @@ def _by_cluster(batch: "pa.RecordBatch") -> "Iterator[tuple[str | None, pa.Recor
 
 
 def _inventory(topics: "pa.Table", cluster: str | None) -> "_core.TopicInventory":
-    """Returns the topics of a cluster, or all topics if the inventory does not have clusters."""
+    """Returns the topics of a cluster; all topics if the inventory has no column `cluster`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that are handed to Spark as they are; only local ones are looked at here."""
+"""Paths for Spark; this module examines only local ones."""
 
 import re
 from pathlib import Path
@@ -18,10 +18,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def local(path: str, *, plain: bool = True) -> Path | None:
-    """Returns the path in the local file system, None for other file systems.
+    """Returns a path in the local file system, or None for a path in another one.
 
-    `plain` False: a path without a scheme is in the cluster's own file system. Path objects would
-    destroy paths of others: `Path("s3a://b/x")` is `s3a:/b/x`.
+    If `plain` is False, a path without a scheme is in the cluster's own file system. Other paths
+    stay text, because a Path object would change them: `Path("s3a://b/x")` is `s3a:/b/x`.
     """
     if not _SCHEME.match(path):
         return Path(path) if plain else None
@@ -34,8 +34,8 @@ def local(path: str, *, plain: bool = True) -> Path | None:
 def format_of(path: str, *, plain: bool = True) -> str:
     """Returns LINES or PARQUET, by the suffixes of the file or of the files in a directory.
 
-    Files in other file systems are not listed: their own suffix decides, and without one it is
-    Parquet.
+    In other file systems no directory is listed: the path's own suffix decides, and without a
+    suffix the format is PARQUET.
     """
     here = local(path, plain=plain)
     names = [path.rstrip("/")]
@@ -48,7 +48,7 @@ def format_of(path: str, *, plain: bool = True) -> str:
 def check_local(source: str, target: str, *, overwrite: bool) -> None:
     """Refuses an input that does not exist, and an output that exists or overlaps the input.
 
-    Paths of other file systems pass: Spark itself reports their problems.
+    Paths in other file systems are not checked: Spark itself reports their problems.
 
     Errors   GroupError at INPUT or OUTPUT.
     """

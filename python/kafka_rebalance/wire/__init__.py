@@ -6,7 +6,7 @@
     user data      bytes that a sticky assignor adds to a subscription
 
 A length greater than the number of bytes left is an error, and no memory is reserved for it, so
-hostile bytes do no harm. Errors are WireError.
+hostile bytes do no harm. All errors are WireErrors.
 
 Source   ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, StickyAssignor,
          CooperativeStickyAssignor (Kafka 4.4.0); KIP-429 (v1), KIP-792 (v2), KIP-881 (v3).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The groups of a batch, from the contract's columns or from contract lines.
+//! The groups of a batch, read from the contract's columns or from contract lines.
 
 use arrow_array::RecordBatch;
 use serde_json::Value;

@@ -5,18 +5,20 @@
 2. Members whose claims have an older generation are recorded as previous owners.
 3. Each member keeps its owned partitions, except those of topics that it left and those that do
    not match its rack. If any member loses a partition here, the group has a *revocation*.
-4. Each unassigned partition goes to the subscriber with the fewest partitions, ties by id. With
-   racks, a first pass considers only members near the partition or without a rack.
+4. Each unassigned partition goes to the subscriber with the fewest partitions; ties go by id. With
+   racks, a first pass considers only members near the partition (a replica is in their rack) and
+   members without a rack.
 5. Topics with one subscriber take no part in step 6, and neither do *fixed* members. A fixed member
    owns all partitions that it can have, and none that another member could have.
 6. Balance: passes over the unassigned partitions (unless step 3 had a revocation), then passes over
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
-   this member has at least two partitions fewer than the owner; else to the smallest subscriber, if
-   any subscriber has at least two fewer.
-7. Step 6 is undone if it did not lower the score and some member owned a partition before it.
+   this member has at least two partitions fewer than the owner; else to the subscriber with the
+   fewest partitions, if any subscriber has at least two fewer.
+7. Step 6 is undone if it did not lower the score and some member owned a partition before step 6.
 
-Quirks: a partition that the movement record sends back may undo the last move; then the passes
-never end. A previous owner may no longer subscribe to the topic; if it is fixed, Kafka's class
+Quirks: when the movement record (`movements.py`) replaces a partition by another one, that move can
+undo the last move; then the passes never end. A previous owner may no longer subscribe to the
+topic; if it is fixed, Kafka's class
 throws. A kept partition that does not exist stops the walk of step 3, as in the constrained
 algorithm.
 

@@ -12,7 +12,7 @@ class ConnectSpec:
     """The input of a round: the workers in member order, each with the work that it reports.
 
     `config` maps each connector to its number of tasks. `max_delay_ms` is the setting
-    scheduled.rebalance.max.delay.ms. The generations are those of the group.
+    scheduled.rebalance.max.delay.ms. The generation fields are those of the group.
     """
 
     running: Mapping[str, Work]

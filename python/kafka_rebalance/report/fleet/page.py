@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet as one HTML page that needs nothing else: no script, no font, no network."""
+"""A fleet's report as one HTML page that loads nothing else: no script, no font, no network."""
 
 from collections.abc import Sequence
 from html import escape

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a Connect round as text of at most 100 columns, and how certain a prediction is."""
+"""Formats a Connect round as text of at most 100 columns, and the uncertainty of a prediction."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -49,7 +49,7 @@ def round_text(
 
 
 def variation_text(found: Variation) -> str:
-    """Returns which parts of a prediction are uncertain because REST lacks information."""
+    """Returns the parts of a prediction that depend on facts which REST does not show."""
     lacking = (
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )

@@ -11,7 +11,7 @@ _MOST = 5
 
 
 def print_endless(found: Endless | None) -> None:
-    """Prints the result; nothing if the group's assignor always ends."""
+    """Prints the result, or nothing if the group's assignor always ends."""
     if found is not None:
         print("\n".join(endless_lines(found)), end="\n\n")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes a run's picture: bars for the holders, and how many partitions nobody held over time.
+"""Computes a run's picture: bars for the holders, and the number of partitions without a holder.
 
 There is a row for each partition. If there are too many partitions, there is a row for each member,
 with the number of partitions that it holds.
@@ -28,9 +28,9 @@ class Look(Enum):
 
 
 class Bar(NamedTuple):
-    """An interval in one row; `member` is the holder's index, or -1 if nobody holds the partition.
+    """An interval in one row; `member` is the holder's index, or -1 without a holder.
 
-    `label` is the holder's name, or the number of partitions in a row for a member.
+    `label` is the holder's name; in a row for a member, it is the number of partitions.
     """
 
     row: int
@@ -41,7 +41,7 @@ class Bar(NamedTuple):
     member: int
 
     def parts(self, axis: TimeAxis) -> "Iterator[Bar]":
-        """Yields the visible parts of the bar: one for each span of the axis that it overlaps."""
+        """Yields the visible parts of the bar: one for each axis span that it overlaps."""
         for start, end in axis.spans:
             if self.from_ms < end and self.to_ms > start:
                 yield self._replace(from_ms=max(self.from_ms, start), to_ms=min(self.to_ms, end))
@@ -58,8 +58,8 @@ class Mark(NamedTuple):
 class Timeline:
     """The rows and bars of a picture.
 
-    `steps` are times with the number of partitions without a holder from then on; `most` is the
-    largest such number. `left_out` is the number of members without a row.
+    `steps` has pairs: a time, and the number of partitions without a holder from then on. `most` is
+    the largest such number. `left_out` is the number of members without a row.
     """
 
     axis: TimeAxis
@@ -106,8 +106,8 @@ def _busy(run: Run) -> Iterator[tuple[int, int]]:
 def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     row = {partition: place for place, partition in enumerate(partitions)}
     place = {member: number for number, member in enumerate(run.members)}
-    # A stuck member may not know that another member has taken over its partition. The bar of the
-    # other member is drawn later, so that it covers the stuck one's.
+    # A stuck member may not know that another member has taken over its partition. The other
+    # member's bar is drawn later, so that it covers that of the stuck member.
     for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
         yield Bar(

@@ -37,10 +37,7 @@ class AssignorThrows(GroupError):
 
 
 class NeverEnds(AssignorThrows):
-    """Kafka's class never returns for this group: a live leader and its group would hang.
-
-    See docs/never-ends.md; `plans/never_ends.py` looks for a way out.
-    """
+    """Kafka's class never returns, so the leader and its group would hang (docs/never-ends.md)."""
 
     @classmethod
     def here(cls, assignor: str) -> "NeverEnds":
@@ -53,10 +50,7 @@ class NeverEnds(AssignorThrows):
 
 
 class NotAffected(GroupError):
-    """A change refers to a topic, member, client or rack that this group does not have.
-
-    In a plan of one group, the change is wrong. In a plan of many groups, it is left out here.
-    """
+    """A change refers to a topic, member, client or rack that this group does not have."""
 
 
 class WireError(KafkaRebalanceError, ValueError):

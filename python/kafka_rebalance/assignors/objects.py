@@ -76,9 +76,6 @@ class Sticky(BuiltInAssignor):
 
 
 class CooperativeSticky(BuiltInAssignor):
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: sends its generation.
-
-    The user data are the last generation in four bytes; -1 before the first assignment.
-    """
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: sends its generation."""
 
     name = "cooperative-sticky"

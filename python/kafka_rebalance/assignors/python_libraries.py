@@ -90,10 +90,6 @@ def _by_topic(member: Member) -> list[tuple[str, list[int]]]:
     return list(topics.items())
 
 
-def _generation(member: Member) -> int:
-    return _NO_GENERATION if member.generation_id is None else member.generation_id
-
-
 def _kafka_python_sends(made: Any, member: Member) -> Any:
     from kafka.protocol.consumer.metadata import (
         ConsumerProtocolAssignment,
@@ -103,7 +99,8 @@ def _kafka_python_sends(made: Any, member: Member) -> Any:
     one = made()
     if member.owned_partitions or member.generation_id is not None:
         given = ConsumerProtocolAssignment(0, _by_topic(member), b"")
-        one.on_assignment(given, _generation(member))
+        none = member.generation_id is None
+        one.on_assignment(given, _NO_GENERATION if none else member.generation_id)
     return ConsumerProtocolSubscription.decode(one.metadata(member.topics).encode())
 
 

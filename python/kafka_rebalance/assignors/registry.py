@@ -167,10 +167,7 @@ def is_known(name: str) -> bool:
 
 
 def custom(name: str) -> Assignor:
-    """Returns the custom assignor of this name, or the assignor of a Python library.
-
-    Errors: GroupError for another name.
-    """
+    """Returns the custom or Python library's assignor of this name. Errors: GroupError."""
     if not is_known(name):
         raise GroupError("assignor", unknown(name))
     return _custom[name] if name in _custom else PYTHON_LIBRARIES[name]
@@ -185,8 +182,5 @@ def unknown(name: str) -> str:
 
 
 def runs_in_core(name: str | None) -> bool:
-    """Returns whether the compiled core can run all lines.
-
-    `name` replaces the assignors of the lines; None means that each line has its own.
-    """
+    """Returns whether the core can run all lines; None: each line has its own assignor."""
     return not _custom if name is None else name in BUILT_IN

@@ -89,8 +89,10 @@ def _one_batch(groups: object) -> object:
     if hasattr(groups, "__arrow_c_array__"):
         return groups
     if hasattr(groups, "__arrow_c_stream__"):
-        table = _whole_numbers(_pyarrow("a stream of Arrow").table(groups)).combine_chunks()
-        return table.to_batches()[0] if table.num_rows else _no_rows(table.schema)
+        pa = _pyarrow("a stream of Arrow")
+        table = _whole_numbers(pa.table(groups)).combine_chunks()
+        empty = pa.RecordBatch.from_pylist([], table.schema)
+        return table.to_batches()[0] if table.num_rows else empty
     if not isinstance(groups, list | tuple):
         kind = type(groups).__name__
         raise TypeError(f"batch: a {kind} has no Arrow data; {_FORMS}")
@@ -121,10 +123,6 @@ def _whole_numbers(table: Any) -> Any:
         return table.cast(wanted)
     except pa.ArrowInvalid as error:
         raise TypeError(f"batch: a number is not whole: {error}") from None
-
-
-def _no_rows(schema: Any) -> Any:
-    return _pyarrow("a stream of Arrow").RecordBatch.from_pylist([], schema)
 
 
 def _schema(pa: Any) -> Any:

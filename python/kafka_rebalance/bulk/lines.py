@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers contract lines (a JSON object for each group) in bulk; a bad line affects no other line.
-
-Mirror of `src/bulk/lines.rs`.
-"""
+"""Answers contract lines in bulk; a bad line affects no other one. Mirror: `src/bulk/lines.rs`."""
 
 import os
 from collections.abc import Sequence

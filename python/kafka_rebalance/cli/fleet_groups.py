@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def read(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-    """Returns the groups of INPUT to be assigned, and the counts of those left out.
-
-    The counts are available after a job has run.
-    """
+    """Returns the groups to assign, and a function that counts those left out, after a job."""
     from kafka_rebalance.spark import jobs
 
     groups, passed_over = jobs.read_groups(

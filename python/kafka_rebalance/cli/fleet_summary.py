@@ -103,7 +103,7 @@ def _write(
         whole = fleet_summary(plans.drop("cluster"), worst=1).collect()
     totals = {row["change"]: _totals(row) for row in whole}
     bins = fleet_histogram(plans.where("change = ''")).collect()
-    now = totals[""] if "" in totals else _nothing()
+    now = totals[""] if "" in totals else ChangeTotals("", *[0] * 13)
     seconds = round(time.perf_counter() - start, 1)
     report = FleetReport(
         f"{counted(now.groups, 'group')}: balance, moves and racks",
@@ -158,10 +158,6 @@ def _totals(row: Any) -> ChangeTotals:
     )
 
 
-def _nothing() -> ChangeTotals:
-    return ChangeTotals("", *[0] * 13)
-
-
 def _notes(args: argparse.Namespace, now: ChangeTotals, left_out: dict[str, int]) -> list[str]:
     assignor = f"as if all ran {args.assignor}" if args.assignor else "with their own assignors"
     notes = [f"{args.input}: {counted(now.groups, 'group')}, {assignor}."]
@@ -193,7 +189,7 @@ def _keep_worst(
     """Returns the worst groups, and writes the contract line of each to its own file."""
     from kafka_rebalance.spark import jobs
 
-    found = [(row, one) for row in rows for one in row["worst"] or () if _is_bad(one)]
+    found = [(row, one) for row in rows for one in row["worst"] or () if any(_badness(one)[:3])]
     found.sort(key=lambda pair: _badness(pair[1]), reverse=True)
     has_cluster = bool(rows) and "cluster" in rows[0]
     first: dict[tuple[str | None, str], tuple[Any, Any]] = {}
@@ -229,7 +225,3 @@ def _badness(one: Any) -> tuple[int, int, int, str]:
     above = one["spread_after"] - one["spread_possible"]
     stopped = one["unavailable_rounds"] + one["waiting"] + one["leaderless"]
     return above, stopped, one["moves"], one["group_id"]
-
-
-def _is_bad(one: Any) -> bool:
-    return any(_badness(one)[:3])

@@ -187,10 +187,7 @@ _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
 def _gate(state: CoordinatorState, request: messages.Request) -> ErrorCode | None:
-    """Returns the error that refuses a request before its group is read, else None.
-
-    Source   docs/behaviour/coordinator.md#31-refused-before-the-group-is-read.
-    """
+    """Returns the error that refuses a request before its group is read, else None."""
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if isinstance(request, messages.JoinGroup):

@@ -175,10 +175,7 @@ class CoordinatorState:
 
     @contextmanager
     def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
-        """Sends the response when the append of the `with` block is durable.
-
-        If the block appends nothing, the response is sent as `respond_when_durable` sends it.
-        """
+        """Sends the response when the append of the `with` block, if any, is durable."""
         self.answer = SendResponse(request_id, response, request)
         yield
         if self.answer is not None:

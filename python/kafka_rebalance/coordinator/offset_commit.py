@@ -81,7 +81,9 @@ def _commit(
         code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
         codes.append(messages.PartitionError(one.topic, one.partition, code))
         if not too_large:
-            value = _value(one, state.now_ms, expires)
+            epoch = None if one.leader_epoch == -1 else one.leader_epoch
+            text = one.metadata or ""
+            value = CommittedOffset(one.offset, text, state.now_ms, epoch, expires)
             partition = (one.topic, one.partition)
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = messages.OffsetCommitResponse(partitions=tuple(codes))
@@ -91,11 +93,6 @@ def _commit(
     then = SendResponse(event.request_id, response, request)
     records = [offset_record(commit) for commit in commits]
     state.append(records, Write(then), commits, producer_id)
-
-
-def _value(one: messages.OffsetToCommit, now_ms: int, expires: int | None) -> CommittedOffset:
-    epoch = None if one.leader_epoch == -1 else one.leader_epoch
-    return CommittedOffset(one.offset, one.metadata or "", now_ms, epoch, expires)
 
 
 def _utf16_length(text: str) -> int:

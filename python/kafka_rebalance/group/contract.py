@@ -164,11 +164,8 @@ def _owned_partitions(fields: dict[str, Any], at: str) -> tuple[TopicPartition, 
 def _owned(value: Any, at: str) -> list[TopicPartition]:
     fields = object_(value, at)
     topic = string(fields, "topic", at)
-    return [TopicPartition(topic, p) for p in each(fields, "partitions", at, _partition)]
-
-
-def _partition(value: Any, at: str) -> int:
-    return integer(value, at, "partition")
+    numbers = each(fields, "partitions", at, lambda value, at: integer(value, at, "partition"))
+    return [TopicPartition(topic, p) for p in numbers]
 
 
 def _generation(fields: dict[str, Any], at: str, name: str = "generation_id") -> int | None:

@@ -44,10 +44,7 @@ class Store(NamedTuple):
 
 
 def read_store(data: bytes, password: str | None, key_password: str | None = None) -> Store:
-    """Returns the contents of a JKS or PKCS12 store.
-
-    Errors: MissingExtra; ClusterError, without file name and password.
-    """
+    """Returns the contents of a JKS or PKCS12 store. Errors: MissingExtra; ClusterError."""
     if data.startswith(_JKS):
         return _Jks(data, password).read(key_password or password)
     if data.startswith(_JCEKS):

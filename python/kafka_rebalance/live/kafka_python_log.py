@@ -84,7 +84,8 @@ class KafkaPythonLog:
         return configs
 
     def _bounds(self, admin: Any) -> dict[int, Bounds]:
-        spec, level = self._constants()
+        offsets = importlib.import_module("kafka.protocol.consumer")
+        spec, level = offsets.OffsetSpec, offsets.IsolationLevel
         [described] = self._retried(lambda: admin.describe_topics([self._topic]))
         places = [
             self._kafka.TopicPartition(self._topic, one["partition_index"])
@@ -131,10 +132,6 @@ class KafkaPythonLog:
                     yield columns.batch()
         if columns:
             yield columns.batch()
-
-    def _constants(self) -> tuple[Any, Any]:
-        offsets = importlib.import_module("kafka.protocol.consumer")
-        return offsets.OffsetSpec, offsets.IsolationLevel
 
     def _retried(self, call: Any) -> Any:
         return retried(call, lambda error: bool(getattr(error, "retriable", False)))

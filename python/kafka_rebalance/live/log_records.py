@@ -147,10 +147,7 @@ def lost_offset(partition: int, offset: int) -> ClusterError:
 
 @contextmanager
 def cluster_errors(settings: Mapping[str, str], *kinds: type[Exception]) -> Iterator[None]:
-    """Turns a client's exceptions of these kinds into ClusterError, without secrets.
-
-    The client's exception is not kept as the cause, because its text could contain a secret.
-    """
+    """Turns a client's exceptions into ClusterErrors; their texts and causes show no secret."""
     caught: tuple[type[Exception], ...] = (*kinds, OSError, ValueError)
     try:
         yield

@@ -63,7 +63,8 @@ def _trust(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
             raise ClusterError(f"{setting}: it has no certificate")
         context.load_verify_locations(cadata=trusted)
     except (ssl.SSLError, ValueError) as error:
-        raise ClusterError(f"{setting}: not certificates: {_reason(error)}") from None
+        reason = getattr(error, "reason", None) or error
+        raise ClusterError(f"{setting}: not certificates: {reason}") from None
 
 
 def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
@@ -128,10 +129,6 @@ def _read(properties: Mapping[str, str], setting: str) -> bytes:
         return Path(properties[setting]).read_bytes()
     except OSError as error:
         raise ClusterError(f"{setting}: {properties[setting]}: {error.strerror}") from None
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "reason", None) or error)
 
 
 def tls_problem(error: ssl.SSLError) -> str:

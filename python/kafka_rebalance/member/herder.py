@@ -101,16 +101,14 @@ class Herder:
 
     def prepare(self, state: Membership) -> bool:
         """Stops all assigned work of an eager worker."""
-        if self._protocol_in_use() == wire.EAGER:
+        version = self.config.version if self.assignment is None else self.assignment.version
+        if version == wire.EAGER:
             self._stop(state, self.work or NOTHING)
         return True
 
     def prepares_until_ms(self, state: Membership) -> int | None:
         """Returns None, because a worker never waits in `prepare`."""
         return None
-
-    def _protocol_in_use(self) -> int:
-        return self.config.version if self.assignment is None else self.assignment.version
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
         """Returns the worker's report, encoded in every protocol version up to its own."""

@@ -70,12 +70,10 @@ class Subscriber:
 
     def has_news(self, state: Membership) -> bool:
         """Returns whether the subscription, or a topic that this leader assigned, has changed."""
-        return self.joined_subscription != self.subscription or self._is_outdated(state)
-
-    def _is_outdated(self, state: Membership) -> bool:
-        if not state.is_leader or self.assigned_by is None:
-            return False
-        return self._snapshot() != self.assigned_by
+        if self.joined_subscription != self.subscription:
+            return True
+        watches = state.is_leader and self.assigned_by is not None
+        return watches and self._snapshot() != self.assigned_by
 
     def _snapshot(self) -> Snapshot:
         racks = bool(self.config.client_rack)

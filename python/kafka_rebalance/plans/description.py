@@ -34,7 +34,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .clients import client_of
 from .figures import rack_share
-from .never_ends import Endless, endless
+from .never_ends import endless
 from .possible import best_possible
 from .rebalance_plan import plan
 
@@ -249,15 +249,12 @@ def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
         return
     found = endless(group, group.assignor, engine=engine)
     if found is not None and found.hangs:
-        yield Finding("hangs", _hangs(found), ask="plan")
+        text = f"the rebalance never ends after: {'; '.join(found.following[:3])}"
+        if found.now:
+            text = "the next rebalance never ends: its leader computes for ever"
+        yield Finding("hangs", text, ask="plan")
     if found is None or not found.now:
         yield from _moves(group, engine)
-
-
-def _hangs(found: Endless) -> str:
-    if found.now:
-        return "the next rebalance never ends: its leader computes for ever"
-    return f"the rebalance never ends after: {'; '.join(found.following[:3])}"
 
 
 def _moves(group: GroupSpec, engine: Engine) -> Iterator[Finding]:

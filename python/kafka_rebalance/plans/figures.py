@@ -57,10 +57,7 @@ class Figures:
 
 
 def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
-    """Returns rows for people: a name, then the figure before, after, and the best possible one.
-
-    `members` are the numbers of members before and after the changes.
-    """
+    """Returns rows for people: name, figure before, after, best possible; then member counts."""
     one = figures
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     rows: list[tuple[str, ...]] = [

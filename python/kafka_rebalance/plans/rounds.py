@@ -135,7 +135,8 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
         # 2.
         assignment = assign(sent, assignor, engine=engine)
         if library_of(assignor) == "librdkafka":
-            assignment = _in_order(assignment, group)
+            members = {one.member_id: assignment[one.member_id] for one in group.members}
+            assignment = Assignment.of(members, assignment.anomalies)
         # 3.
         delta = assignment - held
         # 4.
@@ -180,11 +181,6 @@ def claiming(
     if protocol is RebalanceProtocol.COOPERATIVE:
         return _still_subscribed(group)
     return group
-
-
-def _in_order(assignment: Assignment, group: GroupSpec) -> Assignment:
-    members = {member.member_id: assignment[member.member_id] for member in group.members}
-    return Assignment.of(members, assignment.anomalies)
 
 
 def as_claimed(

@@ -12,10 +12,7 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim to the partition, and how its generation compares with that of an earlier claim.
-
-    `against` is the generation of the earlier claim; None for the first claim.
-    """
+    """A claim to the partition, compared with the generation `against` of an earlier claim."""
 
     member_id: str
     generation: int
@@ -92,10 +89,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The believed owner keeps the partition.
-
-    The owner can keep `could` partitions; it keeps the first `kept` of them, by number.
-    """
+    """The believed owner keeps the first `kept` of the `could` partitions that it can keep."""
 
     share: Share
     member_id: str

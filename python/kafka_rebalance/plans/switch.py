@@ -85,11 +85,7 @@ def _is_cooperative(names: AssignorNames) -> bool:
 
 @dataclass(slots=True)
 class _Moment:
-    """The group between two events.
-
-    `lists` maps a member to the assignors that it lists, `served` to the assignor of its
-    assignment.
-    """
+    """The group between two events; `served` maps a member to the assignor of its assignment."""
 
     group: GroupSpec
     lists: dict[str, AssignorNames]

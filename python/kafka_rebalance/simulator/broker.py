@@ -17,10 +17,7 @@ from .journal import CoordinatorEntry, Entry
 
 @dataclass(eq=False, slots=True)
 class Broker:
-    """The broker that coordinates the group; another broker, a new node, can take over this role.
-
-    `watch(now_ms, transition, cause)` receives each change of the group's state.
-    """
+    """The broker that coordinates the group; `watch` receives each change of the group's state."""
 
     coordinator: c.Coordinator
     watch: Callable[[int, c.Transition, str], None]

@@ -130,7 +130,7 @@ class _Maker:
             self._start(member, place * step)
 
     def _name(self, members: Sequence[Member]) -> None:
-        bases = [_base(one) for one in members]
+        bases = [m.group_instance_id or prefix_of(m.client_id, m.member_id) for m in members]
         taken = set(self.names.values())
         for member, base in zip(members, bases, strict=True):
             alone = bases.count(base) == 1 and base not in taken
@@ -246,7 +246,3 @@ class _Maker:
             return plan
         names = dict.fromkeys([*plan.topics, *self.created])
         return replace(plan, topics=(), pattern="|".join(map(re.escape, names)))
-
-
-def _base(member: Member) -> str:
-    return member.group_instance_id or prefix_of(member.client_id, member.member_id)

@@ -22,10 +22,7 @@ from .scheduled import Wake
 
 @dataclass(eq=False, slots=True)
 class Liveness:
-    """Lets idle members skip their heartbeats, and reports silent members to the coordinator.
-
-    `silent` has the ids of the members whose sessions the coordinator times.
-    """
+    """Lets idle members skip heartbeats; reports the ids in `silent` to the coordinator."""
 
     agenda: Agenda
     broker: Broker

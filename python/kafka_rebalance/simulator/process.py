@@ -21,10 +21,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it lea
 
 @dataclass(slots=True)
 class Process:
-    """A process of the scenario: a consumer or worker that can be stopped and started again.
-
-    `started` collects the started connectors, each with the time from which it runs.
-    """
+    """A process of the scenario; `started` has started connectors, with the times they run from."""
 
     plan: MemberPlan
     seed: str

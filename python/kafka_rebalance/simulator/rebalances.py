@@ -33,7 +33,9 @@ class Rebalances:
             if running is None and last is not None and gave_up_in == last.generation_id:
                 last.to_ms = None
             else:
-                self._begin(running, now_ms, transition.generation_id, self._named(cause))
+                for member_id, name in self._names.items():
+                    cause = cause.replace(member_id, name)
+                self._begin(running, now_ms, transition.generation_id, cause)
         elif running is not None and transition.after is GroupState.COMPLETING_REBALANCE:
             running.rounds += 1
             running.generation_id = transition.generation_id
@@ -50,8 +52,3 @@ class Rebalances:
             self.seen.append(running)
         if why not in running.causes:
             running.causes.append(why)
-
-    def _named(self, cause: str) -> str:
-        for member_id, name in self._names.items():
-            cause = cause.replace(member_id, name)
-        return cause

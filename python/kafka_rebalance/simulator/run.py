@@ -15,10 +15,7 @@ from .scenario import Happening
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance; `is_cut_off` if the coordinator moved before its end.
-
-    The log does not contain such a rebalance, so its generation number may be used again.
-    """
+    """One rebalance; with `is_cut_off`, the coordinator moved before its end reached the log."""
 
     number: int
     causes: list[str]

@@ -304,10 +304,7 @@ class Scenario:
         return self._with_members(change)
 
     def _with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
-        """Returns the scenario with `change(settings, member name)` as every member's settings.
-
-        This includes the settings with which a member restarts.
-        """
+        """Returns the scenario with `change(settings, member name)` as all members' settings."""
         members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
         happenings = tuple(
             replace(one, config=change(one.config, one.member)) if one.config else one

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events that wait in the simulation's heap.
-
-`Appended` (an append is durable) and `Happening` (an event of the scenario) wait there, too.
-"""
+"""The events that wait in the simulation's heap, besides `Appended` and `Happening`."""
 
 from dataclasses import dataclass
 
@@ -15,10 +12,7 @@ from .scenario import Happening
 
 @dataclass(frozen=True, slots=True)
 class ProcessEvent:
-    """An event of one process; `incarnation` is the number of the process's restarts at that time.
-
-    A process that has restarted ignores the events of its earlier incarnations.
-    """
+    """An event of one process; a later `incarnation` of the process ignores it."""
 
     process: str
     incarnation: int

@@ -23,10 +23,7 @@ _Figure = TypeVar("_Figure")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The range of a figure over the runs that have it; `never` is the number of the other runs.
-
-    The range is None if no run has the figure.
-    """
+    """The range of a figure (None if no run has it); `never` is the number of runs without it."""
 
     least: int | None
     median: int | None

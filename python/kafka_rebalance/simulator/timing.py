@@ -40,10 +40,7 @@ class Timed:
 
 
 def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
-    """Plays the changes under an assignor, with the simulator's default settings.
-
-    Errors   GroupError if there is no change, a change cannot be played, or the group is too large.
-    """
+    """Plays the changes with default settings. Errors: GroupError if this is not possible."""
     partitions = sum(topic.partitions for topic in group.topics)
     if not changes:
         raise GroupError("changes", "is empty; nothing can be timed")

@@ -60,10 +60,7 @@ def _refuse_silent_source(records: DataFrame) -> None:
 
 
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
-    """Returns whether a plan has Spark's own source, which then reads no internal topics.
-
-    `is_set` is the session's setting; it lets topics be read by name, but not by pattern.
-    """
+    """Returns whether a plan's source is Spark's own and reads no internal topics as `is_set`."""
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
 

@@ -158,10 +158,7 @@ def committed_offsets(records: DataFrame) -> DataFrame:
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """Counts the records of each kind, and the tombstones among them: KINDS_SCHEMA.
-
-    An unknown kind is named by the version of its key: "key version 99".
-    """
+    """Counts the records and tombstones of each kind, such as "key version 99": KINDS_SCHEMA."""
     has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
     kind, tombstone = kind_of_record().alias("kind"), f.col("value").isNull().alias("tombstone")

@@ -83,10 +83,7 @@ def keep_current_groups(
 
 
 def kept_records(spark: SparkSession, path: str) -> DataFrame:
-    """Returns the table of `keep_current_groups`, as records for `current_groups`.
-
-    Errors: KafkaRebalanceError if there is no table yet.
-    """
+    """Returns the kept table as records. Errors: KafkaRebalanceError if there is no table yet."""
     directory = _local(path)
     pointer = Pointer.read(directory)
     if pointer is None:

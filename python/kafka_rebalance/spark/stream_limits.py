@@ -51,11 +51,8 @@ def next_end(
     total = sum(can_be_read.values())
     if limit is None or total <= limit:
         return {key: at + can_be_read.get(key, 0) for key, at in starts.items()}
-    return {key: at + _part(can_be_read.get(key, 0), limit, total) for key, at in starts.items()}
-
-
-def _part(left: int, limit: int, total: int) -> int:
-    return min(left, max(1, left * limit // total))
+    parts = {key: min(n, max(1, n * limit // total)) for key, n in can_be_read.items()}
+    return {key: at + parts.get(key, 0) for key, at in starts.items()}
 
 
 def ranges(start: int, end: int, longest: int) -> list[tuple[int, int]]:

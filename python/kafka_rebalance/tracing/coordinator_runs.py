@@ -43,10 +43,7 @@ class _Client:
 
 @dataclass(slots=True)
 class Tracer:
-    """Plays the commands of a trace; `step` plays one and returns the lines of its effects.
-
-    Each command of the trace becomes a command of the driver (`driver_commands`).
-    """
+    """Plays a trace; `step` plays one command and returns the lines of its effects."""
 
     broker: VirtualBroker = field(default_factory=VirtualBroker)
     _clients: dict[str, _Client] = field(default_factory=dict)

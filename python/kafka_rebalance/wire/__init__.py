@@ -12,7 +12,6 @@ Source   ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, Sti
          CooperativeStickyAssignor (Kafka 4.4.0); KIP-429 (v1), KIP-792 (v2), KIP-881 (v3).
 """
 
-# `as` marks a name that this package exports.
 from .consumer_protocol import AssignmentData as AssignmentData
 from .consumer_protocol import Subscription as Subscription
 from .consumer_protocol import by_topic as by_topic

@@ -35,10 +35,7 @@ Tasks = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectAssignment:
-    """The assignment of one worker, computed from the configuration at `config_offset`.
-
-    `delay_ms` is the time after which the leader wants the next rebalance; 0 means none.
-    """
+    """A worker's assignment; after `delay_ms`, unless 0, the leader wants the next rebalance."""
 
     error: int = NO_ERROR
     leader: str = ""

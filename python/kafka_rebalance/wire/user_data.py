@@ -17,10 +17,7 @@ class StickyUserData:
 
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
-    """Reads StickyAssignor's user data, version 1 or 0.
-
-    As in Kafka, unreadable bytes are no error: they mean no partitions and generation -1.
-    """
+    """Reads StickyAssignor's version 1 or 0; unreadable bytes mean no partitions, generation -1."""
     read = _core.decode_sticky_user_data(data)
     return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
 

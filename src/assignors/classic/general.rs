@@ -23,6 +23,7 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 use balance::Balance;
+pub use balance::score;
 use holdings::Holdings;
 use owners::Owners;
 use smallest::Smallest;

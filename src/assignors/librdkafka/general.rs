@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::claims::{NOBODY, Numbers, Settled};
 use super::movements::{MoveRecords, NAME, dies};
+use crate::assignors::classic::general::score;
 use crate::assignors::classic::racks::sorted;
 use crate::assignors::classic::subscriptions::Subscribers;
 use crate::error::GroupError;
@@ -433,15 +434,9 @@ impl<'g> Build<'g> {
         Ok(true)
     }
 
-    /// The sum of the size differences of all pairs of members, in a 32-bit int.
     fn score(&self, lists: &Lists) -> i32 {
         let members = self.members.iter().filter(|&&m| !self.fixed[m as usize]);
-        let mut sizes: Vec<i64> = members.map(|&m| lists[m as usize].len() as i64).collect();
-        sizes.sort_unstable();
-        let count = sizes.len() as i64;
-        // In ascending order, size i of n is the larger one in i pairs, the smaller in n - 1 - i.
-        let parts = (0..).zip(sizes).map(|(i, size)| size * (2 * i - count + 1));
-        parts.sum::<i64>() as i32
+        score(members.map(|&m| lists[m as usize].len() as i64).collect())
     }
 
     fn size(&self, member: MemberId) -> Result<usize, GroupError> {

@@ -31,7 +31,7 @@ Differs  nowhere.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kafka_rebalance.errors import AssignorThrows, NeverEnds
 from kafka_rebalance.group.model import TopicPartition
@@ -170,29 +170,8 @@ class GeneralBuild:
         return {member_id: assignment[member_id] for member_id in self.owners.order()}
 
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
-        moved_any = False
-        moved = bool(partitions)
-        passes, save_at = 0, _FIRST_SAVED_PASS
-        saved: object = None
-        while moved:
-            moved = False
-            balanced = self._is_balanced()
-            for tp in partitions:
-                if balanced:
-                    break
-                if self._reassign_one(tp):
-                    moved = True
-                    balanced = self._is_balanced()  # only a move changes this result
-            moved_any |= moved
-            # A pass depends only on the state, so a state that occurs twice occurs for ever.
-            passes += 1
-            if moved and passes >= _FIRST_SAVED_PASS:
-                state = self._state()
-                if state == saved:
-                    raise NeverEnds.here(self.name)
-                if passes == save_at:
-                    saved, save_at = state, 2 * save_at
-        return moved_any
+        steps = self._reassign_one, self._is_balanced, self._state
+        return repeat_passes(self.name, partitions, *steps)
 
     def _state(self) -> object:
         lists = {member_id: list(owned) for member_id, owned in self.current.items()}
@@ -227,7 +206,9 @@ class GeneralBuild:
         tp = self.movements.actual(tp, self.owner[tp], destination)
         source = self.owner[tp]
         self.movements.record(tp, source, destination)
-        self._take(source, tp)
+        self._leave_order(source)
+        self.current[source].remove(tp)
+        insort(self.by_size, self._place(source))
         self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
@@ -261,16 +242,44 @@ class GeneralBuild:
         self.owner[tp] = member_id
         insort(self.by_size, self._place(member_id))
 
-    def _take(self, member_id: str, tp: TopicPartition) -> None:
-        self._leave_order(member_id)
-        self.current[member_id].remove(tp)
-        insort(self.by_size, self._place(member_id))
-
     def _leave_order(self, member_id: str) -> None:
         del self.by_size[bisect_left(self.by_size, self._place(member_id))]
 
     def _place(self, member_id: str) -> tuple[int, bytes, str]:
         return len(self.current[member_id]), name_key(member_id), member_id
+
+
+def repeat_passes(
+    name: str,
+    partitions: Sequence[TopicPartition],
+    reassign_one: Callable[[TopicPartition], bool],
+    is_balanced: Callable[[], bool],
+    state: Callable[[], object],
+) -> bool:
+    """Passes over the partitions until a pass moves none; returns whether any partition moved."""
+    moved_any = False
+    moved = bool(partitions)
+    passes, save_at = 0, _FIRST_SAVED_PASS
+    saved: object = None
+    while moved:
+        moved = False
+        balanced = is_balanced()
+        for tp in partitions:
+            if balanced:
+                break
+            if reassign_one(tp):
+                moved = True
+                balanced = is_balanced()  # only a move changes this result
+        moved_any |= moved
+        # A pass depends only on the state, so a state that occurs twice occurs for ever.
+        passes += 1
+        if moved and passes >= _FIRST_SAVED_PASS:
+            now = state()
+            if now == saved:
+                raise NeverEnds.here(name)
+            if passes == save_at:
+                saved, save_at = now, 2 * save_at
+    return moved_any
 
 
 def score(assignment: dict[str, list[TopicPartition]]) -> int:

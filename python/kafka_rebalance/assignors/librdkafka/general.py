@@ -30,17 +30,14 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from kafka_rebalance.assignors.classic.general import score
+from kafka_rebalance.assignors.classic.general import repeat_passes, score
 from kafka_rebalance.assignors.classic.racks import racks_matter, replica_racks
-from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
 from .claims import Settled
 from .movements import NAME, MoveRecords, dies
 from .subscriptions import name_bytes, subscribers_of, topics_by_name
-
-_FIRST_SAVED_PASS = 8  # the first pass whose state is saved; most groups settle in fewer passes
 
 
 def assign(
@@ -174,29 +171,8 @@ class _Build:
             self.current = before
 
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
-        moved_any = False
-        moved = bool(partitions)
-        passes, save_at = 0, _FIRST_SAVED_PASS
-        saved: object = None
-        while moved:
-            moved = False
-            balanced = self._is_balanced()
-            for tp in partitions:
-                if balanced:
-                    break
-                if self._reassign_one(tp):
-                    moved = True
-                    balanced = self._is_balanced()  # only a move changes this result
-            moved_any |= moved
-            # A pass depends only on the state, so a state that occurs twice occurs for ever.
-            passes += 1
-            if moved and passes >= _FIRST_SAVED_PASS:
-                state = self._state()
-                if state == saved:
-                    raise NeverEnds.here(NAME)
-                if passes == save_at:
-                    saved, save_at = state, 2 * save_at
-        return moved_any
+        steps = self._reassign_one, self._is_balanced, self._state
+        return repeat_passes(NAME, partitions, *steps)
 
     def _state(self) -> object:
         lists = {member_id: list(owned) for member_id, owned in self.current.items()}

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events, the parts of every change: an event turns a group into the group after it.
-
-This module also has functions that several changes need.
-"""
+"""Events, the parts of every change: an event turns a group into the group after it."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace

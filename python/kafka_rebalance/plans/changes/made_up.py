@@ -178,10 +178,7 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns different instance ids for copies of the member `model`, and their origin.
-
-    `names` are the instance ids of all static members.
-    """
+    """Returns instance ids for copies of `model`, and their origin; `names` are those in use."""
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED

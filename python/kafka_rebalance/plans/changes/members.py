@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.errors import NotAffected
-from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
+from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 from .change import Change, Verb, check_fields, count, some
@@ -183,7 +183,8 @@ class RemoveMembers(Change):
             return {find_member(group, self.member).member_id}
         if self.rack is not None:
             gone = {member.member_id for member in members if member.rack == self.rack}
-            if not gone and not any(_has_replica(topic, self.rack) for topic in group.topics):
+            racks = {rack for t in group.topics for replicas in t.racks or () for rack in replicas}
+            if not gone and self.rack not in racks:
                 problem = f"no member and no replica is in rack {quoted(self.rack)}"
                 raise NotAffected("change", problem)
             return gone
@@ -299,10 +300,6 @@ class SwitchAssignor(Change):
 def _instances(group: GroupSpec) -> list[str]:
     members = group.members
     return [m.group_instance_id for m in members if m.group_instance_id is not None]
-
-
-def _has_replica(topic: Topic, rack: str) -> bool:
-    return any(rack in replicas for replicas in topic.racks or ())
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:

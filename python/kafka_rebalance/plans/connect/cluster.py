@@ -31,10 +31,7 @@ class ClusterRound:
 
 @dataclass(frozen=True, slots=True)
 class RoundAnswer:
-    """One rebalance: its input, the reported work, the leader's answer, and the work afterwards.
-
-    `memory` is the leader's memory after the rebalance, or None in an eager cluster.
-    """
+    """One rebalance, with the work before and after; `memory` is None in an eager cluster."""
 
     round: ClusterRound
     running: Mapping[str, Work]

@@ -83,7 +83,8 @@ class _Events:
     def _worker(self, worker: str, what: str, at: str) -> None:
         if what == "leaves":
             if worker not in self.workers:
-                raise GroupError(at, f"{quoted(worker)} is not here; here are {self._here()}")
+                here = ", ".join(self.workers)
+                raise GroupError(at, f"{quoted(worker)} is not here; here are {here}")
             if len(self.workers) == 1:
                 raise GroupError(at, f"{quoted(worker)} is the last worker")
             self.workers.remove(worker)
@@ -99,9 +100,6 @@ class _Events:
             del self.config[connector]
         else:
             raise GroupError(at, f"there is no connector {quoted(connector)}")
-
-    def _here(self) -> str:
-        return ", ".join(self.workers)
 
 
 def play_events(

@@ -88,10 +88,7 @@ def play(script: Script, *, engine: Engine = "rust") -> list[RoundAnswer]:
 
 
 def run_script(value: Any, *, engine: Engine = "rust") -> dict[str, Any]:
-    """Plays a parsed script, and returns the answer for JSON: `{"id", "rounds"}`.
-
-    Errors   GroupError with the field's path; AssignorThrows where Kafka's class throws.
-    """
+    """Plays a parsed script; returns JSON values `{"id", "rounds"}`. Errors: GroupError."""
     script = Script.from_dict(value)
     rounds = [to_dict(answer) for answer in play(script, engine=engine)]
     return {"id": script.id, "rounds": rounds} if script.id is not None else {"rounds": rounds}

@@ -64,10 +64,7 @@ def classify(group: GroupSpec) -> Classes:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """Returns owners by KIP-341's rule: the claim with the newest generation counts.
-
-    If two members claim a partition in that generation, it has no owner.
-    """
+    """Returns owners by KIP-341: the newest generation's claim; no owner if it has two claims."""
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

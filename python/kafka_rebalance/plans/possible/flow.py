@@ -83,10 +83,7 @@ class Flow:
         return level
 
     def _augment(self, source: int, sink: int, level: list[int | None], unused: list[int]) -> int:
-        """Sends flow along one path, level by level, and returns the amount.
-
-        `unused[n]` is the number of arcs of node n that lead nowhere in this phase.
-        """
+        """Sends flow along one path; the first `unused[n]` arcs of node n lead nowhere."""
         path: list[int] = []
         node = source
         while node != sink:

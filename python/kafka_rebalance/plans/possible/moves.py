@@ -101,10 +101,7 @@ def _through_hubs(
     to_hub: dict[tuple[int, int], int],
     from_hub: dict[int, int],
 ) -> dict[int, list[tuple[int, int]]]:
-    """Returns, by member, the topic classes from which it gains partitions, each with the number.
-
-    A hub passes the flow that it receives to its members, in join order.
-    """
+    """Returns, by member, the topic classes and numbers of the partitions that it gains."""
     more: dict[int, list[tuple[int, int]]] = {}
     for k in level.members:
         into = _runs((c, flow.sent(to_hub[c, k])) for c in level.topics if (c, k) in to_hub)

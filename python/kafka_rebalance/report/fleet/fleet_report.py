@@ -20,10 +20,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTotals:
-    """The totals of one change over all groups; `change` is "" for the next rebalance.
-
-    `moves_p50` to `moves_max` are percentiles of the moves of one group.
-    """
+    """The totals of one change ("": the next rebalance), with percentiles of the groups' moves."""
 
     change: str
     groups: int

@@ -33,7 +33,9 @@ def round_text(
         stopped = answer.result.revoked.get(worker, Work())
         after = answer.after[worker]
         kept = after - started
-        cells = " ".join(f"{_count(work):>9}" for work in (after, started, stopped, kept))
+        works = (after, started, stopped, kept)
+        counts = (f"{len(work.connectors)}+{len(work.tasks)}" for work in works)
+        cells = " ".join(f"{count:>9}" for count in counts)
         lines.append(f"  {clipped(worker, width):{width}} {cells}")
     lines.append(f"  balance: {_balance(answer)}")
     if why := backing_off(answer):
@@ -118,10 +120,6 @@ def _summary(work: Work) -> str:
     text = _names(work)
     counts = f"{len(work.connectors)} connectors, {len(work.tasks)} tasks"
     return f"{counts}: {clipped(text, _WIDTH - len(counts) - 14)}"
-
-
-def _count(work: Work) -> str:
-    return f"{len(work.connectors)}+{len(work.tasks)}"
 
 
 def _seconds(ms: int) -> str:

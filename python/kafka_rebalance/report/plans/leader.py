@@ -23,10 +23,7 @@ _DIALECTS = {
 
 
 def leader_note(group: GroupSpec, assignor: str | None) -> str | None:
-    """Returns a warning if a member with another library led the group last, else None.
-
-    `assignor` is the one whose answers the report shows; a dialect needs no warning.
-    """
+    """Returns a warning if a member with another library led the group last, else None."""
     library = group.leader_library
     if library in (None, "java") or library_of(assignor):
         return None

@@ -30,7 +30,10 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
     parts = [
         f"<p class='note'>{escape(assumed)}</p>",
-        _totals(runs, first.held),
+        _table(
+            ["after the start-up", *total_columns(first.held)],
+            [[name, *total_cells(totals(run), first.held)] for name, run in runs.items()],
+        ),
         _settlings(runs),
         _key(),
     ]
@@ -46,11 +49,6 @@ def runs_page(runs: Mapping[str, Run]) -> str:
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="scroll">{html_table(columns, rows, "round")}</div>'
-
-
-def _totals(runs: Mapping[str, Run], held: str) -> str:
-    columns = ["after the start-up", *total_columns(held)]
-    return _table(columns, [[name, *total_cells(totals(run), held)] for name, run in runs.items()])
 
 
 def _settlings(runs: Mapping[str, Run]) -> str:

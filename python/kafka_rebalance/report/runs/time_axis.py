@@ -69,7 +69,8 @@ class TimeAxis:
 
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
         """Returns (position, label) of round times within the spans, about `most` of them."""
-        step = self._step_ms(most)
+        total_s = sum(end - start for start, end in self.spans) / 1000
+        step = next((s * 1000 for s in _STEPS_S if total_s / s <= most), 3_600_000)
         found: list[tuple[float, str]] = []
         for start, end in self.spans:
             first = -(-start // step) * step
@@ -81,10 +82,6 @@ class TimeAxis:
                 if not found or place - found[-1][0] > 0.7 / most:
                     found.append((place, _named(at, step)))
         return found
-
-    def _step_ms(self, most: int) -> float:
-        total = sum(end - start for start, end in self.spans)
-        return next((s * 1000 for s in _STEPS_S if total / (s * 1000) <= most), 3_600_000)
 
 
 def _named(at_ms: float, step_ms: float) -> str:

@@ -28,10 +28,7 @@ class Look(Enum):
 
 
 class Bar(NamedTuple):
-    """An interval in one row; `member` is the holder's index, or -1 without a holder.
-
-    `label` is the holder's name; in a row for a member, it is the number of partitions.
-    """
+    """An interval in one row; `member` is the holder's index, or -1 without a holder."""
 
     row: int
     from_ms: int
@@ -86,8 +83,13 @@ def timeline_of(run: Run) -> Timeline:
         happenings.setdefault(one.at_ms, []).append(str(one))
     marks = (Mark(at, ", ".join(what)) for at, what in sorted(happenings.items()))
     steps = unworked(run)
+    busy = [
+        *((one.from_ms, one.to_ms or run.until_ms) for one in run.rebalances),
+        *((gap.from_ms, gap.to_ms) for gap in run.gaps),
+        *((one.at_ms, one.at_ms) for one in run.happenings),
+    ]
     return Timeline(
-        TimeAxis.over(_busy(run), run.until_ms),
+        TimeAxis.over(busy, run.until_ms),
         tuple(rows),
         tuple(bars),
         tuple(steps),
@@ -95,12 +97,6 @@ def timeline_of(run: Run) -> Timeline:
         max((count for _, count in steps), default=0),
         left_out,
     )
-
-
-def _busy(run: Run) -> Iterator[tuple[int, int]]:
-    yield from ((one.from_ms, one.to_ms or run.until_ms) for one in run.rebalances)
-    yield from ((gap.from_ms, gap.to_ms) for gap in run.gaps)
-    yield from ((one.at_ms, one.at_ms) for one in run.happenings)
 
 
 def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:

@@ -100,7 +100,15 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
         let moved = self.reassign(&all)?;
         let current = self.build.current.into_lists();
-        let score = |lists: &Lists| score(lists, &self.build.fixed);
+        let fixed = &self.build.fixed;
+        let score = |lists: &Lists| {
+            let members = (0..lists.members()).filter(|&m| !fixed[m]);
+            score(
+                members
+                    .map(|m| lists.len_of(m as MemberId) as i64)
+                    .collect(),
+            )
+        };
         let undone = before.filter(|before| moved && score(&current) >= score(before));
         let mut owners = self.build.owners;
         if let (Some(owners), Some(_)) = (&mut owners, &undone) {
@@ -296,18 +304,11 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
 }
 
 /// Sum of the size differences of all pairs of members, with the overflow of Java's 32-bit int.
-fn score(lists: &Lists, fixed: &[bool]) -> i32 {
-    let taking_part = (0..lists.members()).filter(|&m| !fixed[m]);
-    let mut sizes: Vec<i64> = taking_part
-        .map(|m| lists.len_of(m as MemberId) as i64)
-        .collect();
+pub fn score(mut sizes: Vec<i64>) -> i32 {
     sizes.sort_unstable();
-    // In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.
     let n = sizes.len() as i64;
-    let terms = sizes
-        .iter()
-        .zip(0i64..)
-        .map(|(size, i)| size * (2 * i - n + 1));
+    // In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.
+    let terms = (0..).zip(sizes).map(|(i, size)| size * (2 * i - n + 1));
     terms.fold(0i64, i64::wrapping_add) as i32
 }
 

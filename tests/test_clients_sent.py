@@ -122,7 +122,7 @@ def test_a_cooperative_member_claims_what_it_still_holds() -> None:
 
 
 def test_a_member_that_lost_its_generation_claims_nothing() -> None:
-    """Its partitions are already lost, so it sends the fields of a new member, as Java does."""
+    """Without a generation, the partitions are lost, so the member claims none, as in Java."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.lose()

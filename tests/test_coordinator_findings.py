@@ -107,7 +107,7 @@ def test_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
 
 
 def member_without_time(played: Played) -> str:
-    """Leaves i1, so that i2, whose rebalance timeout is 0, is alone; returns i2's member id."""
+    """Makes i1 leave, so that i2, with a rebalance timeout of 0, is alone; returns i2's id."""
     protocols = [["range", ""]]
     *_, joined = played(
         {"op": "join", "inst": "i1", "rt": 300_000, "protos": protocols},

@@ -64,7 +64,7 @@ def _replicas(draw: st.DrawFn, count: int) -> tuple[tuple[str | None, ...], ...]
 
 @st.composite
 def claims(draw: st.DrawFn) -> kr.GroupSpec:
-    """Draws a group with any claims: double, stale, of missing partitions, of other members'."""
+    """Draws a group with any claims: double, old, of missing partitions, of others' partitions."""
     group = draw(groups())
     names = [*(topic.name for topic in group.topics), "nowhere"]
     partitions = st.builds(kr.TopicPartition, st.sampled_from(names), st.integers(0, 8))

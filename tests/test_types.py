@@ -185,7 +185,7 @@ def test_an_argument_of_another_type_is_refused_with_what_to_do(case: str) -> No
 
 
 def test_members_are_removed_by_one_field() -> None:
-    """The constructor refuses two fields, because a batch job turns changes into texts first."""
+    """A change with no field or with two fields is refused by its constructor."""
     both: list[Callable[[], object]] = [
         kr.RemoveMembers,
         lambda: kr.RemoveMembers(1, member="m"),

@@ -89,7 +89,7 @@ def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartitio
 def trace() -> None:
     """Prints how the smallest groups that never end are balanced until a state occurs again.
 
-    The sizes are those after the move.
+    Each line has the members' numbers of partitions after the move.
     """
     for line in SMALLEST.read_bytes().splitlines():
         group = kr.GroupSpec.from_json(line)

@@ -8,7 +8,7 @@ use super::assign::{Columns, columns};
 use super::group::Interned;
 use crate::plans::possible::optimum;
 
-/// The fields of `optimum.Level`; a number stands for a member: its index in the group.
+/// The fields of `optimum.Level`; `members` are indexes of the group's members.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 #[derive(Clone)]
 pub struct Level {

@@ -24,7 +24,7 @@ FILE = TESTS / "data" / "parity.jsonl.gz"
 
 
 def write(seen: Iterable[tuple[Scenario, list[Observation]]]) -> None:
-    from tests.support.broker import LIB  # recording alone needs the broker's jars
+    from tests.support.broker import LIB  # only recording needs the broker's jars
 
     kafka = next(LIB.glob("kafka-server-[0-9]*.jar")).stem.removeprefix("kafka-server-")
     lines: list[Any] = [{"kafka": kafka}]

@@ -28,7 +28,7 @@ from .refusals import refuse
 
 _Commit = messages.OffsetCommit | messages.TxnOffsetCommit
 
-# From this version on, an absent group has the error GROUP_ID_NOT_FOUND.
+# Request -> its first version in which an absent group has the error GROUP_ID_NOT_FOUND.
 _ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
     messages.OffsetCommit: 9,
     messages.TxnOffsetCommit: 6,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds responses that refuse a whole request; each kind has its error in another field."""
+"""Builds responses that refuse a whole request; the field of the error depends on the request."""
 
 from collections.abc import Callable
 

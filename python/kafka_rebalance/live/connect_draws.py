@@ -28,7 +28,7 @@ _SHUFFLES = 4  # every fourth draw is a shuffle
 Item = str | Task
 ConnectChange = tuple[
     frozenset[Item], frozenset[Item]
-]  # the items that a worker starts, and those that it stops
+]  # two lists: the items that a worker starts, and the items that it stops
 
 
 @dataclass(frozen=True, slots=True)

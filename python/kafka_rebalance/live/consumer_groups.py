@@ -335,7 +335,7 @@ def leader_library(
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
-    """Returns a member of the contract: the partitions that it holds, and its next subscription."""
+    """Returns a contract member, with the partitions and the form of its next subscription."""
     member = {
         "member_id": sent.member_id,
         "group_instance_id": sent.group_instance_id,

@@ -63,7 +63,7 @@ class Process:
         """Starts a new process, which knows nothing of the old one."""
         self.incarnation += 1
         self.plan = replace(self.plan, config=config)
-        # Each process has its own random generator, so it does not change the numbers of others.
+        # Each process has its own random generator, so processes do not affect each other's draws.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, m.WorkerConfig):
             self.member = m.Worker(config, url=f"http://{self.name}/", rng=rng)

@@ -216,7 +216,7 @@ def _work(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
-    """Reads a consumer's settings and costs without a scenario; times have units."""
+    """Reads the settings and costs of `simulate --member`; times have units."""
     own = {key: value for key, value in given.items() if key not in _WORK}
     for key in own:
         if key in _OF_THE_GROUP:

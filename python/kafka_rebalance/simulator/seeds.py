@@ -138,7 +138,7 @@ def _delays(
 ) -> dict[int, int]:
     """Returns the delay at each time; `times` has the (time, member) of each event.
 
-    `leader` is a union-find: times that belong together have one root, whose delay they take.
+    `leader` links times that belong together to one of them, whose delay they take (union-find).
     """
     leader: dict[int, int] = {}
     first_of: dict[str, int] = {}

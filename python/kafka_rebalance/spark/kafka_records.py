@@ -117,7 +117,7 @@ def _checked(bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[
             )
     named = {name: str(value) for name, value in (options or {}).items()}
     named["kafka.bootstrap.servers"] = bootstrap_servers
-    _source(named)  # raises errors of values here, and not only in a task
+    _source(named)  # a wrong value is an error here, before any task runs
     return named
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths for Spark; this module examines only local ones."""
+"""Examines the local paths among those that a command passes to Spark."""
 
 import re
 from pathlib import Path

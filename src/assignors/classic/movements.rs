@@ -87,8 +87,8 @@ impl Movements {
     }
 }
 
-/// The most partitions in a `Few`. 8 would still be correct, because no slot becomes a tree; 4 keep
-/// a `Few` small.
+/// The most partitions in a `Few`. The order is right up to 8, because no slot becomes a tree
+/// before; 4 keep a `Few` small.
 const FEW: usize = 4;
 /// The number of slots of a default HashSet.
 const SLOTS: usize = 16;

@@ -239,8 +239,7 @@ impl<'a> Draft<'a> {
         topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
     }
 
-    /// Removes a rack's replicas. A partition that members read is leaderless after losing its last
-    /// one.
+    /// Removes a rack's replicas. A subscribed partition without any replica left is leaderless.
     pub fn lose_replicas(&mut self, rack: RackId) {
         let mut is_read = vec![false; self.topics.len()];
         for &topic in self.members.iter().flat_map(|member| &member.topics) {

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pictures of a fleet's report, as SVG elements of the page.
 
-Text stays text, each picture has its own ids, and none is wider than a telephone's screen; the page
-scales them.
+A picture's text can be selected, its ids are unique in the page, and it fits a telephone's screen.
 """
 
 import re

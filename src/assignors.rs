@@ -112,8 +112,7 @@ impl Assignor {
         interrupt: &Interrupt,
     ) -> Result<Assignment, GroupError> {
         match self {
-            // Both assign each existing partition once, to a subscriber, so the answer has no
-            // anomaly.
+            // Both assign each existing partition once, to a subscriber: no anomaly.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),

@@ -99,8 +99,7 @@ impl Inventory {
 }
 
 /// Makes one row from each record of a batch: a group, or an error. A topic that the inventory
-/// lacks is an error; with `assume_assigned`, its highest assigned partition counts as its last
-/// one.
+/// lacks is an error; with `assume_assigned`, its highest assigned partition is its last.
 ///
 /// Reads the columns `key` and `value`; if one of them is missing or not binary, this is an error.
 pub fn groups(

@@ -101,8 +101,7 @@ pub struct Member<'a> {
 }
 
 /// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. If two
-/// instance ids are equal, the order of the leader's map breaks the tie; only then is `in_map`
-/// called.
+/// instance ids are equal, the order of the leader's map (`in_map`) breaks the tie.
 pub(crate) fn static_first<'w>(
     members: &[Member],
     ranks: &[u32],

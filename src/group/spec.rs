@@ -225,8 +225,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Adds the replica racks of one partition of the last topic. Call it for each partition in
-    /// order.
+    /// Adds the replica racks of one partition of the last topic; call it for each in order.
     pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
         for rack in racks {
             let id = self.rack_id(rack);

@@ -125,12 +125,10 @@ fn named(clients: &[Client]) -> String {
     names.join(" and ")
 }
 
-/// A criterion; the smallest value is the best. If this criterion decides, the reason ends with
-/// `equal`.
+/// A criterion; the smallest value is the best. If it decides, the reason ends with `equal`.
 struct Measure {
     of: fn(&Figures) -> f64,
-    /// A text that compares the better candidate's value with that of the other one, given its
-    /// name.
+    /// A text that compares the better candidate's value with that of the named one.
     words: fn(f64, &str, f64) -> String,
     equal: &'static str,
 }

@@ -59,8 +59,7 @@ impl Round {
         }
     }
 
-    /// Returns, by new owner, the partitions that are revoked in this round and assigned in the
-    /// `later` one.
+    /// Returns, by new owner, the partitions that are revoked here and assigned in `later`.
     pub fn withheld(&self, later: &Self) -> Assignment {
         let mut given_up: FxHashSet<TopicPartition> =
             self.delta().revoked.partitions.into_iter().collect();
@@ -163,8 +162,7 @@ impl Kept {
 pub struct Tally<'i> {
     pub rounds: usize,
     pub moves: u64,
-    /// `unavailable[topic][partition]` is the number of rounds in which no member read the
-    /// partition.
+    /// `unavailable[topic][partition]` is the number of rounds without a reader.
     unavailable: Vec<Vec<u32>>,
     pub unsettled: bool,
     /// The rounds themselves; None if the caller needs only the totals.

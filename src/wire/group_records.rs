@@ -54,8 +54,7 @@ const GROUP_KEY: i16 = 2;
 const HIGHEST_VALUE: i16 = 4;
 const FLEXIBLE: i16 = 4;
 
-/// Reads a key. It is an error if the key is too short or too long, or has a name that is not
-/// UTF-8.
+/// Reads a key. It is an error if the key is too short, too long, or not UTF-8.
 pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     let mut reader = Reader::of(data, "key");
     let key = match reader.int16("version")? {
@@ -228,8 +227,7 @@ impl<'a> Reader<'a> {
 
     fn count(&mut self, field: &str) -> Result<usize, String> {
         let count = self.length(field)?;
-        // An entry takes at least one byte, so a count above the number of bytes is refused at
-        // once.
+        // An entry takes at least one byte, so a count above the bytes is refused.
         let fits = usize::try_from(count).is_ok_and(|count| count <= self.data.len() - self.at);
         match fits {
             true => Ok(count as usize),

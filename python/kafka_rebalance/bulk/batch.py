@@ -73,8 +73,7 @@ def compare_batch(
 ) -> "pa.RecordBatch":
     """Compares all built-in assignors for every row of a batch of groups, as `compare` does.
 
-    `changes` are texts for every group, as in `plan_batch`; other parameters are those of
-    `assign_batch`.
+    `changes` are texts for every group, as in `plan_batch`; others are as in `assign_batch`.
 
     Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
              figures of each assignor, or its error), not_affected, error, error_kind.

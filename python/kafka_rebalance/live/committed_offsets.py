@@ -25,8 +25,7 @@ def group_lags(
 ) -> dict[str, dict[TopicPartition, int]]:
     """Returns, for each group id in `partitions`, the lag in records of each of these partitions.
 
-    A partition without a committed offset is left out. `configs` are settings of kafka-python's
-    KafkaAdminClient.
+    A partition without a committed offset is left out. `configs`: see `snapshot`.
     """
     kafka = kafka_module()
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")

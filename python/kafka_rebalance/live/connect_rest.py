@@ -45,8 +45,7 @@ def read_cluster(
     `config` maps a connector to its number of tasks. `url` is the URL of any worker:
     `http://host:8083`, `https://user:password@host/path`. `properties` are settings of a client:
     `ssl.*` for https, and `basic.auth.user.info`, which is "user:password". The notes name
-    connectors and tasks that are configured but run nowhere, and failed ones that are still
-    assigned.
+    connectors and tasks that are configured but run nowhere, and those that failed.
 
     Order    workers by id, connectors and tasks by name; the leader uses other orders.
     Errors   ClusterError.

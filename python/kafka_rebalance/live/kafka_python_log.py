@@ -54,8 +54,7 @@ class KafkaPythonLog:
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
         with cluster_errors(self._settings, self._kafka.errors.KafkaError):
-            # kafka-python's default would return aborted commits, and silently skip deleted
-            # records.
+            # kafka-python's default would return aborted commits, and skip deleted records.
             consumer = self._kafka.KafkaConsumer(
                 **self._configs(),
                 group_id=None,

@@ -48,8 +48,7 @@ class TopicLog(Protocol):
         ...
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
-        """Yields the committed records of offsets [start, end); compaction leaves gaps between
-        offsets.
+        """Yields the committed records of offsets [start, end); compaction leaves gaps.
 
         Errors: ClusterError if the log no longer has `start`, or if during the idle time no record
         arrives and the position stays the same.

@@ -142,8 +142,7 @@ def react(state: Membership, sent: SentRequest, reaction: Reaction, error: Error
     """Carries out a reaction; resets only if the generation has not changed since the request."""
     unchanged = sent.generation == state.generation
     if isinstance(sent.request, messages.OffsetCommit) and not unchanged:
-        # An error of an old generation's commit resets the generation, unless a join is in
-        # progress.
+        # An error of an old generation's commit resets the generation, except during a join.
         unchanged = state.state is not MemberState.PREPARING_REBALANCE
     match reaction:
         case Reaction.ADOPT_ID | Reaction.RETRY | Reaction.REJOIN:

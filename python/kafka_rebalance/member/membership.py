@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a group member's state, with the actions that several steps need: send, move, reset, back
-off.
+"""Holds a group member's state, with the actions that several steps need, such as send and reset.
 
 `Subscriber` has the state that only consumers have, `Herder` the state that only workers have.
 """

@@ -45,11 +45,9 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that frees a group that hangs: the rebalance after this change was played, and
-    ended.
+    """A change that frees a group that hangs: the rebalance after it was played, and ended.
 
-    If `for_good`, no later change can hang the group; otherwise only this rebalance is known to
-    end.
+    If `for_good`, no later change can hang the group; otherwise only this rebalance ends.
     """
 
     change: str

@@ -185,8 +185,7 @@ class RebalancePlan:
         )
 
     def sample(self, draws: int | None = None) -> Samples:
-        """Plays the plan again `draws` times, each time (a draw) with other ids for the new
-        members.
+        """Plays the plan again `draws` times, each time (a draw) with other ids.
 
         None means 8 draws, or up to 32 if the plan guesses names or racks. For a given group, draw
         i of n always has the same ids.
@@ -199,8 +198,7 @@ class RebalancePlan:
         return count_ends(self, (replay(*where, draw, self.possible) for draw in chosen))
 
     def explain(self, partition: TopicPartition | str) -> list[str]:
-        """Returns lines that explain, round by round, why a partition such as `payments-3` got its
-        owner.
+        """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.
 
         Each round has a heading, the assignor's steps, and the owners before and after it.
 

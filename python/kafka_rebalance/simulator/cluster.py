@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated cluster in the view of clients: topics, racks of replicas, brokers that leave and
-return.
+"""The simulated cluster in the view of clients: topics, racks, brokers that leave.
 
 While a broker is away, no member reads the partitions that only this broker can lead, and metadata
 have no rack for its replicas. A broker that has returned responds to metadata requests before it

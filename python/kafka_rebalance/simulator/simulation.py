@@ -6,8 +6,7 @@
     liveness     members that are not simulated, and members that are silent
 
 Equal scenarios lead to equal runs, because all random choices depend on the scenario's seed. The
-journal keeps the events of every state machine, so that a run can be replayed without the
-simulator.
+journal keeps the events of every state machine, so that a run can be replayed.
 """
 
 import random

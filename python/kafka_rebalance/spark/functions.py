@@ -30,8 +30,7 @@ def assign_groups(
     the groups have a column `cluster`, it is the first column of the answers.
 
     Raises SchemaError, before the job runs, for columns that do not fit the contract; GroupError
-    for an unknown assignor. A group is one row, so a group of a million partitions must fit into a
-    task's memory.
+    for an unknown assignor. A group is one row, and must fit into a task's memory.
     """
     known(assignor)
     schema.check(groups.schema)

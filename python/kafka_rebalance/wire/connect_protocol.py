@@ -8,8 +8,7 @@
     work         array of (connector string, task numbers as array of int32); -1 is the connector
 
 An entry of `work` has the numbers of a connector's tasks, and -1 if the connector itself runs on
-the worker. The caller orders the work. Of a newer version, the known fields are read, as by Kafka's
-workers.
+the worker. The caller orders the work. Of a newer version, the known fields are read.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);

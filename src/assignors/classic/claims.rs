@@ -19,8 +19,7 @@ pub const NO_GENERATION: i32 = -1;
 /// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
 
-/// The settled claims of a group, with the numbers of its partitions and the orders of its members
-/// and topics.
+/// The settled claims of a group, with the numbers of its partitions and its orders.
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     interrupt: &'g Interrupt,
@@ -216,8 +215,7 @@ fn claim(
     member: MemberId,
     id: PartitionId,
 ) {
-    // 2. Of two claims to a partition, believe the newer one; believe neither if both are equally
-    //    new.
+    // 2. Of two claims to a partition, believe the newer one; believe neither of equally new ones.
     let other = std::mem::replace(&mut claimant[id as usize], member);
     if other == NOBODY {
         owned.push(member, id);

@@ -17,8 +17,7 @@ pub struct Constrained {
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-/// Assigns all partitions. `name` is the assignor's name in errors; `owned` has the believed
-/// claims.
+/// Assigns all partitions. Errors have `name`; `owned` has the believed claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
     build.keep_owned(owned); // step 1
@@ -57,8 +56,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let members = claims.group.members.len();
         let partitions = claims.existing() as usize;
         let (least, extras) = (partitions / members, partitions % members);
-        // No list is longer than `least` + 1: a member with `least` partitions gets at most one
-        // more.
+        // No list is longer than `least` + 1: `least` partitions grow by one at most.
         let room = least as u32 + 1;
         Self {
             name,

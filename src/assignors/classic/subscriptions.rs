@@ -26,8 +26,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
                 subscribed.push(topic);
             }
         }
-        // A subscription arrives sorted. Topics seen before already have a rank; only new ones are
-        // sorted.
+        // A subscription arrives sorted. Only topics that are new here are sorted.
         let as_sent = group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_none() {
             subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
@@ -80,8 +79,7 @@ pub struct Subscribers {
 }
 
 impl Subscribers {
-    /// Subscribers in the given `order`; a member that lists a topic twice appears twice in
-    /// succession.
+    /// Subscribers in the given `order`; a member appears as often as it lists a topic.
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);

@@ -330,8 +330,7 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Assigns `new` in rounds: in each round, every worker with the least gets one item; ties go by
-/// id.
+/// Assigns `new` in rounds: in each round, each worker with the least gets one, by id.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()

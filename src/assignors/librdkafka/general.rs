@@ -411,8 +411,7 @@ impl<'g> Build<'g> {
                 owner[id as usize] = m;
             }
         }
-        // By partition: the last member found to own it; the array need not be cleared between
-        // members.
+        // By partition: the last member found to own it; so the array need not be cleared.
         let mut owned_by = vec![NOBODY; self.numbers.count()];
         for &(size, rank) in &self.by_size {
             let m = self.of_rank[rank as usize];

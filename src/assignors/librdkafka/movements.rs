@@ -111,8 +111,7 @@ impl MoveRecords {
         if let Some(at) = moved.partitions.iter().position(|&other| other == id) {
             moved.partitions.remove(at);
         }
-        // A partition that moves on frees its record. The record of the list's first one is the
-        // list's key.
+        // A partition that moves on frees its record. The first one's is the list's key.
         moved.key_is_gone |= moved.keeper == id && !stays;
         let first = moved.partitions.first().copied();
         if first.is_some() {

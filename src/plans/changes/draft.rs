@@ -89,8 +89,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The group in the form that assignors need. No validation is needed: each edit keeps it
-    /// valid.
+    /// The group in the form that assignors need. Each edit keeps it valid.
     pub fn spec(&self) -> GroupSpec<'_> {
         let mut subscriptions = Vec::new();
         let mut owned = Vec::new();

@@ -105,8 +105,7 @@ class MoveRecords:
             raise dies("a move is recorded that no list has")
         if tp in moved.partitions:
             moved.partitions.remove(tp)
-        # A partition that moves on frees its record. The record of the list's first one is the
-        # list's key.
+        # A partition that moves on frees its record. The first one's is the list's key.
         if moved.keeper == tp and not stays:
             moved.key_is_gone = True
         if not moved.partitions:

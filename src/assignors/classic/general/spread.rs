@@ -33,8 +33,7 @@ impl Spread {
         self.members[before] -= 1;
         self.members[after] += 1;
         if self.members[before] == 0 {
-            // Its number changed by one, so if it was the only member with the least (or most), it
-            // still is.
+            // Its number changed by one, so if it alone had the least (or most), it still does.
             if self.least == before {
                 self.least = after;
             }

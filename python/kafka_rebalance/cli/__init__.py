@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `kafka-rebalance`: data goes to standard output, all other text to standard error.
-
-A command's module is imported only for that command, so `--help` and `--version` import none.
-"""
+"""The command `kafka-rebalance`: data goes to standard output, other text to standard error."""
 
 import argparse
 import os

@@ -190,11 +190,7 @@ class Tally:
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer about a group.
-
-    `not_affected` has the changes that do not affect the group, with the reasons. `alone` is True
-    if the input has no other group; then reports show more details.
-    """
+    """An answer about a group; `alone` is True if the input has no other group."""
 
     answer: GroupAnswer
     not_affected: list[str]

@@ -47,10 +47,7 @@ class StoreAssignment:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceStatic:
-    """After the append, a static member has a new id without a rebalance.
-
-    `before` is a copy of the member with its old id; `old_leader` is the leader before that.
-    """
+    """After the append, the static member `before` has a new id without a rebalance."""
 
     group: Group
     before: ClassicGroupMember
@@ -255,10 +252,7 @@ class CoordinatorState:
         producer_id: int | None = None,
         committed: bool | None = None,
     ) -> None:
-        """Appends `records`; `changes`, if any, has each record's change of the offsets.
-
-        With no record and no marker, nothing is appended, and only the response is sent.
-        """
+        """Appends `records`, whose changes of offsets are `changes`, then sends the response."""
         if not records and committed is None:
             if isinstance(write.then, SendResponse):
                 then = write.then

@@ -102,10 +102,7 @@ class Group:
         )
 
     def add(self, member: ClassicGroupMember) -> None:
-        """Adds a member; the first member sets the protocol type, and leads.
-
-        Errors: ValueError if the instance id is taken, or the protocols do not fit the group's.
-        """
+        """Adds a member; the first one leads. Errors: ValueError if it does not fit the group."""
         instance = member.group_instance_id
         if instance is not None and instance in self.static_members:
             raise ValueError(f"{instance!r} is taken by {self.static_members[instance]!r}")

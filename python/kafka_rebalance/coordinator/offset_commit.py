@@ -77,7 +77,8 @@ def _commit(
     expires = None if retention_ms in (None, messages.NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
-        too_large = _utf16_length(one.metadata or "") > limit
+        # Java's String.length, which Kafka compares with a limit in bytes.
+        too_large = len((one.metadata or "").encode("utf-16-le")) // 2 > limit
         code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
         codes.append(messages.PartitionError(one.topic, one.partition, code))
         if not too_large:
@@ -93,11 +94,6 @@ def _commit(
     then = SendResponse(event.request_id, response, request)
     records = [offset_record(commit) for commit in commits]
     state.append(records, Write(then), commits, producer_id)
-
-
-def _utf16_length(text: str) -> int:
-    """Returns Java's String.length, which Kafka compares with a limit in bytes."""
-    return len(text.encode("utf-16-le")) // 2
 
 
 def end_transaction(

@@ -209,10 +209,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The difference of two assignments; each part is an assignment of its own.
-
-    `transferring` maps each partition that goes from one member to another to its new owner.
-    """
+    """The difference of two assignments; `transferring` maps partitions to their new owners."""
 
     kept: Assignment
     revoked: Assignment

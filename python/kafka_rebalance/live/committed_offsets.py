@@ -23,10 +23,7 @@ def group_lags(
     *,
     configs: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[TopicPartition, int]]:
-    """Returns, for each group id in `partitions`, the lag in records of each of these partitions.
-
-    A partition without a committed offset is left out. `configs`: see `snapshot`.
-    """
+    """Returns group id -> partition -> lag in records; without a committed offset, no entry."""
     kafka = kafka_module()
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     asked = {

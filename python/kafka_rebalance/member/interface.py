@@ -84,10 +84,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """The host reports that the member was healthy while the host did not simulate it.
-
-    The member's last heartbeat was answered at `heartbeat_ms`, its last poll() was at `polled_ms`.
-    """
+    """The host reports that a member was healthy, and the times of its last signs of life."""
 
     heartbeat_ms: int
     polled_ms: int

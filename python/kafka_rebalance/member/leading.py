@@ -26,11 +26,7 @@ _NO_LIMIT = 2**31 - 1
 def assignments(
     assignor: Assignor, members: Iterable[JoinedMember], topics: Mapping[str, Topic]
 ) -> tuple[tuple[str, bytes], ...]:
-    """Returns (member id, encoded assignment) of every member.
-
-    Topics without metadata are left out. Errors: WireError for metadata that cannot be decoded,
-    AssignorThrows if Kafka's assignor throws.
-    """
+    """Returns (member id, encoded assignment)s. Errors: WireError, AssignorThrows."""
     known = tuple(
         sent_member(
             one.member_id,

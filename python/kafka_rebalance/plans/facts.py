@@ -57,10 +57,7 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """The member that gets the partition in the rack pass, if any.
-
-    `alone` is True if no other topic is co-partitioned with the partition's topic.
-    """
+    """The member that gets the partition in the rack pass; `alone`: no co-partitioned topics."""
 
     member_id: str | None
     alone: bool
@@ -123,11 +120,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class NextInCircle:
-    """The member of the circle that gets the partition.
-
-    `before` is the previous partition of the list, with its owner. `passed` is the number of
-    members between the two that do not subscribe to the topic.
-    """
+    """The member of the circle that gets the partition; `passed` members do not subscribe to it."""
 
     member_id: str
     before: tuple[TopicPartition, str] | None

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a plan. Their names are equal in Python, in JSON and in Spark's columns.
-
-Mirror: `src/plans/figures.rs`.
-"""
+"""The figures of a plan, with equal names in Python, JSON and Spark (`src/plans/figures.rs`)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

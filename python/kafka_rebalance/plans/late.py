@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 
 class Late:
-    """The base of frozen dataclasses with slots; `late` makes an instance from functions, by field.
-
-    Each function is called once, when its field is first read.
-    """
+    """The base of frozen dataclasses with slots, whose fields are computed at their first use."""
 
     __slots__ = ("_computed",)
 

@@ -45,10 +45,7 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that frees a group that hangs: the rebalance after it was played, and ended.
-
-    If `for_good`, no later change can hang the group; otherwise only this rebalance ends.
-    """
+    """A change that frees a group that hangs; if `for_good`, no later change can hang it."""
 
     change: str
     for_good: bool
@@ -150,11 +147,7 @@ def may_never_end(group: GroupSpec) -> bool:
 
 
 class _Ended(NamedTuple):
-    """The group after events.
-
-    `hung` is the group whose rebalance never ends, or None; `cause` is the event before it.
-    `throws` is True if a rebalance ended with an error.
-    """
+    """The group after events; the rebalance of `hung`, after the event `cause`, never ends."""
 
     group: GroupSpec
     hung: GroupSpec | None = None

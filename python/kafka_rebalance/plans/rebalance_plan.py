@@ -248,10 +248,7 @@ def plan(
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
-    """Parses the changes that are strings, and keeps Change objects.
-
-    Errors: GroupError at `changes[i]`; TypeError for a single string in place of a list.
-    """
+    """Parses the changes that are strings. Errors: GroupError at `changes[i]`; TypeError."""
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     if not isinstance(changes, Iterable):
@@ -417,7 +414,7 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
                 "protocol": one.protocol.name.lower(),
                 "generation_id": one.generation_id if known else None,
                 **{
-                    part: _non_empty(getattr(one, part))
+                    part: {m: owned for m, owned in getattr(one, part).to_dict().items() if owned}
                     for part in ("kept", "revoked", "gained", "withheld")
                 },
                 "unavailable": [list(tp) for tp in one.unavailable],
@@ -425,7 +422,3 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
             for one in step.rounds
         ],
     }
-
-
-def _non_empty(assignment: Assignment) -> dict[str, list[list[str | int]]]:
-    return {member_id: owned for member_id, owned in assignment.to_dict().items() if owned}

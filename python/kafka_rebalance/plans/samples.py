@@ -84,10 +84,7 @@ class Samples:
 
 
 def enough_draws(plan: "RebalancePlan") -> int:
-    """Returns how often to play a plan with other ids: 32 times if it guesses racks, else 8 to 32.
-
-    Each position that a guessed name can take among the other names should occur in a draw.
-    """
+    """Returns how many draws a plan needs: 32 for guessed racks, 8 to 32 for guessed names."""
     if plan.places_guessed:
         return MOST_DRAWS
     if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):

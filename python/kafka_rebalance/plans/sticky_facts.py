@@ -213,10 +213,7 @@ Among = Literal["subscribers", "near"]
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """The member with the fewest partitions, which gets this one.
-
-    The member is None if only members near a replica may have the partition, and there are none.
-    """
+    """The member with the fewest partitions; None if no allowed member is near a replica."""
 
     member_id: str | None
     holds: int

@@ -21,11 +21,7 @@ from .scheduled import Back, ClientRequest, Loading, Unstuck
 
 @dataclass(eq=False, slots=True)
 class Happenings:
-    """Carries out the scenario's events when they are due, and their later consequences.
-
-    `deliver(process, incarnation, event)` passes an event to a process; `schedule` sets the timers
-    of a process.
-    """
+    """Carries out the scenario's events when they are due, and their later consequences."""
 
     scenario: Scenario
     agenda: Agenda

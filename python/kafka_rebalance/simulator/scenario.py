@@ -199,7 +199,7 @@ class Scenario:
             "topic": self.topics,
             "topics": self.topics,
             "connectors": self.connectors,
-            "rack": self._racks(),
+            "rack": {r for one in self.topics.values() for racks in one.racks or () for r in racks},
         }
         for place, one in enumerate(self.happenings):
             path = f"happenings[{place}]"
@@ -222,10 +222,6 @@ class Scenario:
             if plan.start_ms > self.until_ms:
                 problem = f"{plan.name} starts at {plan.start_ms} ms, after the end"
                 raise GroupError("members", problem)
-
-    def _racks(self) -> set[str | None]:
-        lists = (racks for one in self.topics.values() for racks in one.racks or ())
-        return {rack for racks in lists for rack in racks}
 
     def _check_growth(self) -> None:
         """Raises a GroupError if a topic is created twice, or shrinks."""

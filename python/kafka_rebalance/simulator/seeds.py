@@ -10,6 +10,7 @@ next heartbeat. Each figure becomes a range with its median.
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -97,7 +98,8 @@ def simulate_seeds(
     seeds = tuple(seeds)
     for place, seed in enumerate(seeds):
         one = replace(scenario, seed=seed)
-        run = simulate(shifted(one) if place else one, progress=_progress_of(progress, place))
+        shown = None if progress is None else partial(progress, place)
+        run = simulate(shifted(one) if place else one, progress=shown)
         first = first or run
         sums.append(totals(run))
         parts.append(tuple(_parts(run)))
@@ -158,14 +160,6 @@ def _delays(
         before = at
     drawn = {at: rng.randrange(interval_ms) for at in leader}
     return {at: drawn[lead(at)] for at in leader}
-
-
-def _progress_of(
-    progress: Callable[[int, int], None] | None, place: int
-) -> Callable[[int], None] | None:
-    if progress is None:
-        return None
-    return lambda now_ms: progress(place, now_ms)
 
 
 def _parts(run: Run) -> Iterable[Part[int | None]]:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the type of each value in a scenario's TOML file.
-
-Every function returns the value at `path`, or raises a GroupError with that path, the problem, and
-the expected form.
-"""
+"""Checks the types in a scenario's TOML file; errors have the path and the expected form."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -193,10 +193,7 @@ def _in_workers(
 
 
 def _unread(assignor: str | None) -> set[str]:
-    """Returns the columns and fields that the assignor does not read; they would only cost time.
-
-    These fields are not validated either: for roundrobin, owned partitions may be wrong.
-    """
+    """Returns the columns and fields that the assignor does not read; they are not validated."""
     drop = {"members[].client_id", "members[].client_host"}
     if assignor is not None:
         drop.add("assignor")

@@ -25,10 +25,7 @@ _CLUSTER = "/cluster=([^/]+)/"
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The counts of a job; `seconds` is the wall time of reading, computing and writing.
-
-    `errors` includes `never_ends`. `counts` has the job's other counts.
-    """
+    """The counts of a job, and its seconds of wall time; `errors` includes `never_ends`."""
 
     groups: int
     errors: int

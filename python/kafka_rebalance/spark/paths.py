@@ -32,11 +32,7 @@ def local(path: str, *, plain: bool = True) -> Path | None:
 
 
 def format_of(path: str, *, plain: bool = True) -> str:
-    """Returns LINES or PARQUET, by the suffixes of the file or of the files in a directory.
-
-    In other file systems no directory is listed: the path's own suffix decides, and without a
-    suffix the format is PARQUET.
-    """
+    """Returns LINES or PARQUET, by the path's suffixes, or those in a local directory."""
     here = local(path, plain=plain)
     names = [path.rstrip("/")]
     if here is not None and here.is_dir():
@@ -55,11 +51,9 @@ def check_local(source: str, target: str, *, overwrite: bool) -> None:
     here, there = local(source), local(target)
     if here is not None and not here.exists() and not set(source) & set("*?[{"):
         raise GroupError("INPUT", f"there is no {source}")
-    if here is not None and there is not None and _overlap(here.resolve(), there.resolve()):
-        raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
+    if here is not None and there is not None:
+        a, b = here.resolve(), there.resolve()
+        if a == b or a in b.parents or b in a.parents:
+            raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
     if there is not None and there.exists() and not overwrite:
         raise GroupError("OUTPUT", f"{target} exists; --overwrite replaces it")
-
-
-def _overlap(a: Path, b: Path) -> bool:
-    return a == b or a in b.parents or b in a.parents

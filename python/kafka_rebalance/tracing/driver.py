@@ -22,10 +22,7 @@ from .virtual_broker import VirtualBroker
 
 
 class Driver:
-    """Answers commands: `line` takes and returns text, `command` takes and returns objects.
-
-    `new_id` returns the last 36 characters of a new member's id.
-    """
+    """Answers commands, `line` as text, `command` as objects; `new_id` makes the end of an id."""
 
     def __init__(self, new_id: Callable[[], str] | None = None) -> None:
         self._new_id = new_id

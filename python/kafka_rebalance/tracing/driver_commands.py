@@ -53,10 +53,7 @@ _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 
 def play(broker: VirtualBroker, command: Json, number: int) -> None:
-    """Plays one command; `number` is the id of the request that it sends, if it sends one.
-
-    Errors: KeyError for an absent key, TypeError or ValueError for a value that does not fit.
-    """
+    """Plays a command; its request has the id `number`. Errors: KeyError, TypeError, ValueError."""
     op = command["op"]
     if op in ACTIONS:
         ACTIONS[op](broker, command)

@@ -98,10 +98,7 @@ def parse(text: str) -> list[Block]:
 
 
 def play(text: str, step: Callable[[Command], Sequence[str]]) -> str:
-    """Plays a trace, and returns it with the results of `step` in place of the old ones.
-
-    If `step` raises a GroupError, that error is the command's result, and the next command follows.
-    """
+    """Plays a trace, and returns it with the results of `step`; a GroupError is a result, too."""
     parts = []
     for block in parse(text):
         lines = list(block.head)

@@ -46,10 +46,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Writes a subscription; as in Kafka's client, topics and owned partitions are sorted.
-
-    Fields that the version does not have are left out; a version above 3 is written as 3.
-    """
+    """Writes a subscription in a version up to 3; topics and owned partitions are sorted."""
     return _core.encode_subscription(subscription)
 
 

@@ -26,10 +26,7 @@ def sent_member(
     client_id: str | None = None,
     client_host: str | None = None,
 ) -> Member:
-    """Returns the member that `assignor` sees after `member_id` has sent `subscription`.
-
-    If Kafka's class cannot read the user data, they count as absent; this is no error.
-    """
+    """Returns the member that `assignor` sees; as in Kafka, unreadable user data are ignored."""
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
     data = subscription.user_data

@@ -116,10 +116,7 @@ def sent_by_sticky(member: Member) -> Sent:
 
 
 def sent_by_cooperative(member: Member) -> Sent:
-    """Returns the claims that CooperativeStickyAssignor reads from the subscription's fields.
-
-    If that field is missing, the generation comes from the user data.
-    """
+    """Returns the claims in the subscription's fields; user data replace a missing generation."""
     generation = field_generation(member)
     if generation == NO_GENERATION:
         generation = user_data_generation(member)

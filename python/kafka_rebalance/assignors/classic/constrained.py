@@ -172,10 +172,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept; `kept` is sorted as `every` is.
-
-    A kept partition that does not exist stops the walk: all partitions behind it count as not kept.
-    """
+    """Returns the partitions that are not kept; a kept one that does not exist ends the walk."""
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

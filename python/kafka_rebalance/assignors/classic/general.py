@@ -307,7 +307,8 @@ class Owners:
 
     def members(self) -> list[str]:
         """Returns all members, in the order of `new HashMap(number of members)`."""
-        return _put(self._walked, HashTable(_slots_for(len(self._walked)))).keys()
+        slots = 1 << max(len(self._walked) - 1, 0).bit_length()
+        return _put(self._walked, HashTable(slots)).keys()
 
     def take_out(self, fixed: Iterable[str]) -> None:
         for member_id in fixed:
@@ -325,8 +326,3 @@ def _put(member_ids: Iterable[str], table: HashTable[str]) -> HashTable[str]:
     for member_id in member_ids:
         table.put(member_id, string_hash(member_id), name_key(member_id))
     return table
-
-
-def _slots_for(capacity: int) -> int:
-    """Returns the initial number of slots of `new HashMap(capacity)`."""
-    return 1 << max(capacity - 1, 0).bit_length()

@@ -125,7 +125,9 @@ def handle(memory: Memory, spec: ConnectSpec, now_ms: int) -> tuple[Memory, Resu
     new = created + lost_as_new
     _deal(leader.workers, new.connectors, lambda worker: worker.connectors)
     _deal(leader.workers, new.tasks, lambda worker: worker.tasks)
-    return _remember(leader, spec, lost), _result(leader, running, deleted)
+    assigned = {w.worker: w.work() - (running[w.worker] - deleted) for w in leader.workers}
+    result = Result(assigned, leader.revoked, leader.delay_ms, leader.scheduled_ms)
+    return _remember(leader, spec, lost), result
 
 
 def _hash_order(workers: Iterable[str]) -> list[str]:
@@ -268,11 +270,6 @@ def _remember(leader: _Leader, spec: ConnectSpec, lost: Work) -> Memory:
         revoked_in_previous=leader.revoked_in_previous,
         revoking_rounds=leader.revoking_rounds,
     )
-
-
-def _result(leader: _Leader, running: Mapping[str, Work], deleted: Work) -> Result:
-    assigned = {w.worker: w.work() - (running[w.worker] - deleted) for w in leader.workers}
-    return Result(assigned, leader.revoked, leader.delay_ms, leader.scheduled_ms)
 
 
 def backoff_ms(rounds: int, max_delay_ms: int) -> int:

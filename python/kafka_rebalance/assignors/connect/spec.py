@@ -24,10 +24,7 @@ class ConnectSpec:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The work that each worker starts and stops, and the delay until the next round.
-
-    `delay_ms` 0 means no wait; `scheduled_rebalance_ms` 0 means that none is scheduled.
-    """
+    """The work that each worker starts and stops, and the delay until the next round (0: none)."""
 
     assigned: Mapping[str, Work]
     revoked: Mapping[str, Work]

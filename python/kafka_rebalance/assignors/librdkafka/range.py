@@ -65,10 +65,7 @@ def _topic_shares(group: GroupSpec) -> list[TopicShare]:
 
 
 def _alike(topic: TopicShare) -> tuple[list[bytes], int]:
-    """Returns a key that is equal for topics that are co-partitioned.
-
-    If one list is the beginning of another list, it sorts first.
-    """
+    """Returns a key that is equal for co-partitioned topics; a shorter list of ids sorts first."""
     ids = [name_bytes(member.member_id) for member in topic.subscribers]
     return ids, len(topic.partition_racks)
 

@@ -54,10 +54,7 @@ def by_instance(members: Iterable[Member]) -> list[Member]:
 
 
 def merge_sort(items: list[T], compare: Callable[[T, T], int]) -> list[T]:
-    """Sorts as glibc's `qsort` does; the algorithm decides the result if `compare` has circles.
-
-    For an odd number of items, the left half is the smaller one.
-    """
+    """Sorts as glibc's `qsort`: if `compare` has circles, the result depends on the algorithm."""
     if len(items) < 2:
         return items
     middle = len(items) // 2

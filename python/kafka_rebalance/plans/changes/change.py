@@ -28,11 +28,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, which is also the name of a command-line option.
-
-    `metavar` shows the form of the value, `help` explains the change. A verb with a `default` needs
-    no value.
-    """
+    """The first word of a change's text, and an option's name; a `default` can be its value."""
 
     name: str
     metavar: str

@@ -111,10 +111,7 @@ class MadeUp:
         return made
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """Guesses, for each draw, in which order of racks replicas are placed.
-
-        Draw 0 keeps the order of `racks`. Odd draws also include the racks of `perhaps`.
-        """
+        """Guesses the order of racks for replicas; odd draws also have the racks of `perhaps`."""
         self.places_guessed = True
         if self._draw == 0:
             return list(racks)
@@ -162,10 +159,7 @@ def is_short_name(name: str, member_id: str) -> bool:
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for copies of the member named `model`, and the origin of the ids.
-
-    `names` are the names of all members.
-    """
+    """Returns client ids for copies of the member `model` (`names`: all names); their origin."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN

@@ -29,10 +29,7 @@ from .flow import UNLIMITED, Flow
 
 @dataclass(frozen=True, slots=True)
 class ClassLevel:
-    """`extra` members (at least 1, if `load` is not 0) have `load` partitions, the others one less.
-
-    `topics` and `members` are numbers of topic classes and subscription classes.
-    """
+    """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one less."""
 
     load: int
     extra: int

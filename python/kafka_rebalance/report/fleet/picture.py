@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of a fleet's report, as SVG elements of the page.
-
-A picture's text can be selected, its ids are unique in the page, and it fits a telephone's screen.
-"""
+"""The pictures of a fleet's report, as SVG elements that fit a telephone's screen."""
 
 import re
 from collections.abc import Mapping, Sequence

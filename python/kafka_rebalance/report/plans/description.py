@@ -36,7 +36,9 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     _print_members(one, shown, names, everything=everything)
     if len(shown) < len(group.members):
         print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
-    print_wrapped(f"Partitions a member: {one.balance.least_to_most}{_even(one)}.")
+    is_even = one.balance.stddev <= one.possible.stddev
+    even = ", as even as possible" if is_even else f" (possible: {one.possible.least_to_most})"
+    print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
     if one.rack_share is not None:
         print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     if one.lags is not None:
@@ -108,12 +110,6 @@ def _print_members(
         [[row[i] for i in filled] for row in rows],
         left=[place for place, i in enumerate(filled) if columns[i] not in ("owned", "lag")],
     )
-
-
-def _even(one: Description) -> str:
-    if one.balance.stddev <= one.possible.stddev:
-        return ", as even as possible"
-    return f" (possible: {one.possible.least_to_most})"
 
 
 def _lag(one: Description, names: dict[str, str]) -> str:

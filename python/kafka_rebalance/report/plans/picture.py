@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a plan as a PNG: members by partitions, before and after, legible without colours.
-
-If a group is too large for one cell a partition, the picture has one bar for each member.
-"""
+"""Draws a plan as a PNG: members by partitions (or bars), legible without colours."""
 
 from itertools import groupby
 from pathlib import Path

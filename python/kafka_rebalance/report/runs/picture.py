@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a simulated run as a PNG: who holds each partition over time, and when no member holds it.
-
-The picture is legible without colours: bars have the names of members, gaps are hatched.
-"""
+"""Draws a run as a PNG: who holds each partition over time; legible without colours."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -48,10 +48,7 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns text such as `orders[0-3, 7] refunds[1]`.
-
-    If the text is longer than `most`, its end is replaced by the number of all partitions.
-    """
+    """Returns text such as `orders[0-3, 7] refunds[1]`; above `most` characters, it is cut."""
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads groups and changes from the options of `plan`, `compare` and (changes) `simulate`."""
+"""Reads the groups of `plan` and `compare`, and the changes of these and of `simulate`."""
 
 import argparse
 import sys

@@ -21,7 +21,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it lea
 
 @dataclass(slots=True)
 class Process:
-    """A process of the scenario; `started` has started connectors, with the times they run from."""
+    """A process of the scenario; `started` has (start time, connector) of running connectors."""
 
     plan: MemberPlan
     seed: str

@@ -258,7 +258,7 @@ class BounceMembers(Change):
                 )
             ]
         if members == 1:
-            # This was the group's only member, so there is no rebalance until it is back.
+            # This is the group's only member, so no member rebalances while it is away.
             return [back._replace(cause=f"{name} leaves and comes back")]
         gone = {member.member_id}
         leaves = GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone)))

@@ -87,7 +87,7 @@ def _axes(height: float) -> tuple[Any, Any]:
 
 
 def _legend(axes: Any) -> None:
-    """Places the legend above the bars, where it hides none."""
+    """Places the legend above the bars, so that it hides no bar."""
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
     axes.legend(frameon=False, ncols=1, **place)
 

@@ -83,8 +83,8 @@ class KafkaPythonLog:
         return configs
 
     def _bounds(self, admin: Any) -> dict[int, Bounds]:
-        offsets = importlib.import_module("kafka.protocol.consumer")
-        spec, level = offsets.OffsetSpec, offsets.IsolationLevel
+        messages = importlib.import_module("kafka.protocol.consumer")
+        spec, level = messages.OffsetSpec, messages.IsolationLevel
         [described] = self._retried(lambda: admin.describe_topics([self._topic]))
         places = [
             self._kafka.TopicPartition(self._topic, one["partition_index"])

@@ -206,9 +206,7 @@ class GeneralBuild:
         tp = self.movements.actual(tp, self.owner[tp], destination)
         source = self.owner[tp]
         self.movements.record(tp, source, destination)
-        self._leave_order(source)
-        self.current[source].remove(tp)
-        insort(self.by_size, self._place(source))
+        self._take(source, tp)
         self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
@@ -240,6 +238,11 @@ class GeneralBuild:
         self._leave_order(member_id)
         self.current[member_id].append(tp)
         self.owner[tp] = member_id
+        insort(self.by_size, self._place(member_id))
+
+    def _take(self, member_id: str, tp: TopicPartition) -> None:
+        self._leave_order(member_id)
+        self.current[member_id].remove(tp)
         insort(self.by_size, self._place(member_id))
 
     def _leave_order(self, member_id: str) -> None:

@@ -79,8 +79,7 @@ impl<'a, 'i> Played<'a, 'i> {
         Ok(Self { draft, ids, tally })
     }
 
-    /// 3. Returns the group at the end, with the partitions that its members held in `group`, at
-    ///    the
+    /// Step 3: the group at the end, with the partitions that its members held in `group`, at the
     /// beginning. The best result that is possible from there is compared with the plan.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();

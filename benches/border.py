@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures calls that cross between Python and Rust: plans of one group, and rounds of Connect.
+"""Measures two calls that cross between Python and Rust: a plan of one group, a round of Connect.
 
-    python -m benches.border                     this tree
-    python -m benches.border --against OLD       and another tree's `python` directory, in turn
+    python -m benches.border                     measures this tree
+    python -m benches.border --against OLD       also measures the `python` directory of another
+    tree
 
 Each repetition runs in a process of its own. With two trees the processes take turns, so that the
 load of the machine is similar for both. The output is the median and the maximum of all
@@ -54,7 +55,7 @@ def plans() -> dict[str, Callable[[], object]]:
         return lambda: kr.plan(group, ASSIGNOR, changes).to_dict()
 
     cases = {f"plan {name}: figures": figures(changes) for name, changes in CHANGES.items()}
-    # "bounce all" has 400 rebalances. Written out, they are 80 MB, which nobody reads.
+    # "bounce all" has 400 rebalances, whose dicts take 80 MB; so it is only planned.
     written = {name: changes for name, changes in CHANGES.items() if name != "bounce all"}
     return cases | {f"plan {name}: to_dict": everything(one) for name, one in written.items()}
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures how long the core needs for each contract line of its input, for `benches/grid.py`.
+//! Measures the core's time for each contract line of its input, for `benches/grid.py`.
 //!
-//! Each line is read and its names are numbered once. Then its assignor answers until `--seconds`
-//! are over, at least three times. The output of a line is
-//! `{"ms": [...], "interning_ms": …, "peak_bytes": …, "result_bytes": …}`: the times of the answers,
-//! the time of the numbering, the most memory of one answer, and its size as Arrow columns.
+//! Each line is parsed and its names are numbered once. Then its assignor runs until `--seconds`
+//! have passed, at least three times. The output for a line is
+//! `{"ms": [...], "interning_ms": …, "peak_bytes": …, "result_bytes": …}`: the times of the runs,
+//! the time of the numbering, the peak memory of one run, and the result's size as Arrow columns.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -22,7 +22,7 @@ struct Counting;
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the system allocator does all the work, and the counting allocates nothing.
+// SAFETY: the system allocator does all the work; the counters allocate nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -84,7 +84,7 @@ fn answer(line: &[u8], seconds: f64) -> String {
     .to_string()
 }
 
-/// Bytes of one answer in the contract's columns: int32 partitions and offsets, utf8 names.
+/// Size in bytes of one answer as the contract's columns: int32 partitions and offsets, utf8 names.
 fn columns_bytes(group: &GroupSpec) -> usize {
     let (_, answer) = assign(group, None).expect("an answer");
     let mut bytes = 0;

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups a second, memory and CPU of planning a fleet on Spark: a heavy tail, three changes each.
+"""Measures groups a second, memory and CPU time of planning a fleet of groups on Spark.
 
     python -m benches.fleet --groups 200000
 
-1. Draws 2,000 groups by seed: members min(400, int(2 * pareto(1.25))), 1 to 4 topics, all four
-   assignors, racks for a third; and one group of 5,000 members. Each of the fleet's groups is one
-   of these under an id of its own; the giant group is there once.
-2. Plans each of three changes alone for every group (`plan_each_change`), written as Parquet, in a
-   process of its own with local[2]; memory is the largest resident set in /proc.
-3. The CPU time of the core alone, on batches of the same rows in this process, one thread: the
-   rest of the job's CPU time is outside our code (Spark, Python, Arrow, Parquet).
-4. Holds 2,000 rows, drawn by seed, to `kafka_rebalance.plan` of the one group.
+1. Draws 2,000 groups by seed: min(400, int(2 * pareto(1.25))) members, 1 to 4 topics, all four
+   assignors, racks for a third. Each group of the fleet copies one of these under its own id. One
+   more group has 5,000 members (the giant group).
+2. Plans three changes, each alone, for every group (`plan_each_change`) and writes Parquet, in a
+   separate process with local[2]. Memory is the largest resident set in /proc.
+3. Measures the CPU time of the core alone, on batches of these rows, in this process and one
+   thread. The rest of the job's CPU time is spent outside our code (Spark, Python, Arrow, Parquet).
+4. Compares 2,000 rows, drawn by seed, with `kafka_rebalance.plan` of each group.
 """
 
 import argparse
@@ -114,7 +114,7 @@ def core_seconds(source: Path, groups: int) -> float:
 
 
 def check(target: Path, rows: list[dict[str, Any]], groups: int) -> int:
-    """Returns the number of sampled rows that are those of the function for one group."""
+    """Returns how many sampled rows equal the plan of the group by `kafka_rebalance.plan`."""
     rng = random.Random(SEED + 1)
     wanted = {f"g{n}" for n in rng.sample(range(groups), min(groups, _SAMPLED))}
     table = pq.read_table(target)

@@ -57,7 +57,7 @@ class Case:
         if self.kind == "full":
             return group
         before = kr.assign(group, self.assignor)
-        # As in Kafka's benchmark: members send a generation only with the sticky assignor.
+        # As in Kafka's benchmark, members send a generation only with the sticky assignor.
         generation = 1 if self.assignor == "sticky" else None
         members = tuple(
             replace(m, owned_partitions=before[m.member_id], generation_id=generation)
@@ -131,7 +131,7 @@ def grid() -> Iterator[Case]:
 
 
 def overlapping() -> Iterator[Case]:
-    """Cases outside Kafka's grid: overlapping subscriptions, which are the most work to balance."""
+    """Cases outside Kafka's grid: overlapping subscriptions, the most difficult to balance."""
     for members, per_member, topics in ((100, 10, 100), (1000, 10, 100), (1000, 50, 1000)):
         for subscriptions in ("three", "tenth"):
             for kind in ("full", "joins"):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a whole log of `__consumer_offsets` to the present groups, on Spark.
+"""Measures how Spark makes groups from a whole log of `__consumer_offsets`.
 
     python -m benches.log --records 10000000 --groups 100000
 
-1. Writes a log by seed, one Parquet file for each of 50 partitions: 98% commits; groups of
-   min(400, int(2 * pareto(1.25))) members, and one of 5,000; commits in proportion to members; each
-   group's record at least once, in value versions 3 and 4; a tombstone ends one group in fifty; 30%
-   of the offsets are followed by a gap, as compaction leaves them.
-2. `current_groups` over it, written as Parquet, in a process of its own with local[2]: wall time,
-   and the largest resident sets in /proc.
-3. Every group that was not ended has to be there, once, with its last generation.
+1. Writes a log by seed, one Parquet file for each of 50 partitions. 98% of the records are commits.
+   Groups have min(400, int(2 * pareto(1.25))) members; one group has 5,000. Each group's record
+   occurs at least once, in value versions 3 and 4; a tombstone ends one group in fifty. 30% of the
+   offsets are followed by a gap, as after compaction.
+2. Runs `current_groups` over the log and writes Parquet, in a separate process with local[2].
+   Measures the wall time and the largest resident sets in /proc.
+3. Checks that each group without a tombstone occurs once, with its last generation.
 """
 
 import argparse
@@ -60,7 +60,7 @@ Record = tuple[bytes, bytes | None]
 
 
 class Group:
-    """A group whose record is encoded once; generations differ in four bytes."""
+    """A group whose record is encoded once; records of two generations differ in four bytes."""
 
     def __init__(self, n: int, members: int, rng: random.Random) -> None:
         self.group_id = f"group-{n}"
@@ -83,7 +83,8 @@ class Group:
         )
         self.key = encode_key(GroupMetadataKey(self.group_id))
         self._value = encode_value(value)
-        # Behind the version stands "consumer", with a length of two bytes, or of one from 4 on.
+        # After the version comes "consumer"; its length takes two bytes, or one byte from version 4
+        # on.
         self._at = 2 + (1 if version == 4 else 2) + len("consumer")
         self._commit_keys = [
             encode_key(OffsetCommitKey(self.group_id, place.topic, place.partition))
@@ -102,7 +103,7 @@ class Group:
 
 
 def records_of(groups: list[Group], count: int, rng: random.Random) -> Iterator[Record]:
-    """Yields the records of one partition; a group's first record comes before its commits."""
+    """Yields the records of one log partition; a group's first record comes before its commits."""
     weights = list(accumulate(group.members for group in groups))
     for group in groups:
         yield group.record()
@@ -114,7 +115,7 @@ def records_of(groups: list[Group], count: int, rng: random.Random) -> Iterator[
 
 
 def write(directory: Path, count: int, groups: int) -> dict[str, int]:
-    """Writes the log; returns the last generation of each group that is left."""
+    """Writes the log; returns the last generation of each group that has no tombstone."""
     rng = random.Random(SEED)
     directory.mkdir()
     sizes = [GIANT] + [min(400, int(2 * rng.paretovariate(1.25))) for _ in range(groups - 1)]
@@ -144,7 +145,7 @@ def write(directory: Path, count: int, groups: int) -> dict[str, int]:
 
 
 def job(source: str, target: str) -> dict[str, float]:
-    """Writes the present groups; returns the wall time."""
+    """Writes the groups of the log; returns the wall time."""
     from kafka_rebalance.spark import current_groups
     from kafka_rebalance.spark.session import session
 

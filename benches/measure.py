@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks every peer to answer the same cases in one run, and records the times.
+"""Sends the same cases to every peer in one run, and records the times.
 
-A peer is a program that reads contract lines and answers each with `{"ms": [...]}`. A peer that
-does not answer in time is killed, and larger cases of that kind are skipped with this reason. A
-peer that ends without an answer has crashed: its exit code and its last line are recorded.
+A peer is a program that reads contract lines and answers each with `{"ms": [...]}`. If a peer does
+not answer in time, it is killed, and larger cases of that kind are skipped for this reason. A peer
+that ends without an answer has crashed: its exit code and its last line are recorded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Crashed(Exception):
 
 @dataclass
 class Peer:
-    """A peer as a running program. `knows` names the assignors that the peer has.
+    """A peer as a running program. `knows` lists the assignors that the peer can run.
 
     Cases of more than `most_partitions` are skipped, because the peer needs minutes for each.
     """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding group records against reading the same columns: one core, no Spark.
+"""Compares decoding group records with only reading their columns: one core, no Spark.
 
     python -m benches.records --groups 50000
 
-Records of `__consumer_offsets` with 20 members, 5 topics and 100 partitions a group, written to
-Parquet with zstd. Compared are the CPU times of pyarrow reading `key` and `value`, and of the core
-making groups of what was read.
+The input is a Parquet file (zstd) of `__consumer_offsets` records: 20 members, 5 topics and 100
+partitions a group. One CPU time is that of pyarrow, which reads the columns `key` and `value`. The
+other is that of the core, which makes groups of these columns.
 """
 
 import argparse

@@ -30,7 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
 STICKY = ("sticky", "cooperative-sticky")
 PYTHON_BORDER_PARTITIONS = 100_000
-# A group of 10,000 members with 1,000 topics each is a line of 110 MB: too much for all interfaces.
+# A group of 10,000 members with 1,000 topics each is a line of 110 MB: too large for Python
+# objects.
 PYTHON_BORDER_BYTES = 50_000_000
 
 
@@ -172,7 +173,7 @@ def main() -> None:
             row["borders"] = borders(group, line, args.seconds / 3)
         rows.append(row)
         if which != "quick" and number % 20 == 0:
-            write(rows, [])  # keeps the results so far, should a later case fail
+            write(rows, [])  # keeps the results so far, in case a later case fails
     for peer in asked:
         peer.stop()
     print("\r\033[Kplug-ins", end="", file=sys.stderr, flush=True)

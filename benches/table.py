@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a run of the benchmark as Markdown, and as a file of JSON lines that can be read back.
+"""Writes a benchmark's results as Markdown, and as JSON lines from which `read` restores them.
 
     python -m benches.table        writes results/grid.md anew from results/grid.jsonl
 
@@ -21,12 +21,12 @@ FIELDS = ("ms", "skipped", "peak_bytes", "result_bytes")
 
 
 def rendered(result: dict[str, Any]) -> str:
-    """The text of results/grid.md."""
+    """Returns the text of results/grid.md."""
     return f"{summary(result)}\n\n{table(result['rows'])}\n"
 
 
 def saved(result: dict[str, Any]) -> str:
-    """The result as JSON lines."""
+    """Returns the result as JSON lines."""
     about = {name: value for name, value in result.items() if name != "rows"}
     lines = [about, *map(_short, result["rows"])]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
@@ -55,7 +55,7 @@ def _short(row: Row) -> Row:
 
 
 def summary(result: dict[str, Any]) -> str:
-    """The machine and the versions, then a table with one row for each question."""
+    """Returns the machine and the versions, then a table with one row for each question."""
     about = result["machine"]
     rows = result["rows"]
     versions = ", ".join(about[name] for name in ("system", "rust", "java", "go", "peers"))
@@ -84,7 +84,7 @@ def summary(result: dict[str, Any]) -> str:
 
 
 def _plug_ins(rows: Iterable[Row]) -> list[str]:
-    """One line for each case with our assignors in a Python client's types."""
+    """Returns one line for each case with our assignors in a Python client's types."""
     lines = []
     for row in rows:
         ours, theirs = row["ours"].get("ms"), row["theirs"].get("ms")
@@ -190,7 +190,7 @@ BORDERS = ("lazy", "objects", "lines", "arrow")
 
 
 def table(rows: Iterable[Row]) -> str:
-    """One row for each case: the core's time, each peer's time and ratio, our interfaces' times."""
+    """Returns one row for each case: times of the core, of each peer and of our interfaces."""
     heads = ["case", "partitions", "core", *PEERS, *(f"ours, {border}" for border in BORDERS)]
     lines = [
         f"| {' | '.join(heads)} |",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the simulator: events a second, and hours of groups a second for 10,000 groups of 50.
+"""Measures the simulator: events a second, and simulated hours a second for 10,000 groups of 50.
 
 `make bench-simulator` takes half an hour; with BENCH_GROUPS=500 it takes a minute. Only the
 assignors are Rust. Compare figures of one run only. In its hour, a group starts, one member

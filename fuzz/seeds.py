@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes starting points for the fuzzers into `corpus/`: small vectors, and messages of our own.
+"""Writes first inputs for the fuzzers into `corpus/`: small vectors, and encoded messages.
 
 ../.venv/bin/python seeds.py [DIRECTORY]
 """

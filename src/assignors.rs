@@ -12,8 +12,7 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
-/// The built-in assignors: Kafka's own, then those of librdkafka, in the order of help texts and
-/// messages.
+/// The built-in assignors: Kafka's own, then librdkafka's, in the order of help texts and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,
@@ -25,7 +24,7 @@ pub enum Assignor {
     LibrdkafkaCooperativeSticky,
 }
 
-/// Assignors of live groups that are not Kafka's classic ones: the name, and where it comes from.
+/// Assignors of live groups that are not Kafka's classic ones: the name, and its origin.
 const FOREIGN: [(&str, &str); 4] = [
     (
         "stream",
@@ -69,7 +68,7 @@ impl Assignor {
         }
     }
 
-    /// The assignor with this name. Returns an error at `assignor` if no built-in one has the name.
+    /// The assignor with this name; an error at `assignor` if no built-in one has the name.
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
         let found = Self::ALL
             .into_iter()
@@ -80,7 +79,7 @@ impl Assignor {
             let what = whose.map_or("not known", |(_, whose)| whose);
             let mut problem = format!("{} is {what}; known are {known}", quoted(name));
             if name.starts_with("kafka-python/") || name.starts_with("aiokafka/") {
-                // `bulk/lines.py` looks for these words.
+                // `bulk/lines.py` searches for these words.
                 let only = "runs in Python only, by the library's own class";
                 problem = format!("{} {only}; known are {known}", quoted(name));
             }
@@ -96,24 +95,24 @@ impl Assignor {
         )
     }
 
-    /// Whether a leader computes this answer whose library is not Java's.
+    /// Whether this is another library's version of an assignor.
     pub fn is_dialect(self) -> bool {
         self.name().contains('/')
     }
 
-    /// Kafka's answer for a group. Returns an error if Kafka's class throws or never ends.
+    /// Kafka's answer for a group; an error if Kafka's class throws or never ends.
     pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// Answers as `assign` does, or with an error if an interrupt is requested.
+    /// The answer of `assign`, or an error if an interrupt is requested.
     pub fn assign_until(
         self,
         group: &GroupSpec,
         interrupt: &Interrupt,
     ) -> Result<Assignment, GroupError> {
         match self {
-            // Both assign each existing partition once, to a subscriber, so there is no anomaly.
+            // Both assign each existing partition once, to a subscriber: no anomaly.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),
@@ -127,7 +126,7 @@ impl Assignor {
     }
 }
 
-/// The `forced` assignor, else the group's own. Returns an error at `assignor` if there is neither.
+/// The `forced` assignor, else the group's own; an error at `assignor` if there is neither.
 pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor, GroupError> {
     match (forced, group.assignor) {
         (Some(assignor), _) => Ok(assignor),
@@ -139,7 +138,7 @@ pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor,
     }
 }
 
-/// The answer of the `forced` assignor, or else of the group's own.
+/// The answer of the `forced` assignor, else of the group's own.
 pub fn assign(
     group: &GroupSpec,
     forced: Option<Assignor>,

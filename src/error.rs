@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The error of one group. `group` and `bulk` report a bad field; the assignors report that Kafka's
-//! own class throws.
+//! The error of one group: a bad field (from `group` and `bulk`), or an exception of Kafka's own
+//! class (from the assignors).
 
 use std::fmt;
 
@@ -36,8 +36,8 @@ impl GroupError {
         }
     }
 
-    /// The kind of an error, for counts: `never-ends` or `throws` if Kafka's class does, `change`
-    /// for a change that does not fit the group, `group` for the group's own fields.
+    /// The kind of an error, for counts: `never-ends` or `throws` for Kafka's class, `change` for a
+    /// change that does not fit the group, `group` for the group's own fields.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             ErrorKind::NeverEnds => "never-ends",
@@ -65,7 +65,7 @@ impl GroupError {
         }
     }
 
-    /// The error of a group for which a C library ends the process of the leader.
+    /// The error for a group on which a C library kills the leader's process.
     pub fn assignor_dies(assignor: &str, reason: &str) -> Self {
         let problem = format!("{assignor} kills the leader's process here: {reason}");
         Self {

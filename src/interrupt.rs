@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A request to stop a long computation. The computation then ends with an error, so a request
-//! cannot change an answer. Algorithms read no other state from outside.
+//! A request to stop a long computation, which then ends with an error. So a request cannot change
+//! an answer. Algorithms read nothing else from outside.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

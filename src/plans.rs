@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Plans of changes, and the optimum with which they are compared.
+//! Plans of changes, and the best possible results with which they are compared.
 
 pub mod changes;
 pub mod clients;

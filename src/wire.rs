@@ -25,7 +25,7 @@ use crate::java::order::{compare_names, java_grouping_order};
 use crate::java::text::java_text;
 
 pub type Result<T> = std::result::Result<T, String>;
-/// Topic name and partition, to be written.
+/// Topic name and partition, before they are written.
 pub type NamedPartition = (Arc<str>, i32);
 /// A subscription that was read; its texts and numbers are borrowed from the bytes.
 pub type ReadSubscription<'a> = Subscription<'a, Entries<'a>>;
@@ -102,7 +102,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Reads a subscription. An error has the problem and its place.
+/// Reads a subscription. An error has the problem and its position.
 pub fn decode_subscription(data: &[u8]) -> Result<ReadSubscription<'_>> {
     let (version, body) = split_version(data, "subscription")?;
     read_subscription(version, body).map_err(|problem| format!("subscription: {problem}"))
@@ -162,7 +162,7 @@ pub fn encode_subscription(subscription: &Subscription<Vec<NamedPartition>>) -> 
     Ok(writer.out)
 }
 
-/// Reads an assignment. An error has the problem and its place.
+/// Reads an assignment. An error has the problem and its position.
 pub fn decode_assignment(data: &[u8]) -> Result<ReadAssignment<'_>> {
     let (version, body) = split_version(data, "assignment")?;
     let mut reader = Reader { body, at: 0 };
@@ -247,7 +247,7 @@ fn split_version<'a>(mut data: &'a [u8], what: &str) -> Result<(i16, &'a [u8])> 
     Ok((known_version(version, what)?, data))
 }
 
-/// A newer version is read as the newest known one, because it begins with the same fields.
+/// A version above the newest known one counts as that one, because it begins with its fields.
 fn known_version(version: i16, what: &str) -> Result<i16> {
     if version < 0 {
         return Err(format!("{what}: {version} is not a version"));
@@ -273,10 +273,10 @@ const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;
 
-/// Entries that are announced may not be there, so memory is reserved for so many at most.
+/// A list may have fewer entries than its count says, so memory is reserved for so many at most.
 const MOST_RESERVED: usize = 16;
 
-/// A position in the bytes of a subscription or an assignment. Bytes behind the last field are
+/// A position in the bytes of a subscription or an assignment. Bytes after the last field are
 /// ignored, as in Kafka's classes.
 struct Reader<'a> {
     body: &'a [u8],
@@ -353,7 +353,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Makes a writer that has written the version, or the highest known one if that is lower.
+    /// Makes a writer that has written the version, or the newest known one if that is lower.
     fn of(what: &'static str, version: i16) -> Result<Self> {
         let version = known_version(version, what)?;
         let out = version.to_be_bytes().to_vec();

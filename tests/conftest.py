@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures for all tests: each engine, and Kafka's own classes if their jar is built."""
+"""Fixtures for all tests: the engine, and Kafka's own classes if their jar is built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kafka_rebalance.assignors.registry import Engine
 
-# A slow machine must not fail a test: no deadline. Every run draws the same examples.
+# There is no deadline: a slow machine must not fail a test. Every run uses the same examples.
 settings.register_profile(
     "tests",
     deadline=None,
@@ -28,7 +28,7 @@ settings.load_profile("tests")
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups afterwards
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives `pytest -n 2 --dist loadgroup` one worker for live tests, and one for Spark tests."""
+    """Assigns live tests to one worker and Spark tests to another (`-n 2 --dist loadgroup`)."""
     for item in items:
         if item.path.parent.name in ("live", "spark"):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
@@ -43,7 +43,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:
-    """Kafka's own classes. The test is skipped only if Java or the jar is missing."""
+    """Starts Kafka's own classes. The test is skipped only if Java or the jar is missing."""
     if shutil.which("java") is None:
         pytest.skip("no `java` on the path: the oracle needs Java 17 or newer")
     if not JAR.is_file():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hash table against the real JVM's orders, frozen in `vectors/hash_orders.jsonl`.
+//! Compares the hash table with orders of a real JVM, stored in `vectors/hash_orders.jsonl`.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -14,9 +14,10 @@ const FROZEN: &str = include_str!("vectors/hash_orders.jsonl");
 
 struct Case {
     id: String,
-    /// `+` put, `?` computeIfAbsent, `-` remove, `=` put in a copy; with the index of the name.
+    /// Each with the index of a name: `+` put, `?` computeIfAbsent, `-` remove, `=` put into a
+    /// copy.
     operations: Vec<(char, u32)>,
-    /// Distinct, in order of first appearance.
+    /// Names without repeats, in order of first appearance.
     names: Vec<String>,
     order: Vec<String>,
 }
@@ -90,7 +91,8 @@ fn the_table_is_the_jvms() {
             match kind {
                 '-' => table.remove(key),
                 '?' => table.compute_if_absent(key, hashes[key as usize], &tie),
-                // Our `put` takes only new keys. In Java, `put` of a present key changes no order.
+                // Our `put` takes only new keys; in Java, `put` of a present key does not change
+                // the order.
                 _ if there => {}
                 _ => table.put(key, hashes[key as usize], &tie),
             }
@@ -124,7 +126,7 @@ fn grouping_order_is_the_jvms() {
     assert!(checked > 30, "{checked} cases");
 }
 
-/// Two tables with one order can have different orders after the next change.
+/// Two tables with equal order can differ after the next change.
 #[test]
 fn tables_of_one_order_may_differ_in_their_trees() {
     let tie = |_: u32, _: u32| Ordering::Equal;

@@ -45,7 +45,7 @@ UUID = "0b5c2d1e-0000-4000-8000-12345678900"
 def running(
     assignor: str, members: int = 3, client: str | None = None, static: tuple[int, ...] = ()
 ) -> GroupSpec:
-    """A group that has settled under an assignor."""
+    """Returns a group that has settled under an assignor."""
     there = tuple(
         Member(
             f"j{n}-{UUID}{n}",
@@ -84,7 +84,7 @@ def command(*arguments: object, stdin: str) -> subprocess.CompletedProcess[str]:
 def test_an_assignor_that_is_not_kafkas_is_refused_by_its_right_name(
     assignor: str, whose: str
 ) -> None:
-    """A Kafka Streams application, for example, cannot change its assignor."""
+    """An application of Kafka Streams, for example, cannot change its assignor."""
     group = running("range").edited(assignor=assignor)
     for ask in (kr.compare, kr.plan, kr.assign):
         with pytest.raises(GroupError, match=f"assignor: .*{whose.lstrip('.*')}"):
@@ -139,7 +139,7 @@ def test_only_assignors_that_the_clients_have_are_recommended() -> None:
 
 
 def recipes(client: str) -> list[tuple[str, str, str | None, str]]:
-    """Every possible switch: (way, setting, the import before it, the two assignors)."""
+    """Returns every possible switch: (way, setting, the import before it, the two assignors)."""
     (found,) = (one for one in CLIENTS if one.name == client)
     names = KAFKAS
     return [
@@ -277,7 +277,7 @@ def test_kafkas_default_list_needs_one_bounce() -> None:
 
 
 def played(members: int, first: tuple[str, ...], lists: list[tuple[str, ...]]) -> list[int]:
-    """The number of rebalances of each bounce in a simulated run."""
+    """Returns the number of rebalances of each bounce in a simulated run."""
 
     def config(names: tuple[str, ...]) -> ConsumerConfig:
         return ConsumerConfig(partition_assignment_strategy=names)
@@ -323,12 +323,12 @@ def captured(group_id: str) -> GroupSpec:
 
 
 def test_seconds_are_those_of_simulate() -> None:
-    """`compare` and `simulate --from` play one scenario, so that their seconds are equal."""
+    """`compare` and `simulate --from` play the same scenario, so their seconds are equal."""
     orders, changes = captured("orders"), [change_from_text("add-members=1")]
     for assignor in kr.assignor_names():
         runs = simulate_seeds(scenario_from_group(orders, changes, assignor=assignor), SEEDS)
         assert timed(orders, changes, assignor).unread == runs.spreads()["unavailable_ms"]
-    # A static member keeps its partitions while it is down, for 10 s.
+    # A static member keeps its partitions while it is down, which lasts 10 s.
     static = timed(orders, [change_from_text("bounce-members=*,static")], "range")
     assert static.settled.median is not None
     assert 10_000 < static.settled.median < 11_000
@@ -359,7 +359,7 @@ def test_the_best_by_seconds_is_printed_if_rounds_recommend_another() -> None:
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shipped groups, without the one that is an error line."""
+    """Returns the shipped groups, without the error line among them."""
     file = tmp_path_factory.mktemp("advice") / "groups.jsonl"
     lines = [line for line in captured_lines() if "error" not in json.loads(line)]
     file.write_text("\n".join(lines), encoding="utf-8")
@@ -415,7 +415,7 @@ def test_a_change_that_affects_no_group_is_an_error(sample: Path) -> None:
 def test_groups_that_are_left_out_are_called_by_their_right_names(
     group_type: str, protocol_type: str, why: str
 ) -> None:
-    """The reason names the group's real type, not only that it is no consumer group."""
+    """The reason names the group's real type; that it is no consumer group would not be enough."""
     with pytest.raises(GroupError) as raised:
         live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
     assert why in raised.value.problem
@@ -424,7 +424,7 @@ def test_groups_that_are_left_out_are_called_by_their_right_names(
 def test_snapshot_says_whose_a_foreign_assignor_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The line is written, with a warning that names the owner of the assignor."""
+    """The line is written; a warning names the library that the assignor belongs to."""
     line = running("range").edited(assignor="stream").to_dict()
     monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot", lambda *_, **__: [line])
     assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0

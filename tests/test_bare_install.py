@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command without any optional package, and at 80 columns, on a terminal of its own."""
+"""The command without any optional package, on its own terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCRIPT = (
 
 
 def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
-    """Runs a command of a bare install on a terminal of 80 columns; returns what it printed."""
+    """Runs a command of a bare install on a terminal of 80 columns; returns its output."""
     terminal, end = os.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     settings = {
@@ -88,7 +88,7 @@ def test_the_command_needs_nothing_and_fits(
     )
     assert said in printed
     lines = re.sub("\x1b\\[[0-9]*m", "", printed).splitlines()
-    # A command that a reader copies stays in one line.
+    # Lines that a reader copies are never broken.
     copied = ("partition.assignment.strategy=", "kafka-consumer-groups.sh")
     wide = [line for line in lines if len(line) > 80]
     assert [line for line in wide if not line.strip().startswith(copied)] == []

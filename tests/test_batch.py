@@ -52,7 +52,7 @@ def in_columns(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pairs(row: dict[str, Any]) -> dict[str, list[list[Any]]] | str:
-    """A row's assignment in the form of a contract line, or its error."""
+    """Returns a row's assignment in the form of a contract line, or its error."""
     if row["error"] is not None:
         return str(row["error"])
     return {
@@ -71,7 +71,7 @@ def on_its_own(case: dict[str, Any]) -> dict[str, list[list[Any]]] | str:
 
 
 def test_columns_keep_kafkas_order_where_topics_mix() -> None:
-    """A sticky member's partitions are sorted by number, then topic: the topics alternate."""
+    """A sticky member's partitions are sorted by number, then topic, so its topics alternate."""
     owned = [{"topic": topic, "partitions": [0, 1]} for topic in ("a", "b")]
     member = {"member_id": "m", "topics": ["a", "b"], "owned_partitions": owned, "generation_id": 1}
     topics = [{"name": name, "partitions": 2} for name in ("a", "b")]
@@ -82,7 +82,7 @@ def test_columns_keep_kafkas_order_where_topics_mix() -> None:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_every_vector_is_answered_as_on_its_own(assignor: str) -> None:
-    """Each run of one topic is one entry, so that neighbouring entries have different topics."""
+    """Each run of one topic is one entry, so neighbouring entries have different topics."""
     with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as lines:
         cases = [json.loads(line)["case"] for line in lines][::4]
     for case, row in zip(cases, in_columns(cases), strict=True):

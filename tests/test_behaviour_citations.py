@@ -19,7 +19,7 @@ SUFFIXES = {".java", ".jsonl", ".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".tx
 CITATION = re.compile(r"\bbehaviour/(?P<page>[\w.-]*\w)(?:#(?P<anchor>[\w-]*))?")
 # On the pages of docs/behaviour: a link to another page, or to a heading of this page.
 LINK = re.compile(r"\]\((?P<page>[\w-]+\.md)?(?:#(?P<anchor>[\w-]*))?\)")
-# A citation of a section by its number, which is forbidden; it may go over two comment lines.
+# A citation of a section by number, which is forbidden; it can extend over two comment lines.
 NUMBERED = re.compile(r"\bsections?(?:\s|#|//[/!]?|\*)+\d+(?:\.\d+)*\b", re.IGNORECASE)
 
 
@@ -31,7 +31,7 @@ class Page(NamedTuple):
 
 
 def anchors(text: str) -> frozenset[str]:
-    """The anchors that GitHub makes of headings; a repeated heading gets `-1`, `-2`, …"""
+    """Returns the anchors that GitHub makes of headings; a repeated heading gets `-1`, `-2`, …"""
     seen: Counter[str] = Counter()
     found = set()
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -43,7 +43,7 @@ def anchors(text: str) -> frozenset[str]:
 
 
 def read_pages(directory: Path) -> dict[str, Page]:
-    """Name of a page -> the page."""
+    """Returns name of a page -> the page."""
     paths = sorted(directory.glob("*.md"))
     return {path.name: Page(path.name, anchors(path.read_text("utf-8"))) for path in paths}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark records why a peer has no time: it answered an error, was too slow or crashed."""
+"""The benchmark records why a peer has no time: an error, a slow answer or a crash."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ def test_threads_may_ask_about_one_group_at_once() -> None:
     assert all(answer == answers[0] for answer in answers)
 
 
-# This call takes much longer than the test waits. A kept partition that does not exist can make
-# Kafka's balance check throw, so the core must run the slow check before every move.
+# This call takes much longer than the test. If a kept partition does not exist, Kafka's balance
+# check can throw, so the core must make the slow check before every move.
 LONG = """
 import random, kafka_rebalance as kr
 rng = random.Random(1)
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_long_call() -> None:
         assert running.stdout.readline() == "ready\n"
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
-        # Only a call that ignores Ctrl-C reaches this limit.
+        # Only if the call ignores Ctrl-C does the test wait this long.
         said, _ = running.communicate(timeout=120)
     finally:
         running.kill()
@@ -108,7 +108,7 @@ def test_ctrl_c_ends_a_long_call() -> None:
 
 
 def test_a_fork_between_two_parallel_calls_is_harmless() -> None:
-    """Spark forks its Python workers: a pool from before the fork would hang in the child."""
+    """Spark forks its Python workers; a thread pool from before a fork hangs in the child."""
     rows = [{**group().to_dict(), "group_id": f"g{n}"} for n in range(64)]
     batch = pa.RecordBatch.from_pylist(rows)
     assert kr.assign_batch(batch, threads=4)["error"].null_count == 64

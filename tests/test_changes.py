@@ -125,7 +125,7 @@ def test_new_members_copy_the_last_member_or_the_named_one() -> None:
         r"app-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f-]{16}", one.member_id
     )
     assert (one.group_instance_id, one.rack_id, one.owned_partitions) == (None, "c", ())
-    assert after("add-members=2") == group  # the made-up names are equal each time
+    assert after("add-members=2") == group  # the made-up names do not change
     assert len({m.member_id for m in apply(kr.AddMembers(2), group).members}) == 7
 
 
@@ -178,7 +178,7 @@ def test_switching() -> None:
 
 
 def called(client_ids: list[str | None], text: str) -> list[str]:
-    """The new members' ids without the UUID, in a group of dynamic members."""
+    """Returns the new members' ids without the UUID, in a group of dynamic members."""
     members = tuple(
         Member(f"{'m' if one is None else one}-{UUID[:-2]}{n:02d}", ("orders",), client_id=one)
         for n, one in enumerate(client_ids)
@@ -195,7 +195,7 @@ def test_newcomers_are_called_as_the_next_of_their_kind() -> None:
     """Client ids can be numbered, shared by all, or numbered within each process."""
     pods = [f"orders-{n}" for n in range(1, 10)]
     assert called([*pods], "add-members=2") == ["orders-10", "orders-11"]
-    # The last member to join can have any number.
+    # The member that joined last can have any number.
     assert called([*reversed(pods)], "add-members=1") == ["orders-10"]
     threads: list[str | None] = [f"consumer-orders-{n}" for n in (1, 2, 3)]
     assert called(threads, "add-members=1") == ["consumer-orders-4"]
@@ -224,7 +224,7 @@ def test_newcomers_have_the_names_that_a_change_gives() -> None:
 
 
 def test_a_lost_rack_takes_its_replicas_along() -> None:
-    """The rack's brokers are gone: partitions with all replicas there have no leader."""
+    """The rack's brokers are lost: partitions with all replicas there have no leader."""
     plan = kr.plan(GROUP, None, ["remove-rack=b"])
     assert plan.final.topics[0].racks == (("a",), (), ("a", None))
     assert plan.leaderless == (TopicPartition("orders", 1),)
@@ -234,7 +234,7 @@ def test_a_lost_rack_takes_its_replicas_along() -> None:
     only_replicas = kr.plan(gone, None, ["remove-rack=b"])
     assert len(only_replicas.final.members) == 2
     assert only_replicas.figures().leaderless == 1
-    # A leader with a rack id (here "app") rebalances when replicas change racks.
+    # A leader with a rack (here "app") starts a rebalance when replicas change racks.
     assert len(only_replicas.rounds) == 1
     unplaced = gone.edited(members=(gone.members[1],), topics=gone.topics)
     assert kr.plan(unplaced, None, ["remove-rack=b"]).rounds == ()

@@ -18,7 +18,7 @@ A, B = (kr.TopicPartition("a", 0), kr.TopicPartition("a", 1)), kr.TopicPartition
 
 
 def _owning_two_topics() -> kr.GroupSpec:
-    """Topics a and b with two partitions each; m1 owns the first of each topic, m2 the second."""
+    """Makes topics a and b with two partitions; m1 owns the first of each topic, m2 the second."""
     members = tuple(
         kr.Member(
             f"m{p + 1}",
@@ -52,7 +52,7 @@ def test_a_topic_that_a_member_left_is_handed_out_at_once(engine: Engine) -> Non
     plan = kr.plan(_owning_two_topics(), None, ["resubscribe=m1:a"], engine=engine)
     assert B in plan.rounds[0].gained["m2"]
     assert all(B not in withheld for withheld in plan.rounds[0].withheld.values())
-    # m1 gave partition B up before it joined, so that B is unavailable in this round.
+    # m1 revoked partition B before it joined, so B is unavailable in this round.
     assert plan.rounds[0].unavailable == (B,)
     assert _figures(_owning_two_topics(), "resubscribe=m1:a")["unavailable"] == len(
         plan.unavailable
@@ -60,7 +60,7 @@ def test_a_topic_that_a_member_left_is_handed_out_at_once(engine: Engine) -> Non
 
 
 def test_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None:
-    """C1 leaves topic a. Java's C1 no longer claims it, so the group settles in one round."""
+    """C1 leaves topic a. A Java client then does not claim it: the group settles in one round."""
     members = (
         kr.Member("C1", ("a", "b"), owned_partitions=(A[0], B), generation_id=1),
         kr.Member("C2", ("a",), owned_partitions=(A[1],), generation_id=1),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of Kafka's clients, and clusters that do not answer; tests/live/test_secured.py reads
-clusters that do."""
+"""Settings of Kafka's clients, and clusters that do not answer.
+
+tests/live/test_secured.py tests clusters that answer.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def test_a_file_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "client.properties"
     path.write_text("security.protocol=SASL_PLAINTEXT\nsasl.mechanism = PLAIN\nacks=all\n")
     monkeypatch.setenv("KAFKA_REBALANCE_SASL_JAAS_CONFIG", PLAIN)
-    monkeypatch.setenv("KAFKA_REBALANCE_SASL_MECHANISM", "SCRAM-SHA-512")  # the file comes first
+    monkeypatch.setenv("KAFKA_REBALANCE_SASL_MECHANISM", "SCRAM-SHA-512")  # the file has priority
     properties = read_properties(path)
     assert properties == {**SASL, "acks": "all"}
     monkeypatch.setenv("KAFKA_REBALANCE_COMMAND_CONFIG", str(path))
@@ -91,7 +93,7 @@ def test_settings_that_cannot_be_followed(settings: dict[str, str | None], probl
 
 @contextlib.contextmanager
 def answering(sent: bytes | None) -> Iterator[str]:
-    """Serves a port that answers every connection with these bytes and ends it; None is silent."""
+    """Serves a port that sends these bytes (None: nothing) and closes each connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -131,7 +133,7 @@ def test_a_cluster_that_does_not_answer(
         list(snapshot(server, configs=configs))
     assert str(raised.value).startswith(f"{server}: ")
     assert problem in str(raised.value)
-    assert threading.active_count() <= threads + 1  # only the port's own one
+    assert threading.active_count() <= threads + 1  # only the port's own thread
 
 
 def test_no_cluster_there() -> None:

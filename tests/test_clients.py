@@ -45,7 +45,7 @@ RACKS = ("a", "b", "c")
 
 
 def drawn_topics(rng: random.Random) -> list[Topic]:
-    """Random topics; some have racks, and some brokers have no rack."""
+    """Draws topics; some have racks, and some of their brokers have no rack."""
     topics = []
     for name in ("orders", "refunds", "zones"):
         count = rng.randint(1, 7)
@@ -55,7 +55,7 @@ def drawn_topics(rng: random.Random) -> list[Topic]:
 
 
 def drawn_members(rng: random.Random, topics: list[Topic], assignor: str) -> list[Joined]:
-    """Random members of all clients in every version, some of which contradict themselves."""
+    """Draws members of all clients in every version; some send contradictory fields."""
     members = []
     for n in range(rng.randint(2, 5)):
         wanted = rng.sample([*(topic.name for topic in topics), "nowhere"], rng.randint(1, 4))
@@ -117,7 +117,7 @@ def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle
 def claiming(
     member_id: str, assignor: str, partitions: list[int], version: int, generation: int
 ) -> Joined:
-    """The generation is in the user data; in version 3 also in the subscription's own field."""
+    """Makes a member with a generation in the user data, in version 3 also in the field."""
     claims = tuple(TopicPartition("t", p) for p in partitions)
     if assignor == "sticky":
         sent = Subscription(("t",), encode_sticky_user_data(claims, generation), version=version)

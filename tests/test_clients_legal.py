@@ -33,7 +33,7 @@ TP = TopicPartition
 NEVER_ENDS = Path(__file__).parent / "vectors" / "never_ends.jsonl"
 STICKY = ("sticky", "cooperative-sticky")
 
-# m1 has left topic a but still claims a partition of it, as aiokafka's own sticky assignor does.
+# m1 has left topic a but still claims a-0, as aiokafka's own sticky assignor does.
 TOPICS = (Topic("a", 2), Topic("b", 1))
 LEFT = (
     Member("m0", ("a", "b"), owned_partitions=(TP("b", 0),)),
@@ -51,7 +51,7 @@ THROWS = (
 
 
 def same(one: Any, other: Any) -> bool:
-    """True if both have equal partitions in equal order."""
+    """Returns whether both have equal partitions in equal order."""
     return {m: list(tps) for m, tps in one.items()} == {m: list(tps) for m, tps in other.items()}
 
 
@@ -72,7 +72,7 @@ def test_no_member_is_given_what_it_does_not_subscribe_to(
         assert {tp.topic for tp in answer[member.member_id]} <= set(member.topics)
     assert "unsubscribed" in caplog.text
     assert "this answer is not sent" in caplog.text
-    assert "range assigns" not in caplog.text  # the second call of Kafka's assignor is legal
+    assert "range assigns" not in caplog.text  # Kafka's assignor computed the second answer
 
 
 @pytest.mark.parametrize("assignor", STICKY)
@@ -82,7 +82,7 @@ def test_where_kafkas_class_throws_it_is_asked_again_first(
     with pytest.raises(AssignorThrows):
         kr.assign(GroupSpec("g", ONE_EACH, THROWS), assignor)
     answer = legal("g", ONE_EACH, THROWS, assignor)
-    # m2 holds a-0: in a cooperative group, m1 has to wait for it.
+    # m2 holds a-0, so in a cooperative group m1 has to wait.
     free = [TP("a", 0)] if assignor == "sticky" else []
     assert [list(answer[m]) for m in ("m0", "m1", "m2")] == [[], free, [TP("b", 0)]]
     assert "NullPointerException" in caplog.text
@@ -99,7 +99,7 @@ def test_where_kafkas_class_never_ends_range_assigns(caplog: pytest.LogCaptureFi
 def test_in_a_cooperative_group_range_waits_for_what_others_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If Kafka's class throws, members first give up partitions that range assigns to others."""
+    """If Kafka's class throws, members first revoke partitions that range assigns to others."""
 
     def throws(group: GroupSpec, assignor: str) -> kr.Assignment:
         if assignor != "range":
@@ -154,7 +154,7 @@ def test_anomalies_are_logged_and_kafkas_answer_stands(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("assignor", [*STICKY, "range", "roundrobin"])
 def test_a_legal_answer_is_kafkas_and_any_answer_is_legal(assignor: str) -> None:
-    """Random groups, with members that left topics, have no topics, or claim others' partitions."""
+    """Random groups; some members left topics, have no topics, or claim others' partitions."""
     rng = random.Random(14)
     told = {"kafka's": 0, "other": 0}
     for _ in range(2_000):
@@ -194,14 +194,14 @@ def test_a_legal_answer_is_kafkas_and_any_answer_is_legal(assignor: str) -> None
 
 
 def claiming(member_id: str, topics: tuple[str, ...], claim: TopicPartition) -> Joined:
-    """A member as aiokafka's sticky assignor sends it: all its partitions and no generation."""
+    """Makes a member as aiokafka's sticky assignor sends it: all its partitions, no generation."""
     sent = wire.Subscription(topics, wire.encode_sticky_user_data([claim], -1), version=0)
     return Joined(member_id, None, wire.encode_subscription(sent))
 
 
 @pytest.mark.parametrize("client", [KafkaPython, Aiokafka])
 def test_a_resubscribed_consumer_survives(client: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """One of three consumers leaves a topic for another."""
+    """One of three consumers replaces a topic by another."""
     ours: Any = ours_kafka if client is KafkaPython else ours_aiokafka
     topics = [Topic("a", 2), Topic("b", 1)]
     members = [client(f"m{n}", [ours.Sticky], ["a", "b"], topics) for n in range(3)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plug-ins send the bytes of a Java client, and remember only the state that this needs."""
+"""The plug-ins send the bytes of a Java client, and remember only the state needed for this."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def java_sends(
     generation: int,
     rack_id: str | None = None,
 ) -> bytes:
-    """Kafka's own subscription of a member after `generation`; `given` is None before the first."""
+    """Returns Kafka's subscription of a member after `generation`; `given` is None before any."""
     user_data = None
     if assignor == "sticky" and given is not None:
         asked = {"wire": "encode_sticky", "partitions": pairs(given), "generation_id": generation}
@@ -113,7 +113,7 @@ def claims(member: Any, assignor: str) -> set[TopicPartition]:
 
 
 def test_a_cooperative_member_claims_what_it_still_holds() -> None:
-    """The client gives up partitions of topics that it has left before it joins."""
+    """Before it joins, the client revokes partitions of topics that it has left."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.subscribe(["refunds"])
@@ -122,7 +122,7 @@ def test_a_cooperative_member_claims_what_it_still_holds() -> None:
 
 
 def test_a_member_that_lost_its_generation_claims_nothing() -> None:
-    """Its partitions are already lost, so, as in Java, it sends the fields of a new member."""
+    """Without a generation, the partitions are lost, so the member claims none, as in Java."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.lose()
@@ -156,7 +156,7 @@ def test_sticky_user_data_contains_the_generation_of_the_partitions(
 def test_a_lost_generation_does_not_change_the_generation_in_sticky_user_data(
     client: Any, plug_in: Any
 ) -> None:
-    """As in Java, the field has no generation, but the user data keep the last generation."""
+    """As in Java, the field has no generation, but the user data keep the last one."""
     member = client("m", [plug_in], BOTH, TOPICS)
     Group("sticky", [member]).rebalance()
     member.lose()
@@ -178,7 +178,7 @@ def test_beside_an_eager_assignor_cooperative_sticky_is_eager() -> None:
 
 
 def forms(plug_in: Any) -> dict[str, list[Any]]:
-    """Name -> plug-ins that three consumers of one process can be configured with."""
+    """Returns name -> plug-ins that three consumers of one process can use."""
     shared = plug_in()
 
     def make() -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statements of docs/clients.md on the clients' own tests and on mass joins are true."""
+"""The statements of docs/clients.md about the clients' own tests and mass joins are true."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def answers(
 
 
 def alike(members: Sequence[str], topics: Mapping[str, int]) -> dict[str, list[str]]:
-    """All members subscribe to all topics."""
+    """Makes members that all subscribe to all topics."""
     return {member_id: list(topics) for member_id in members}
 
 
@@ -72,17 +72,17 @@ def shown(answer: Mapping[str, Sequence[TopicPartition]]) -> dict[str, str]:
 
 
 def test_sticky_assignor1(oracle: Oracle) -> None:
-    """Java lists kept partitions first, then gained ones, and C0 gains others than in the test."""
+    """Java lists kept partitions first, then gained ones; C0 gains others than the test expects."""
     topics = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
     first = answers(topics, alike(("C0", "C1", "C2"), topics), {}, oracle)
     owned = {m: (-1, first[m]) for m in ("C0", "C2")}
     then = answers(topics, alike(("C0", "C2"), topics), owned, oracle)
     assert shown(then) == {"C0": "t0-0 t0-1 t3-0 t1-1", "C2": "t1-0 t2-1 t2-0 t3-1"}
-    assert {tp for tp in then["C0"] if tp.topic == "t2"} == set()  # the test expects t2-0
+    assert {tp for tp in then["C0"] if tp.topic == "t2"} == set()  # the clients' test expects t2-0
 
 
 def test_sticky_assignor2(oracle: Oracle) -> None:
-    """Java lists gained partitions last; the test expects the partitions sorted by name."""
+    """Java lists gained partitions last; the clients' test expects partitions sorted by name."""
     topics = {"t0": 1, "t1": 2, "t2": 3}
     wanted = {"C0": ["t0"], "C1": ["t0", "t1"], "C2": ["t0", "t1", "t2"]}
     first = answers(topics, wanted, {}, oracle)
@@ -93,7 +93,7 @@ def test_sticky_assignor2(oracle: Oracle) -> None:
 
 
 def test_sticky_add_remove_topic_two_consumers(oracle: Oracle) -> None:
-    """After t2 is added, Java assigns t2-0 to C1; the test expects t2-1."""
+    """After t2 is added, Java assigns t2-0 to C1; the clients' test expects t2-1."""
     first = answers({"t1": 3}, {"C1": ["t1"], "C2": ["t1"]}, {}, oracle)
     assert shown(first) == {"C1": "t1-0 t1-2", "C2": "t1-1"}
     topics = {"t1": 3, "t2": 3}
@@ -103,7 +103,7 @@ def test_sticky_add_remove_topic_two_consumers(oracle: Oracle) -> None:
 
 
 def test_assignment_with_multiple_generations2(oracle: Oracle) -> None:
-    """C1's and C3's claims are older than C2's: Java ignores them, unlike the clients' test."""
+    """C1's and C3's claims are older than C2's; Java ignores them, unlike the clients' test."""
     topics = {"t": 6}
     first = answers(topics, alike(("C1", "C2", "C3"), topics), {}, oracle)
     assert shown(first) == {"C1": "t-0 t-3", "C2": "t-1 t-4", "C3": "t-2 t-5"}
@@ -169,11 +169,11 @@ def test_a_mass_join_makes_one_generation_for_each_wave_of_members(
 
 
 def arriving(members: int, over_ms: int, generation_ms: int) -> list[int]:
-    """Sizes of waves: members arrive evenly, and wait for the present generation to end."""
+    """Returns the sizes of waves: members arrive evenly, and wait for a generation to end."""
     arrivals = [n * over_ms // members for n in range(members)]
     waves, since = [1], 0
     while sum(waves) < members:
-        # A generation starts with the first waiting member.
+        # A generation starts when the first waiting member arrives.
         until = max(since, arrivals[sum(waves)]) + generation_ms
         waves.append(sum(since <= at < until for at in arrivals[1:]) or 1)
         since = until

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Committed offsets from records in bulk: equal to the Python reader on the same bytes."""
+"""Reads committed offsets in bulk; the results equal those of the Python reader."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def reference(key: bytes, value: bytes) -> Row:
 
 
 def captured() -> list[tuple[bytes, bytes]]:
-    """Commits of a real log."""
+    """Returns the commits of a real log."""
     rows = [json.loads(line) for line in LOG.open(encoding="utf-8")]
     return [
         (bytes.fromhex(row["key"]), bytes.fromhex(row["value"]))

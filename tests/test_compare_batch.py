@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rust's comparison against Python's: every figure, the recommendation and its reason."""
+"""Compares the Rust comparison with the Python one: figures, recommendation and reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _expected(group: kr.GroupSpec, changes: list[str]) -> Any:
 
 
 def _with_clients(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """A third of the groups show which client library their members run."""
+    """Draws client ids; in a third of the groups they reveal the members' client library."""
     number = rng.randrange(1, 99)
     names = ["kafka-python-3.0.12", "aiokafka-0.14.0", "rdkafka", f"consumer-{case['group_id']}-"]
     drawn = rng.choice(names)

@@ -216,7 +216,7 @@ def test_errors_in_scripts_name_the_field(value: Any, problem: str) -> None:
 
 
 def test_a_leader_that_leaves_takes_its_memory_along(engine: Engine) -> None:
-    """Lost work waits for its worker, but only a leader that remembers the worker can wait."""
+    """Lost work waits for its worker, but a new leader does not know of the worker."""
     running = {f"w{n}": Work((), tuple(Task("c", 3 * k + n) for k in range(2))) for n in range(3)}
     delays = {}
     for who in ("worker", "leader"):

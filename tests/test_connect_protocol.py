@@ -36,7 +36,7 @@ NOTHING = b"\0\0\0\0"
 
 
 def _body(offset: int = 9) -> bytes:
-    """The bytes of error, leader, the leader's URL and the configuration offset."""
+    """Encodes error, leader, the leader's URL and the configuration offset."""
     return b"\0\0\0\x01m\0\x08http://m" + struct.pack(">q", offset)
 
 
@@ -166,7 +166,7 @@ def test_assignments_come_back(
 def _by_connector(
     connectors: tuple[str, ...], tasks: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...]:
-    """Tasks in the order of decoding: first those of the connectors, in their order."""
+    """Returns tasks in the order of decoding: first those of the connectors, in their order."""
     first = [task for name in connectors for task in tasks if task[0] == name]
     return tuple(first + [task for task in tasks if task[0] not in connectors])
 
@@ -233,7 +233,7 @@ def test_any_bytes_are_read_or_refused(data: bytes, version: int) -> None:
 
 
 def test_hostile_bytes_are_read_or_refused_within_memory() -> None:
-    """Messages with changed bytes, many of which make a length field enormous."""
+    """Messages with random changed bytes, many of which make a length field enormous."""
     rng = random.Random(1)
     metadata = ConnectMetadata(url="u", config_offset=0, assignment=_assignment(SESSIONED))
     written = encode_connect_metadata(metadata)

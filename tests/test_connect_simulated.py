@@ -48,7 +48,7 @@ def _scenario(
 
 
 def _held_at_the_end(run: Run) -> dict[str, list[str]]:
-    """Worker -> its connectors and tasks at the end of the run."""
+    """Returns worker -> its connectors and tasks at the end of the run."""
     held: dict[str, list[str]] = {}
     for hold in run.holds:
         if hold.to_ms == run.until_ms:
@@ -61,7 +61,7 @@ def _all_held(run: Run) -> list[str]:
 
 
 def _names(connectors: dict[str, int]) -> list[str]:
-    """The names of connectors and tasks in a run."""
+    """Returns the names of connectors and tasks in a run."""
     tasks = [f"{name}-{n}" for name, count in connectors.items() for n in range(count)]
     return sorted([*connectors, *tasks])
 
@@ -96,12 +96,12 @@ def test_without_a_delay_lost_work_goes_to_other_workers_at_once() -> None:
     stop = Happening(at_ms=100_000, kind=Kind.STOP, member="w1")
     run = simulate(_scenario(stop, connectors={"files": 5}, config=config))
     assert any(gap.from_ms >= 100_000 for gap in run.gaps)
-    # The next heartbeats inform the other workers of the rebalance.
+    # The other workers learn of the rebalance at their next heartbeats.
     assert all(gap.to_ms < 103_100 for gap in run.gaps if gap.from_ms >= 100_000)
 
 
 def test_a_coordinator_that_is_away_stops_everything_after_a_heartbeats_interval() -> None:
-    """A coordinator that returns sooner stops nothing."""
+    """If the coordinator returns earlier, nothing stops."""
     connectors = {"files": 5, "orders": 6}
     long, short = (
         simulate(
@@ -126,7 +126,7 @@ def test_a_frozen_worker_reads_what_it_has_missed() -> None:
 
 
 def _bounce(eager: bool) -> tuple[Happening, ...]:
-    """Every worker stops in turn, and returns with the other protocol."""
+    """Makes every worker stop in turn, and return with the other protocol."""
     config = WorkerConfig(
         connect_protocol="eager" if eager else "sessioned", scheduled_rebalance_max_delay_ms=10_000
     )
@@ -168,7 +168,7 @@ def test_a_downgrade_leaves_work_running_twice_until_its_worker_is_restarted() -
 
 
 def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
-    """The log stores only the protocol in use, until every member has joined again."""
+    """Until every member has joined again, the log stores only the protocol in use."""
     older = WorkerConfig(connect_protocol="compatible")
     move = Happening(at_ms=99_000, kind=Kind.MOVE, for_ms=10)
     scenario = _scenario(connectors={"files": 5})
@@ -181,7 +181,7 @@ def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
 
 
 def test_work_that_was_deleted_while_its_worker_was_away_runs_until_the_next_rebalance() -> None:
-    """The leader has dropped the work, learns of it from the report, and revokes it later."""
+    """The leader's memory lacks the work; it learns of it from a report and revokes it later."""
     freeze = Happening(at_ms=60_000, kind=Kind.FREEZE, member="w1", for_ms=30_000)
     delete = Happening(at_ms=80_000, kind=Kind.DELETE, connectors=("files",))
     stop = Happening(at_ms=700_000, kind=Kind.STOP, member="w2")
@@ -198,7 +198,7 @@ CREATED_MS, DELETED_MS = 60_000, 3_600_000
 
 
 def _settled_ms(run: Run, from_ms: int, to_ms: int) -> int:
-    """The time from `from_ms` until the last work started or stopped."""
+    """Returns the time from `from_ms` until work started or stopped for the last time."""
     starts = [one.from_ms for one in run.holds if from_ms <= one.from_ms < to_ms]
     stops = [one.to_ms for one in run.holds if from_ms <= one.to_ms < to_ms]
     return max(starts + stops) - from_ms
@@ -209,7 +209,7 @@ def _rounds(run: Run, from_ms: int, to_ms: int) -> int:
 
 
 def _idle_hours(run: Run, to_ms: int) -> float:
-    """The sum of hours in which existing connectors and tasks ran nowhere."""
+    """Returns the sum of hours in which existing connectors and tasks ran on no worker."""
     return sum(gap.to_ms - gap.from_ms for gap in run.gaps if gap.to_ms <= to_ms) / 3_600_000
 
 
@@ -221,7 +221,7 @@ def test_ninety_connectors() -> None:
         there = [one.partition for one in run.holds if one.from_ms < DELETED_MS <= one.to_ms]
         assert len(set(there)) == len(there) == 90 + 900
         assert _held_at_the_end(run) == {}
-        # At most one rebalance for each connector and one for its tasks; many are merged.
+        # There is at most one rebalance for each connector and one for its tasks; many coincide.
         assert 60 <= _rounds(run, CREATED_MS, DELETED_MS) <= 2 * 90
     # Eager needs about ten minutes to settle, incremental less than one.
     assert 400_000 < _settled_ms(eager, CREATED_MS, DELETED_MS) < 900_000
@@ -233,7 +233,7 @@ def test_ninety_connectors() -> None:
     assert sum(one.to_ms < DELETED_MS for one in eager.holds) > 30 * (90 + 900)
     assert _idle_hours(eager, DELETED_MS) > 50
     assert _idle_hours(incremental, DELETED_MS) < 0.3
-    # An eager rebalance takes longer as more work runs: compare the first and last third.
+    # An eager rebalance takes longer as more work runs; compare the first and last third.
     first, _, last = _thirds(eager)
     assert last > 3 * first
     first, _, last = _thirds(incremental)
@@ -241,7 +241,7 @@ def test_ninety_connectors() -> None:
 
 
 def _thirds(run: Run) -> tuple[int, int, int]:
-    """The duration of each third of the rebalances while connectors were created."""
+    """Returns the duration of each third of the rebalances while connectors were created."""
     starts = [one.from_ms for one in run.rebalances if CREATED_MS <= one.from_ms < DELETED_MS]
     third = len(starts) // 3
     a, b = starts[third], starts[2 * third]
@@ -252,7 +252,7 @@ def _thirds(run: Run) -> tuple[int, int, int]:
 
 
 def _drawn(seed: int, protocol: str | None = None) -> Scenario:
-    """A random scenario: events in the first two minutes, then none."""
+    """Draws a scenario: events in the first two minutes, then none."""
     rng = random.Random(seed)
     protocols = rng.choice(
         (("eager",), ("compatible",), ("sessioned",), ("compatible", "sessioned"))
@@ -281,7 +281,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
     # One worker runs at the end.
     keeper = replace(members[0], name="keeper", start_ms=0)
     connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
-    # No moves with two protocols: after a move, older workers cannot join (see the test above).
+    # There are no moves with two protocols: after one, older workers cannot join (see above).
     of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.AWAY)
     kinds = [one for one in Kind if one not in (*of_topics, *(Kind.MOVE for _ in protocols[1:]))]
     happenings = []
@@ -291,7 +291,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         if kind is Kind.MOVE:
             happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 2_000, 9_000))))
         elif kind in (Kind.CREATE, Kind.DELETE):
-            # One connector in each request: then the last request decides whether it exists.
+            # A request has one connector, so the last request decides whether it exists.
             name = rng.choice(list(connectors))
             happenings.append(Happening(at_ms=at, kind=kind, connectors=(name,)))
         else:
@@ -310,7 +310,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
 
 
 def _configured_at_the_end(scenario: Scenario) -> list[str]:
-    """Connectors and tasks that exist after all creations and deletions, in their order."""
+    """Returns connectors and tasks that exist after all creations and deletions, in order."""
     changes = [one for one in scenario.happenings if one.kind in (Kind.CREATE, Kind.DELETE)]
     later = {name for one in changes if one.kind is Kind.CREATE for name in one.connectors}
     there = {name for name in scenario.connectors if name not in later}
@@ -344,7 +344,7 @@ def _check_the_end(run: Run, scenario: Scenario, seed: int) -> None:
         hold.partition
         for hold in run.holds
         if hold.to_ms == run.until_ms
-        # Except work that was deleted while its worker was away: see the test above.
+        # The exception is work deleted while its worker was away (see the test above).
         and (hold.partition in configured or hold.member not in frozen)
     ]
     assert sorted(running) == configured, seed

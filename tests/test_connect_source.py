@@ -54,7 +54,7 @@ def connect(
 def connector(
     name: str, count: int, on: tuple[str, str], *tasks: tuple[int, str, str]
 ) -> dict[str, Any]:
-    """A connector in the expanded REST form; `on` and tasks are states and workers."""
+    """Makes a connector in expanded REST form; `on` and `tasks` have states and workers."""
     return {
         "info": {
             "name": name,
@@ -185,7 +185,7 @@ S3_PAGES = {
 def test_the_command_tells_what_the_order_of_work_decides(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """REST shows no order of tasks, so a prediction of exactly which tasks stop can be wrong."""
+    """REST does not show the order of tasks, so predictions of which tasks stop can be wrong."""
     with connect(S3_PAGES) as url:
         joins = ["connect", "--url", url, "--then", "worker 10.0.0.3:8083 joins"]
         assert main(joins) == 0
@@ -203,7 +203,7 @@ def test_the_command_tells_what_the_order_of_work_decides(
     for worker, letter in ((A, "d"), (B, "e")):
         tasks = [[f"{letter}{n}", 0] for n in range(1, 7)]
         assert stops[worker]["maybe"] == {"connectors": [], "tasks": tasks}
-        assert len(stops[worker]["sure"]["connectors"]) == 2  # in the order of their hashes
+        assert len(stops[worker]["sure"]["connectors"]) == 2  # hash order decides which
         # The number of stopped tasks does not depend on the order.
         assert stops[worker]["least"] == stops[worker]["most"] == 4
         listed = ", ".join(f"{letter}{n}[0]" for n in range(1, 7))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both engines answer every line alike: mutated lines, mutated bytes and good lines."""
+"""Both engines return equal answers to mutated lines, mutated bytes and good lines."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ JSONISH = st.recursive(
 
 
 def _places(value: Any, at: Path = ()) -> list[Path]:
-    """The path of every value inside `value`."""
+    """Returns the path of every value inside `value`."""
     inner: list[tuple[str | int, Any]] = []
     if isinstance(value, dict):
         inner = list(value.items())
@@ -89,7 +89,7 @@ def test_both_engines_answer_mutated_bytes_alike(changes: list[tuple[int, bytes]
     rust, python = rust_answer(bytes(line)), reference_answer(bytes(line))
     assert rust.is_error == python.is_error
     texts = [error_text(answer) if answer.is_error else "" for answer in (rust, python)]
-    # Each parser describes bad JSON or UTF-8 in its own words, so only the beginning is equal.
+    # Each parser has its own texts for bad JSON or UTF-8, so only the beginning is equal.
     own_words = ("line 1: not JSON: ", "line 1: not UTF-8: ")
     if texts[0].startswith(own_words):
         assert texts[1].startswith(texts[0][: len("line 1: not ")])

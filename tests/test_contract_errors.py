@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad values in a line: both engines report one text, with the path of the field."""
+"""For bad values in a line, both engines report one text, with the path of the field."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_names_are_quoted_alike(name: str) -> None:
         ((*OWNED, 0, "partitions"), [0, 2, 3, 99]),  # the topic has only 3 partitions
         ((*OWNED, 0, "topic"), "gone"),
         ((*OWNED, 0, "partitions"), [0, 0]),
-        ((*MEMBER, "topics"), ["u"]),  # owns a topic that it no longer subscribes to
+        ((*MEMBER, "topics"), ["u"]),  # the member owns a topic that it left
         ((*MEMBER, "topics"), []),
         ((*MEMBER, "topics"), ["t", "t", "nowhere"]),
         (("topics",), []),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines that are not JSON objects: each is an error, and the other lines are answered."""
+"""A line that is not a JSON object is an error; other lines are still answered."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.support import contract_lines as lines
     ],
 )
 def test_no_json(line: bytes) -> None:
-    """The words after "not JSON:" come from each engine's parser and differ."""
+    """The text after "not JSON:" comes from each engine's parser, so it differs."""
     for answer in (lines.rust_answer(line), lines.reference_answer(line)):
         assert lines.error_text(answer).startswith("line 1: not JSON: ")
         assert json.loads(answer.line)["group_id"] is None

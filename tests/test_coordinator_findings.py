@@ -50,7 +50,7 @@ KAFKA = pytest.param(
 
 
 class Played:
-    """A coordinator without an initial delay that keeps offsets for a minute."""
+    """A coordinator that has no initial delay and keeps offsets for a minute."""
 
     def __init__(self, command: Callable[[Answer], Answer]) -> None:
         self._command = command
@@ -63,7 +63,7 @@ class Played:
 
 @pytest.fixture(scope="module", params=["ours", KAFKA])
 def command(request: pytest.FixtureRequest) -> Iterator[Callable[[Answer], Answer]]:
-    """The function that plays a command: our coordinator, then Kafka's."""
+    """Returns the function that plays a command: on our coordinator, then on Kafka's."""
     if request.param == "ours":
         yield Driver().command
         return
@@ -73,7 +73,7 @@ def command(request: pytest.FixtureRequest) -> Iterator[Callable[[Answer], Answe
 
 @pytest.fixture
 def played(command: Callable[[Answer], Answer]) -> Played:
-    """A coordinator to play commands on."""
+    """Returns a coordinator on which a test plays commands."""
     return Played(command)
 
 
@@ -82,7 +82,7 @@ def keys(answer: Answer) -> list[tuple[str, bool]]:
     return [(one["key"], one["vb"] is None) for one in answer["events"] if one["ev"] == "record"]
 
 
-# Timers that start themselves again
+# Timers that arm themselves again
 
 
 def test_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
@@ -107,7 +107,7 @@ def test_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
 
 
 def member_without_time(played: Played) -> str:
-    """Static member i2 has a rebalance timeout of 0, and i1 has left; returns i2's member id."""
+    """Makes i1 leave, so that i2, with a rebalance timeout of 0, is alone; returns i2's id."""
     protocols = [["range", ""]]
     *_, joined = played(
         {"op": "join", "inst": "i1", "rt": 300_000, "protos": protocols},

@@ -61,7 +61,7 @@ CONFIG = CoordinatorConfig(
 
 @dataclass
 class Client:
-    """A client's memory of ids and generations; it may send old ones."""
+    """A client's memory of ids and generations; the client may send old ones."""
 
     group_id: str
     instance: str | None
@@ -98,7 +98,7 @@ class Run:
         self.check_offsets()
 
     def step(self) -> tuple[int | None, Request | None]:
-        """Draws and plays a step; returns the request and its number, if the step is a request."""
+        """Draws and plays a step; if it is a request, returns the request and its number."""
         draw = self.rng.random()
         broker = self.broker
         if draw < 0.22:
@@ -175,7 +175,7 @@ class Run:
         return OffsetCommit(**whose, offsets=(offset,))
 
     def observe(self, number: int | None) -> ErrorCode | None:
-        """Reads all answers and records; returns the error code of the answer to `number`."""
+        """Reads all new answers and records; returns the error code of the answer to `number`."""
         code = None
         for at, happened in self.broker.take():
             self.transcript.append(f"{at} {happened}")
@@ -221,7 +221,7 @@ class Run:
             assert all(group.protocol_name in one.names() for one in group.members.values())
             assert not joined or group.is_(GroupState.STABLE)  # a static member awaits its record
         if group.is_(GroupState.STABLE) and group.pending_sync:
-            # The group waits for members without a SyncGroup, but only until a deadline.
+            # The group waits for members without a SyncGroup, but only until its deadline.
             assert DeadlineKey("sync", group.group_id) in self.broker.coordinator.deadlines()
         if group.is_(GroupState.EMPTY):
             assert not ids
@@ -231,7 +231,7 @@ class Run:
         self.generations[group.group_id] = (group, group.generation_id)
 
     def check_offsets(self) -> None:
-        """Acknowledged offsets exist, also after a reload, unless their group was removed."""
+        """Acknowledged offsets exist, even after a reload, unless their group was removed."""
         self.broker.release()
         self.observe(None)
         rebuilt = Coordinator(CONFIG)
@@ -257,7 +257,7 @@ class Run:
                     assert found == last.get((group_id, number), -1)
 
     def removed(self, group_id: str) -> bool:
-        """True if the log has a tombstone of the group, which also removes its offsets."""
+        """Returns whether the log has a tombstone of the group, which also removes its offsets."""
         name = len(group_id).to_bytes(2, "big") + group_id.encode()
         return any(entry.key == b"\0\2" + name and entry.value is None for entry in self.broker.log)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`describe`: every kind of finding, from the smallest group that has it, and the command."""
+"""`describe`: each kind of finding, in the smallest group that has it; and the output."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docstrings and the README run, and make knows all targets' prerequisites."""
+"""The examples of docstrings and the README run, and make knows all prerequisites."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _source(name: str) -> str:
 
 @pytest.mark.parametrize("name", _documented())
 def test_docstring_examples(name: str, engine: Engine) -> None:
-    """The examples call the reference; the compiled engine must print equal results."""
+    """The examples call the reference; here the compiled engine must print equal results."""
     tests = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name))
     runner = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST)
     said: list[str] = []
@@ -91,7 +91,7 @@ COMMANDS = [name for name in EXAMPLES if name.endswith("command")]
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_readmes_commands(name: str, tmp_path: Path) -> None:
-    """Each command runs unchanged; blanks at ends of lines are ignored."""
+    """Each command runs unchanged; blanks at the ends of lines are ignored."""
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
     (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
@@ -119,7 +119,7 @@ def test_the_readmes_commands(name: str, tmp_path: Path) -> None:
 
 
 def test_the_page_of_the_api_is_current() -> None:
-    """If this fails, run `make pages`."""
+    """If the page is not current, run `make pages`."""
     found = api_page.PAGE.read_text(encoding="utf-8")
     assert found == api_page.page()
     assert sorted(re.findall(r"^\| `(\w+)", found, re.MULTILINE)) == kr.__all__

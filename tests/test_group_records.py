@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`__consumer_offsets` records: the bytes of Kafka's own serializers, and malformed bytes."""
+"""`__consumer_offsets` records: bytes of Kafka's own serializers, and malformed bytes."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_hostile_bytes_are_an_error_or_come_back(data: bytes, is_group: bool) ->
     except WireError:
         return
     assert value is not None
-    # A null can have any negative length, so compare values, not bytes.
+    # Any negative length means null, so compare values, not bytes.
     assert decode_value(key, encode_value(value)) == value
 
 

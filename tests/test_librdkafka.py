@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""librdkafka's dialects: both engines, every entrance, plans. test_vectors.py has the answers."""
+"""librdkafka's assignors in all interfaces: engines agree, plans. (Answers: test_vectors.py.)"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _first(file: str) -> tuple[kr.GroupSpec, dict[str, Any]]:
 
 
 def test_the_engines_agree_on_generated_groups() -> None:
-    """Lists in equal order, equal anomalies; old versions and deaths are among the groups."""
+    """Lists have equal order, and anomalies are equal; some groups are old or kill the leader."""
     found = differential.compare(
         Block(20261122, 1200), assignors=differential.DIALECTS, bytes_too=False
     )
@@ -181,7 +181,7 @@ def test_only_librdkafka_has_them_and_its_setting_has_no_prefix() -> None:
 
 
 def test_a_plan_lists_members_as_the_broker_does(engine: Engine) -> None:
-    """The broker's map decides the order of members, and members sort what they are given."""
+    """The broker's map decides the order of members, and members sort their partitions."""
     ids = [f"rdkafka-{n}" for n in (7, 1, 5, 3)]
     members = tuple(kr.Member(one, ("b", "a"), rack_id="") for one in ids)
     group = kr.GroupSpec("g", (kr.Topic("b", 5), kr.Topic("a", 4)), members, COOPERATIVE)
@@ -202,12 +202,12 @@ def test_a_plan_lists_members_as_the_broker_does(engine: Engine) -> None:
 
 
 def test_a_plan_tells_of_a_group_that_never_settles(engine: Engine) -> None:
-    """Genuine consumers went on for 21 generations in 20 seconds."""
+    """Real consumers continued for 21 generations in 20 seconds."""
     racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
     members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))
     group = kr.GroupSpec("g", (kr.Topic("a", 4, racks),), members, COOPERATIVE)
     first = kr.assign(group, engine=engine)
-    assert kr.plan(group, engine=engine).settled  # the first rebalance is a single round
+    assert kr.plan(group, engine=engine).settled  # the first rebalance has one round
     again = kr.plan(group.owning(first), engine=engine)
     assert not again.settled
 
@@ -223,11 +223,11 @@ def _mixed(assignor: str, *more: kr.Member, leader: str | None = None) -> kr.Gro
 
 
 def test_a_join_can_kill_the_leader(engine: Engine) -> None:
-    """Three genuine consumers: the leader died with SIGSEGV."""
+    """With three real consumers, the leader died with SIGSEGV."""
     group = _mixed(COOPERATIVE, kr.Member("c2", ("a", "b"), rack_id=""))
     with pytest.raises(kr.AssignorThrows, match="kills the leader's process"):
         kr.plan(group, engine=engine)
-    assert kr.plan(group, "cooperative-sticky", engine=engine).settled  # Kafka's own class lives
+    assert kr.plan(group, "cooperative-sticky", engine=engine).settled  # Kafka's own class is safe
 
 
 # Traps --------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def _told(
 def test_a_group_that_librdkafka_led_is_warned_before_it_hurts(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Under Kafka's own class the same groups are safe: no warning if Java led."""
+    """If Java led, there is no warning, because Kafka's own class has no such problem."""
     new = kr.Member("c2", ("a", "b"), rack_id="")
     group = _mixed("cooperative-sticky", new, leader="librdkafka")
     text, traps = _told(group, command, tmp_path, capsys)
@@ -265,7 +265,7 @@ def test_a_group_that_librdkafka_led_is_warned_before_it_hurts(
 def test_racks_are_warned_of_before_the_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Alone, c1 settles; with c0, which has no rack, the group rebalances for ever."""
+    """The group of c1 settles; when c0 without a rack joins, the group rebalances for ever."""
     racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
     topics = (kr.Topic("a", 4, racks),)
     members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))
@@ -291,7 +291,7 @@ def test_the_next_changes_are_tried(engine: Engine) -> None:
         "change": "a new member with all topics",
     }
     assert librdkafka_traps(group, engine=engine, most_plays=0) == ()
-    # After the members have switched to another assignor, nothing can happen.
+    # After a change of assignor there is no danger.
     assert librdkafka_traps(group, changes=["switch-assignor=range"], engine=engine) == ()
 
 

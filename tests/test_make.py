@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make demo` and `make test` look for their tools before they install anything."""
+"""`make demo` and `make test` check for tools before they install anything."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes for many groups: a group reports errors only for changes that affect it."""
+"""One list of changes for many groups: a group has errors only for changes that affect it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _group(group_id: str, *topics: str, assignor: str = "range") -> kr.GroupSpec:
-    """A group of two members; the second subscribes only to the first topic."""
+    """Makes a group of two members; the second one subscribes only to the first topic."""
     members = (kr.Member("m0", topics), kr.Member("m1", topics[:1]))
     return kr.GroupSpec(group_id, tuple(kr.Topic(t, 4) for t in topics), members, assignor)
 
@@ -51,7 +51,7 @@ def test_groups_that_refuse_a_change_are_affected(run: Any) -> None:
 
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_sticky_groups_answer_for_what_concerns_them(run: Any, command: str) -> None:
-    """The detector of endless rebalances sees only the changes that the plan sees."""
+    """The detector of endless rebalances uses only the changes that affect the group."""
     groups = [_group(f"g{n}", "a", "c", assignor="sticky") for n in range(2)]
     changes = ("--partitions", "b=8", "--partitions", "a=9")
     code, out, _ = run(command, groups, "--json", *changes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The totals of simulated runs equal a second, independent count; and the time axis is right."""
+"""The totals of simulated runs equal a second, independent count; the time axis is right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCENARIOS = 400
 
 
 def _spans(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The union of the intervals."""
+    """Returns the union of the intervals."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(pairs):
         if found and start <= found[-1][1]:

@@ -47,7 +47,7 @@ def _partitions(*numbers: int) -> tuple[TopicPartition, ...]:
 
 
 class Client:
-    """A consumer, with methods that play the coordinator's answers."""
+    """A consumer, with methods that send it a coordinator's answers."""
 
     def __init__(self, config: ConsumerConfig, *, pattern: str | None = None) -> None:
         self.consumer = Consumer(config, rng=random.Random(1))

@@ -44,7 +44,7 @@ def test_the_smallest_cases_never_end(line: bytes, assignor: str, engine: Engine
 
 @pytest.mark.parametrize("group", SMALLEST, ids=IDS)
 def test_the_smallest_groups_end_without_any_part_of_them(group: dict[str, Any]) -> None:
-    """Leaves out each member, topic, subscription, owned partition and last partition in turn."""
+    """Without any one member, topic, subscription, owned partition or last partition, it ends."""
     parts = list(never_ends.parts_left_out(group))
     assert len(parts) > 20
     assert never_ends.hanging(parts) == []
@@ -100,7 +100,7 @@ def test_the_java_program_ends_without_a_member() -> None:
 @pytest.mark.oracle
 @pytest.mark.usefixtures("oracle")
 def test_the_java_program_never_ends(tmp_path: Path) -> None:
-    """The program is in the loop of `performReassignments`, and still is 3 s later."""
+    """The program is in the loop of `performReassignments`, and is still there 3 s later."""
     out = tmp_path / "out.txt"
     with out.open("w") as file, subprocess.Popen(_java(), stdout=file) as process:
         try:
@@ -121,8 +121,8 @@ def test_the_java_program_never_ends(tmp_path: Path) -> None:
 # The state of a hash table ------------------------------------------------------------------------
 
 
-# START: ten keys that share one of a table's 64 buckets. AGAIN: the keys that are removed and added
-# again, in this order. MORE: the key after them.
+# START: ten keys that share one of a table's 64 buckets. AGAIN: keys that are then removed and
+# added again, in this order. MORE: the key that is added last.
 START = [512, 384, 448, 0, 64, 192, 576, 320, 256, 128]
 AGAIN = [192, 384, 384, 192, 320]
 MORE = 192
@@ -139,7 +139,7 @@ def _table(again: list[int]) -> HashTable[int]:
 
 
 def test_tables_of_one_order_may_differ_in_their_trees() -> None:
-    """Two tables can have equal orders now but different orders after the next change."""
+    """Two tables can have equal orders now, but different orders after the next change."""
     once, more = _table(AGAIN), _table([*AGAIN, MORE])
     assert once.keys() == more.keys()
     assert once.state() != more.state()
@@ -197,7 +197,7 @@ def test_the_change_asked_for_is_named_when_it_hangs() -> None:
 
 
 def test_next_changes_that_hang_are_named_and_hang() -> None:
-    """Variants of the smallest case that end now, some of which hang after one more change."""
+    """Variants of the smallest case end; some of them hang after one more change."""
     rng = random.Random(3)
     around = [never_ends.changed(SMALLEST[0], rng) for _ in range(400)]
     hangs = {json.dumps(group) for group in never_ends.hanging(around)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new assignor needs one row: the test takes the steps of CONTRIBUTING.md at run time."""
+"""A new assignor needs one row: this test follows the steps of CONTRIBUTING.md at run time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUP = two_members(5, "reversed")
 
 
 def _reversed(group: kr.GroupSpec) -> dict[str, list[kr.TopicPartition]]:
-    """Range, with each member's partitions in reverse order."""
+    """Assigns as range, but reverses each member's partitions."""
     return {member: owned[::-1] for member, owned in ranges.assign(group).items()}
 
 

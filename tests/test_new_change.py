@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new change is one class: the steps of CONTRIBUTING, taken at run time with a made-up one."""
+"""A new change is one class: this test follows the steps of CONTRIBUTING.md at run time."""
 
 from __future__ import annotations
 

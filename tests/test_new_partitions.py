@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Racks for the replicas of new partitions: places that Kafka could choose."""
+"""The racks of new partitions' replicas are guessed as Kafka could place them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Racks = tuple[tuple[str | None, ...], ...]
 
 
 def _group(racks: Racks, members: str, assignor: str = "range") -> kr.GroupSpec:
-    """A topic with these racks, and a member in each rack of `members`."""
+    """Makes a topic with these racks, and a member in each rack of `members`."""
     return kr.GroupSpec(
         "g",
         (kr.Topic("t", len(racks), racks),),
@@ -55,7 +55,7 @@ def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
 
 
 def test_one_broker_has_one_rack_whatever_members_say() -> None:
-    """Some sample places all new partitions in the only known rack."""
+    """In some sample, all new partitions are in the only rack that replicas have."""
     group = _group((("a",),), "abc")
     plan = kr.plan(group, None, ["partitions t=4"])
     assert plan.places_guessed
@@ -84,7 +84,7 @@ def test_draws_place_new_replicas_elsewhere(engine: Engine) -> None:
 
 
 def test_the_core_places_them_alike() -> None:
-    """Both engines compute one share of the partitions whose reader is in a replica's rack."""
+    """Both engines compute equal shares of the partitions with a replica in their reader's rack."""
     groups = [
         _group((("b",), ("a",)), "abc"),
         _group((("a", "b"), ("b", "c")), "abc", "sticky"),

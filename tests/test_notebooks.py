@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values in notebooks and at the prompt: small tables, short texts, whatever the group's size."""
+"""Values in notebooks and at the prompt have small tables and short texts for any group."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WITH_TABLES = ("GroupSpec", "Assignment", "Delta", "RebalancePlan", "Comparison"
 
 
 class _Cells(HTMLParser):
-    """Collects the texts of a table's rows; fails on a tag that no table of ours has."""
+    """Collects the texts of a table's rows; fails on a tag that our tables do not use."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

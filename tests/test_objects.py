@@ -54,7 +54,7 @@ class Reversing:
 
 
 class Grabbing(Reversing):
-    """`Reversing` declared as cooperative: it must not assign partitions that others still own."""
+    """`Reversing`, declared as cooperative: it must not assign partitions that others still own."""
 
     name = "grabbing"
     supported_protocols = (kr.RebalanceProtocol.COOPERATIVE,)
@@ -179,7 +179,7 @@ def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:
 
 
 class Careless(Reversing):
-    """Assigns a missing partition twice, and to a member that is not subscribed."""
+    """Assigns a missing partition twice, once to a member that is not subscribed."""
 
     name = "careless"
 

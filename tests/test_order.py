@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our hash table and sort orders equal Java's: stored answers of a real JVM, and laws."""
+"""Our hash table and sort orders equal Java's: stored answers of a real JVM, and general laws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CASES: list[dict[str, Any]] = [
 
 
 def _run(case: dict[str, Any]) -> list[str]:
-    """The keys in order after operations: `+` put, `?` computeIfAbsent, `-` remove, `=` copy."""
+    """Returns the keys after operations: `+` put, `?` computeIfAbsent, `-` remove, `=` copy."""
     operations = case["operations"]
     copy = operations[0][0] == "="
     table = HashTable[str](copied_slots(len(operations))) if copy else HashTable[str]()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages in a real browser: nothing overlaps or is cut off, and no page asks the network."""
+"""Pages in a real browser: no parts overlap or are cut off, and no page uses the network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 )
 WIDTH = 1300
 
-# A script that measures the page in the browser and writes the result into the page's text.
+# A script that measures the page in the browser, and writes the result into the page's text.
 LOOK = """
 <script>
 addEventListener("load", () => {
@@ -76,10 +76,10 @@ addEventListener("load", () => {
 
 
 def _seen(page: str, directory: Path, width: int = WIDTH) -> dict[str, Any]:
-    """Opens a page in the browser and returns what `LOOK` measures."""
+    """Opens a page in the browser and returns the measurements of `LOOK`."""
     path = directory / "page.html"
     page = page.replace("</body>", LOOK + "</body>")
-    if width < 500:  # no window of the browser is narrower, but a frame is
+    if width < 500:  # the browser's windows are not so narrow, but its frames are
         page = f'<iframe width="{width}" height="2000" srcdoc="{html.escape(page)}"></iframe>'
     path.write_text(page, encoding="utf-8")
     assert BROWSER is not None
@@ -123,11 +123,11 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
     seen = _seen(runs_page(runs), tmp_path)
     _is_readable(seen)
     assert seen["heads"][-2:] == ["eager", "cooperative"]
-    assert seen["tables"][:2] == [3, 3]  # the table of totals, then that of two happenings
+    assert seen["tables"][:2] == [3, 3]  # the table of totals, then that of two events
 
 
 def test_a_run_in_which_much_happens(tmp_path: Path) -> None:
-    """Too many quiet times for the width of the page: they are drawn narrower."""
+    """The quiet times need more than the page's width, so they are drawn narrower."""
     bounces = """
         [[happening]]
         at = "1m"
@@ -152,7 +152,7 @@ def test_a_plan(tmp_path: Path) -> None:
 
 
 def _fleet() -> FleetReport:
-    """Large figures, long names, and a name that is markup."""
+    """Makes a report with large figures, long names, and a name that contains HTML."""
 
     def totals(change: str, seed: int) -> ChangeTotals:
         return ChangeTotals(

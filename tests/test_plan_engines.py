@@ -54,7 +54,7 @@ def check(core: kr.RebalancePlan, reference: kr.RebalancePlan) -> None:
     assert core.figures() == reference.figures()
     assert [*core.unavailable] == [*reference.unavailable]
     assert len(core.steps) == len(reference.steps)
-    # The last step is read first, so that the core computes the earlier groups on demand.
+    # Read the last step first, so that the core computes the earlier groups on demand.
     for mine, its in reversed([*zip(core.steps, reference.steps, strict=True)]):
         for step_field in fields(its):
             if step_field.name != "rounds":
@@ -110,7 +110,7 @@ PAIR = GroupSpec(
         ["bounce-members=*", "bounce-members=*,dynamic", "bounce-members=a,static"],
         ["switch-assignor=range", "add-members=2,instance-id=s-1", "remove-member=s-2"],
         ["partitions t=9", "switch-assignor=sticky", "bounce-members=static,dynamic"],
-        # Numbers too large for the core, and changes that affect no group.
+        # Some numbers are too large for the core, and some changes affect no group.
         [kr.AddMembers(-1)],
         [kr.AddPartitions("t", 2**40)],
         [kr.AddTopics((("v", -1),))],

@@ -21,7 +21,7 @@ Drawn = tuple[GroupSpec, list[str], RebalancePlan | GroupError]
 
 
 def drawn(seed: int, count: int) -> Iterator[Drawn]:
-    """Yields `count` generated groups with changes, and the plan or the error of each."""
+    """Yields `count` generated groups with changes, each with its plan or its error."""
     for group, changes in groups_and_changes(seed, count):
         try:
             yield group, changes, kr.plan(group, None, changes)
@@ -30,7 +30,7 @@ def drawn(seed: int, count: int) -> Iterator[Drawn]:
 
 
 def is_plain(plan: RebalancePlan) -> bool:
-    """True if no partition has two claims and the plan settles without anomalies."""
+    """Returns whether no partition has two claims, and the plan settles without anomalies."""
     claims = [tp for member in plan.group.members for tp in member.owned_partitions]
     return (
         len(set(claims)) == len(claims)
@@ -64,7 +64,7 @@ def test_five_thousand_random_plans_have_legal_rounds() -> None:
 
 
 def _as_it_began(plan: RebalancePlan) -> GroupSpec:
-    """The group at the end of the plan, but its members own what they owned before the plan."""
+    """Returns the group at the end of the plan, with the ownership from before the plan."""
     began = {member.member_id: member for member in plan.group.members}
     last = plan.steps[-1]
     members = []
@@ -173,7 +173,7 @@ TPS = [TopicPartition("t", p) for p in range(6)]
 
 
 def pair(assignor: str, **fields: Any) -> GroupSpec:
-    """Two members with three partitions each, in generation 7."""
+    """Makes two members with three partitions each, in generation 7."""
     return GroupSpec(
         "g",
         (Topic("t", 6),),
@@ -271,7 +271,7 @@ def test_a_group_that_owns_nothing_is_said_to() -> None:
 
 
 def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_a_group() -> None:
-    """In bulk, a change that does not affect a group is no error; the others are planned."""
+    """In bulk, a change that does not affect a group is no error; the other changes are planned."""
     rows = [
         GroupSpec(
             name, (Topic(topic, 4),), (Member("a", (topic,)), Member("b", (topic,)))
@@ -331,7 +331,7 @@ def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
     samples = plan.sample()
     assert samples.varied
     assert len(samples.moves) == len(orders.members) + 1
-    # Samples tried every place in the order: the moves for any name are among theirs.
+    # The samples tried every position in the order, so their moves include those for any name.
     for name in ("a", "orders-1", "orders-10", "orders-5", "zz"):
         assert kr.plan(orders, None, [kr.AddMembers(1, client_id=name)]).moves in {
             plan.moves,
@@ -360,7 +360,7 @@ def test_names_that_are_given_or_shared_are_not_varied() -> None:
 
 
 def test_changes_refer_to_a_made_up_member_in_every_sample() -> None:
-    """A later change can name a made-up id; each sample replaces that id in the change, too."""
+    """A later change can name a made-up id; each sample replaces the id in that change, too."""
     orders = captured()["orders"]
     for change in ("remove-client=orders-10", "bounce-members=*"):
         plan = kr.plan(orders, None, ["add-members=1", change])

@@ -15,7 +15,7 @@ from tests.support.plan_checks import brute_force, check_witnesses
 
 
 def small_group(rng: random.Random) -> GroupSpec:
-    """A random group with at most 20,000 assignments, few enough for brute force."""
+    """Makes a random group with at most 20,000 assignments, few enough for brute force."""
     while True:
         topics = tuple(Topic(f"t{n}", rng.randint(0, 4)) for n in range(rng.randint(1, 4)))
         members = [
@@ -116,7 +116,7 @@ def test_nobody_subscribes() -> None:
 
 
 def test_the_flow_uses_the_cheapest_arcs() -> None:
-    """Two units flow, but the free edge carries only one: the other takes the costly edge."""
+    """Of two units of flow, one uses the free arc, which is then full; the other has a cost."""
     flow = Flow(4)
     free = flow.add(0, 1, 1)
     flow.add(0, 2, 1)

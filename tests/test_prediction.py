@@ -52,7 +52,7 @@ def written(
     *,
     subscription_version: int = 3,
 ) -> Written:
-    """A group's record after the leader assigned `answer`, by default Kafka's answer."""
+    """Makes a group's record after the leader assigned `answer`, by default Kafka's answer."""
     assert group.assignor
     assert group.generation_id is not None
     answer = kr.assign(group) if answer is None else answer
@@ -94,7 +94,7 @@ def observed(
     before: GroupSpec | None = None,
     earlier: Written | None = None,
 ) -> Observed:
-    """Inventories are valid from 0 s, 1 s, …; the record of generation n is from n s."""
+    """Makes an observation: inventories from 0 s, 1 s, …; the record of generation n from n s."""
     ids = {m.member_id for one in records for m in one.value.members}
     return Observed(
         "g",
@@ -184,7 +184,7 @@ def test_a_generation_that_is_written_again_is_one() -> None:
 
 
 def settled(assignor: str, **more: Any) -> GroupSpec:
-    """A group of two members that own their assigned partitions in generation 3."""
+    """Makes a group of two members that own their assigned partitions in generation 3."""
     start = group(assignor, member("a-1", **more), member("b-1", **more))
     answer = kr.assign(start)
     members = tuple(
@@ -216,7 +216,7 @@ def test_a_new_member_whose_uuid_does_not_matter_is_right() -> None:
 
 
 def test_a_result_that_depends_on_the_uuid_is_among_the_samples() -> None:
-    """Round-robin uses the order of ids; the real new id sorts differently from the planned id."""
+    """Round-robin uses the order of ids; the real new id sorts differently from the made-up id."""
     before = settled("roundrobin", client_id="b", topics=("t",))
     found = set()
     for uuid in ("0", "5", "8", "c", "f"):
@@ -230,7 +230,7 @@ def test_a_result_that_depends_on_the_uuid_is_among_the_samples() -> None:
 
 
 def test_a_false_certainty_is_a_miss() -> None:
-    """The new member really sorts first, but the planned client id puts it last in every sample."""
+    """Really, the new member sorts first; with the planned client id it is last in every sample."""
     before = settled("range", client_id="c")
     newcomer = member("A-1", client_id="A")
     joined = group("range", *before.members, newcomer, generation_id=4)
@@ -240,7 +240,7 @@ def test_a_false_certainty_is_a_miss() -> None:
 
 
 def test_a_rebalance_without_a_known_cause_disturbs_the_change() -> None:
-    """A round without a cause is idle if it moves nothing; else the plan cannot be judged."""
+    """A round without a cause is idle if it moves nothing; otherwise the plan cannot be judged."""
     before = settled("cooperative-sticky")
     left = group("cooperative-sticky", before.members[0], generation_id=4)
     alone = written(left)
@@ -264,7 +264,7 @@ def test_a_rebalance_without_a_known_cause_disturbs_the_change() -> None:
 
 
 def test_a_generation_that_was_never_sent_is_named() -> None:
-    """A member claims a partition without a generation; in the plan it sends the newest."""
+    """A member sends a claim without a generation, where the plan has the newest generation."""
     before = settled("cooperative-sticky")
     one, other = before.members
     joined = group(

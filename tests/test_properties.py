@@ -25,7 +25,7 @@ STICKY = ["sticky", "cooperative-sticky"]
 
 # Groups -------------------------------------------------------------------------------------------
 
-# "Aa" and "BB" have one Java hash; U+10000 sorts before "\ue000" by UTF-16 unit, as in Java.
+# "Aa" and "BB" have equal Java hashes; as in Java, U+10000 sorts before "\ue000" (UTF-16).
 PARTS = st.sampled_from(["Aa", "BB", "m", "0", "é", "\ue000", "\U00010000"])
 NAMES = st.lists(PARTS, max_size=4).map("".join)
 TOPICS = st.dictionaries(st.sampled_from(["t0", "t1", "AaAa", "BBBB", "é"]), st.integers(0, 7))
@@ -34,7 +34,7 @@ RACKS = st.sampled_from(["a", "b", "c"])
 
 @st.composite
 def groups(draw: st.DrawFn, *, equal: bool = False, racks: bool = True) -> kr.GroupSpec:
-    """A new group without owned partitions; with `equal`, all members have one subscription."""
+    """Draws a group without owned partitions; with `equal`, all members have one subscription."""
     counts = draw(TOPICS)
     topics = tuple(
         kr.Topic(name, count, _replicas(draw, count) if racks else None)
@@ -64,7 +64,7 @@ def _replicas(draw: st.DrawFn, count: int) -> tuple[tuple[str | None, ...], ...]
 
 @st.composite
 def claims(draw: st.DrawFn) -> kr.GroupSpec:
-    """A group with any claims: double, stale, of missing partitions, of other members'."""
+    """Draws a group with any claims: double, old, of missing partitions, of others' partitions."""
     group = draw(groups())
     names = [*(topic.name for topic in group.topics), "nowhere"]
     partitions = st.builds(kr.TopicPartition, st.sampled_from(names), st.integers(0, 8))
@@ -84,7 +84,7 @@ def _with(group: kr.GroupSpec, members: tuple[kr.Member, ...]) -> kr.GroupSpec:
 
 
 def own(group: kr.GroupSpec, result: kr.Assignment, generation_id: int) -> kr.GroupSpec:
-    """The group before the next rebalance: each member owns its assigned partitions."""
+    """Returns the group before its next rebalance: each member owns its assigned partitions."""
     return _with(
         group,
         tuple(
@@ -96,7 +96,7 @@ def own(group: kr.GroupSpec, result: kr.Assignment, generation_id: int) -> kr.Gr
 
 @st.composite
 def changed(draw: st.DrawFn, group: kr.GroupSpec) -> kr.GroupSpec:
-    """The group after some members left, some joined, and one changed its subscription."""
+    """Draws the group after some members left, some joined, and one changed its subscription."""
     kept = [member for member in group.members if draw(st.integers(0, 3)) > 0]
     taken = {member.member_id for member in group.members}
     fresh = draw(st.lists(NAMES.filter(lambda name: name not in taken), unique=True, max_size=3))
@@ -111,7 +111,7 @@ def changed(draw: st.DrawFn, group: kr.GroupSpec) -> kr.GroupSpec:
 
 
 def existing(group: kr.GroupSpec) -> set[kr.TopicPartition]:
-    """The partitions of topics with a subscriber."""
+    """Returns the partitions of topics with a subscriber."""
     subscribed = {name for member in group.members for name in member.topics}
     counts = group.partition_counts().items()
     return {kr.TopicPartition(t, p) for t, n in counts if t in subscribed for p in range(n)}
@@ -137,7 +137,7 @@ def test_every_partition_once_and_only_to_subscribers(
     assert set(handed) == existing(group)
     topics = {member.member_id: member.topics for member in group.members}
     astray = [(m, *tp) for m, tps in result.items() for tp in tps if tp.topic not in topics[m]]
-    # Kafka's sticky assignors can overlook an empty subscription: step 3 of claims.py.
+    # Kafka's sticky assignors can overlook an empty subscription (step 3 of claims.py).
     assert astray == [(a.member_id, a.topic, a.partition) for a in result.anomalies]
     assert {anomaly.kind for anomaly in result.anomalies} <= {"unsubscribed"}
     if assignor not in STICKY:
@@ -166,7 +166,7 @@ def test_engines_agree_and_anomalies_are_complete(group: kr.GroupSpec, assignor:
 
 
 def _anomalies(group: kr.GroupSpec, result: kr.Assignment, assignor: str) -> set[kr.Anomaly]:
-    """All anomalies of the answer, found independently of the package."""
+    """Returns all anomalies of the answer, found by code outside the package."""
     counts = group.partition_counts()
     found: set[kr.Anomaly] = set()
     handed = given_out(result)
@@ -267,7 +267,7 @@ def _sets(result: kr.Assignment) -> dict[str, set[kr.TopicPartition]]:
 def test_an_unchanged_group_moves_nothing(
     group: kr.GroupSpec, assignor: str, engine: Engine
 ) -> None:
-    """Without racks, because Kafka revokes partitions without a replica in the owner's rack."""
+    """There are no racks, because Kafka takes partitions without a replica in the owner's rack."""
     first = kr.assign(group, assignor, engine=engine)
     again = kr.assign(own(group, first, 1), assignor, engine=engine)
     assert (again - first).moves == 0
@@ -280,7 +280,8 @@ def test_sticky_moves_only_what_the_balance_needs(
 ) -> None:
     """Members with equal subscriptions leave and join: others lose only partitions above the share.
 
-    Without racks, because Kafka takes from a survivor each partition with no replica in its rack.
+    There are no racks, because Kafka takes from a member each partition with no replica in its
+    rack.
     """
     before = kr.assign(group, "sticky", engine=engine)
     owning = own(group, before, 1)
@@ -300,7 +301,7 @@ def test_sticky_moves_only_what_the_balance_needs(
 def test_cooperative_gives_nothing_that_somebody_still_owns(
     data: st.DataObject, group: kr.GroupSpec, engine: Engine
 ) -> None:
-    """In a valid history, exactly the partitions that another member must revoke are withheld."""
+    """With valid claims, exactly the partitions that another member must revoke are withheld."""
     for generation in range(1, 4):
         owned = kr.Assignment.owned(group)
         result = kr.assign(group, "cooperative-sticky", engine=engine)

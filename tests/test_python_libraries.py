@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dialects of kafka-python and aiokafka answer as the libraries' own coordinators do."""
+"""The assignors of kafka-python and aiokafka answer as the libraries' own coordinators do."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def _decoded(answer: dict[str, bytes]) -> dict[str, list[kr.TopicPartition]]:
 
 @pytest.mark.parametrize("name", OWN)
 def test_the_librarys_coordinator_leads_alike(name: str) -> None:
-    """Four rebalances of consumers with the library's own class; a member leaves, one joins."""
+    """Four rebalances of consumers with the library's own class; a member leaves, and one joins."""
     client, own = OWN[name]
     protocol = name.partition("/")[2]
     rng = random.Random(name)
     made = {f"m{n}": client(f"m{n}", [own], BOTH, TOPICS) for n in range(4)}
-    if "aiokafka" in name and protocol == "sticky":  # this class keeps one state for all consumers
+    if "aiokafka" in name and protocol == "sticky":  # this class has one state for all consumers
         own = None
     running: dict[str, Any] = dict(list(made.items())[:3])
     held: dict[str, tuple[kr.TopicPartition, ...]] = {}
@@ -94,7 +94,7 @@ def test_the_librarys_coordinator_leads_alike(name: str) -> None:
 
 
 def _aiokafka_sends(held: tuple[kr.TopicPartition, ...] | None, topics: tuple[str, ...]) -> bytes:
-    """What a consumer sends whose process has no other consumer."""
+    """Returns the bytes of a consumer that is the only one in its process."""
     own = aiokafka_sticky.StickyPartitionAssignor
     return bytes(own._metadata(topics, held, -1).encode())
 
@@ -105,7 +105,7 @@ def _group(assignor: str) -> kr.GroupSpec:
 
 
 def test_an_error_of_the_class_is_an_error_of_the_group(engine: Engine) -> None:
-    """kafka-python 3.0.12 fails if round-robin has to pass over a member."""
+    """kafka-python 3.0.12 fails if round-robin has to skip a member."""
     with pytest.raises(kr.AssignorThrows, match="kafka-python/roundrobin raises KeyError here"):
         kr.assign(_group("kafka-python/roundrobin"), engine=engine)
 

@@ -65,7 +65,7 @@ def read(
 
 
 def reference(key: bytes, value: bytes) -> Row:
-    """The expected row: the Python reader, then the code of `snapshot` for described groups."""
+    """Returns the row of the Python reader, then of the code with which `snapshot` makes groups."""
     read_key = decode_key(key)
     assert isinstance(read_key, GroupMetadataKey)
     group = decode_value(read_key, value)
@@ -80,7 +80,7 @@ def reference(key: bytes, value: bytes) -> Row:
             member_assignment=one.assignment,
         )
         for one in group.members
-        if group.protocol_type == "consumer"  # other protocols have other bytes
+        if group.protocol_type == "consumer"  # other protocols have other formats
     ]
     described = SimpleNamespace(
         group_id=read_key.group_id, protocol_data=group.protocol or "", members=members
@@ -104,7 +104,7 @@ def reference(key: bytes, value: bytes) -> Row:
 
 
 def captured() -> list[tuple[bytes, bytes | None]]:
-    """The group records of a real log, in order."""
+    """Returns the group records of a real log, in order."""
     rows = [json.loads(line) for line in (DATA / "consumer_offsets.jsonl").open(encoding="utf-8")]
     return [
         (bytes.fromhex(row["key"]), None if row["value"] is None else bytes.fromhex(row["value"]))
@@ -157,7 +157,7 @@ def test_a_real_log_as_the_reference_reads_it() -> None:
 
 
 def drawn(rng: random.Random) -> tuple[bytes, bytes]:
-    """A random group record of any version, with members of any version and library."""
+    """Draws a group record of any version, with members of any version and library."""
     assignor = rng.choice(("range", "sticky", "cooperative-sticky"))
     members = []
     for n in range(rng.randrange(4)):
@@ -211,7 +211,7 @@ def test_two_thousand_random_records() -> None:
 
 
 def test_corrupt_records_have_the_error_texts_of_the_reference() -> None:
-    """On damaged records, both readers report one error, and other records are still read."""
+    """On damaged records, both readers report one error, and still read the other records."""
     rng = random.Random(20)
     records: list[tuple[bytes, bytes]] = []
     for _ in range(3_000):

@@ -34,7 +34,7 @@ def _owned(*partitions: int) -> tuple[TopicPartition, ...]:
 
 
 def _of_version(version: int, owned: tuple[TopicPartition, ...], generation: int) -> Subscription:
-    """A Java client's subscription in this version; the functions below add the user data."""
+    """Makes a Java client's subscription of this version; functions below add the user data."""
     return Subscription(
         ("t",),
         owned_partitions=owned if version >= 1 else (),
@@ -70,7 +70,7 @@ def _cooperative(version: int, owned: tuple[TopicPartition, ...], generation: in
 
 
 def test_a_generation_in_user_data_alone(engine: Engine) -> None:
-    """Version 1 has no generation field: the generations 7 of a and 3 of b are in user data."""
+    """Version 1 has no generation field; the user data have generation 7 of a, 3 of b."""
     for assignor, sent in (("sticky", _sticky), ("cooperative-sticky", _cooperative)):
         group = _group(
             assignor, ("a", sent(1, _owned(0, 1, 2, 3), 7)), ("b", sent(1, _owned(0, 1), 3))
@@ -134,7 +134,7 @@ def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
 
 
 def test_a_leading_consumer_reads_members_bytes_in_the_same_way() -> None:
-    """The simulated leader decodes subscriptions of mixed versions like a real one."""
+    """The simulated leader decodes subscriptions of mixed versions as a real leader does."""
     joined = [
         JoinedMember("m0", None, wire.encode_subscription(_cooperative(3, _owned(0, 2), 4))),
         JoinedMember("m1", None, wire.encode_subscription(_cooperative(1, _owned(1, 2, 3), 4))),
@@ -162,7 +162,7 @@ def test_user_data_without_a_generation() -> None:
 
 @pytest.mark.oracle
 def test_mixed_versions_by_bytes(oracle: Oracle) -> None:
-    """Java, the reference and Rust agree on members of mixed versions, given as bytes."""
+    """Java, the reference and Rust agree on members of mixed versions that are given as bytes."""
     cases: list[list[tuple[str, int, tuple[TopicPartition, ...], int]]] = [
         [("a", 1, _owned(0, 1, 2, 3), 7), ("b", 1, _owned(0, 1), 3)],
         [("m0", 3, _owned(0, 2), 4), ("m1", 1, _owned(1, 2, 3), 4)],
@@ -195,7 +195,7 @@ SENT = Path(__file__).resolve().parent / "vectors" / "sent.jsonl.gz"
 
 
 def test_members_as_bytes(engine: Engine) -> None:
-    """Stored answers of Java to bytes of every version, for machines without Java."""
+    """Compares with stored answers of Java to bytes of all versions; this needs no Java."""
     vectors = [json.loads(line) for line in gzip.decompress(SENT.read_bytes()).splitlines()]
     for vector in vectors:
         case = vector["case"]
@@ -224,7 +224,7 @@ def _described(
 
 
 def test_a_snapshot_keeps_what_each_member_sends() -> None:
-    """A Java member, and one with aiokafka's own sticky assignor, which sends no generation."""
+    """One member uses Java, one aiokafka's own sticky assignor, which sends no generation."""
     given = AssignmentData(_owned(0), version=3)
     members = [
         _described("j", _sticky(3, _owned(0), 4), given),
@@ -256,7 +256,7 @@ def test_the_assignments_tell_whose_assignor_led() -> None:
     assert leader_library([empty, echoed], [3, 1]) == "librdkafka"
     null = AssignmentData(_owned(0), None, version=0)
     assert leader_library([null], [3]) == "librdkafka"
-    assert leader_library([empty, empty], [3, 3]) == "librdkafka"  # its members echo no byte
+    assert leader_library([empty, empty], [3, 3]) == "librdkafka"  # all send empty user data
     assert leader_library([None], [3]) is None
 
 

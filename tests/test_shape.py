@@ -52,7 +52,7 @@ def test_no_circles() -> None:
 
 @pytest.mark.parametrize("name", [n for n in MODULES if RANK[n.split(".")[0]] < RANK["__init__"]])
 def test_no_module_imports_the_packages_own_init(name: str) -> None:
-    """An import of `__init__` would load all parts, and could close a circle."""
+    """An import of `__init__` would load all parts, and could make the imports circular."""
     assert "__init__" not in PYTHON_GRAPH[name]
 
 
@@ -72,7 +72,7 @@ def test_the_import_checks_see_imports() -> None:
 
 # Twins --------------------------------------------------------------------------------------------
 
-# In these rooms, every Rust file has a Python file with an equal path.
+# In these rooms (top folders), every Rust file has a Python file at the same path.
 TWIN_ROOMS = ("group", "java", "assignors", "plans")
 # Exceptions: Rust files that Python does not need.
 RUST_ONLY = {
@@ -146,7 +146,7 @@ def test_no_module_is_shadowed(name: str) -> None:
         return
     try:
         importlib.import_module(f"kafka_rebalance.{name}")
-    except kr.MissingExtra as error:  # an optional part that is not installed
+    except kr.MissingExtra as error:  # an optional package is not installed
         pytest.skip(str(error))
     found: object = kr
     for part in name.split("."):

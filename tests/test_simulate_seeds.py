@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as ranges over many seeds, and scenario variants with static members."""
+"""Figures as ranges over many seeds, and variants of scenarios with static members."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_ranges_include_every_run_and_the_scenarios_own_seed() -> None:
     spread = runs.spreads()["unavailable_ms"]
     unread = [one.unavailable_ms for one in runs.totals]
     assert (spread.least, spread.most) == (min(unread), max(unread))
-    # The figure depends on the time since the last heartbeat; here, the first seed has the best.
+    # The figure depends on the time since the last heartbeat; here, the first seed is the best.
     assert spread.most is not None
     assert spread.most > 1.5 * unread[0]
     assert runs.spreads()["rebalances"].is_one

@@ -82,7 +82,7 @@ def test_cooperative_end_to_end() -> None:
         "c2": 1,
     }
     late = [hold for hold in run.holds if hold.from_ms > 60_000]
-    assert len(late) == 1  # one partition moves, and only this one is unavailable
+    assert len(late) == 1  # only one partition moves and is unavailable
     assert {gap.partition for gap in run.gaps if gap.from_ms > 60_000} == {late[0].partition}
     (last,) = [one for one in run.rebalances if one.from_ms >= 60_000]
     assert (last.causes, last.rounds, last.generation_id) == (["c2 joins"], 2, 5)
@@ -142,7 +142,7 @@ WORKS = ConsumerConfig(
 
 
 def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
-    """Two members work for `process_ms` between two polls; a third member joins after 60 s."""
+    """Two members work for `process_ms` between two polls; a third one joins after 60 s."""
     config = replace(WORKS, partition_assignment_strategy=(assignor,))
     members = tuple(
         MemberPlan(
@@ -169,7 +169,7 @@ def test_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> 
 
 
 def test_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
-    """Commit, join, read the answer and take the assignment each wait for a poll, as in Kafka."""
+    """As in Kafka, each of these waits for a poll: commit, join, read the answer, assign."""
     (rebalance,) = [one for one in _busy("cooperative-sticky", 3_000).rebalances if one.number > 1]
     assert rebalance.rounds == 2
     assert rebalance.duration_ms is not None

@@ -50,8 +50,8 @@ def test_a_subscriber_by_pattern_sees_a_new_topic_when_its_metadata_are_too_old(
         [one for one in run.rebalances if one.from_ms > 10_000]
         for run in (_run(CREATE, members='pattern = "t|l.*"', seed=seed) for seed in range(1, 9))
     ]
-    # The first member that joins makes the others refresh their metadata before they join, so that
-    # there is one rebalance, not three.
+    # When the first member joins, the others refresh their metadata before they join, so there is
+    # one rebalance, not three.
     assert {len(each) for each in later} == {1}
     waits = [each[0].from_ms - 60_000 for each in later]
     assert all(0 < wait <= 300_000 for wait in waits)
@@ -81,7 +81,7 @@ def test_a_broker_leads_some_topics_only() -> None:
 
 
 def test_a_leader_that_sees_no_topic_while_a_broker_starts_rebalances_once_more() -> None:
-    """The topics disappear from the metadata and return: each change starts a rebalance."""
+    """The topics disappear from the metadata and return; each change starts a rebalance."""
     seen = {
         len([one for one in run.rebalances if one.from_ms > 10_000])
         for run in (_run(AWAY + 'unseen = "4s"\n', topics="t = 6", seed=s) for s in range(1, 9))

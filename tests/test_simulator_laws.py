@@ -2,9 +2,9 @@
 """Checks laws of simulated runs in 10,000 random scenarios with all kinds of events.
 
 Members subscribe by name or by pattern. They crash and pause; topics are created and grow; brokers
-go away and return without their topics.
+leave and return without their topics.
 
-Each scenario is played once, and its journal is played again on new state machines.
+Each scenario is played once; then its journal is played again on new state machines.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SCENARIOS = 10_000
 
 
 def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
-    """A random scenario: events in the first two minutes, then none."""
+    """Draws a scenario: events in the first two minutes, then none."""
     rng = random.Random(seed)
     names = assignors or rng.choice(
         (("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",))
@@ -89,7 +89,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         )
         for n in range(rng.randint(1, 5))
     )
-    # No happening touches `keeper`, so one member still runs at the end, with all topics.
+    # No event stops `keeper`, so one member still runs at the end, with all topics.
     wants = _wants(known, by_pattern=by_pattern)
     members = (MemberPlan(name="keeper", config=config, **wants, work=work), *members)
     happenings: list[Happening] = []
@@ -99,7 +99,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         kind = rng.choice([kind for kind in Kind if kind not in (Kind.CREATE, Kind.DELETE)])
         once = (Kind.GROW, Kind.CREATE_TOPIC)
         if kind in once and any(one.kind is kind for one in happenings):
-            continue  # this kind can happen only once in a scenario
+            continue  # only once in a scenario
         if kind is Kind.GROW:
             happenings.append(Happening(at_ms=at, kind=kind, topic="t", partitions=9))
         elif kind is Kind.CREATE_TOPIC:
@@ -129,7 +129,7 @@ def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:
 
 
 def _away(rng: random.Random, at: int, *, has_racks: bool) -> Happening:
-    """A broker goes away: it leads all topics, some, or those of a rack; it may coordinate."""
+    """Draws the loss of a broker, which leads all topics, some topics, or a rack's partitions."""
     of: dict[str, Any] = rng.choice(({}, {"topics": ("t",)}, {"rack": "b"} if has_racks else {}))
     return Happening(
         at_ms=at,
@@ -163,7 +163,7 @@ def test_laws(part: int) -> None:
 
 
 def check_generations(run: Run, seed: int) -> None:
-    """In one generation, no partition has two holders; generations only grow."""
+    """In one generation, no partition has two holders; generation numbers never decrease."""
     ids = [one.generation_id for one in run.rebalances if not one.is_cut_off]
     assert ids == sorted(ids), seed
     by_place: dict[tuple[str, int], set[str]] = {}
@@ -176,7 +176,7 @@ def _check_the_end(scenario: Scenario, run: Run, journal: list[Entry], seed: int
     """After the last change, the group settles in time, and each partition has one holder.
 
     An exception, as in Kafka: a static leader that returns keeps its old assignment, and compares
-    later metadata with those at its return. So partitions created meanwhile can stay unassigned.
+    later metadata with those at its return. So partitions created in between can stay unassigned.
     """
     changed = [one.at_ms + one.for_ms + one.unseen_ms for one in scenario.happenings]
     config = scenario.members[0].config
@@ -200,7 +200,7 @@ def _check_the_end(scenario: Scenario, run: Run, journal: list[Entry], seed: int
 
 
 def _skips(entry: Entry) -> bool:
-    """True for a response that tells a static leader to keep its assignment."""
+    """Returns whether a response requests a static leader to keep its assignment."""
     if not isinstance(entry, MemberEntry) or not isinstance(entry.event, Answered):
         return False
     response = entry.event.response
@@ -227,13 +227,13 @@ def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
 def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> int:
     """A removed member gets no assignment and commits no offset under its old id.
 
-    Returns how many requests of such ids were refused.
+    Returns how many requests with such ids were refused.
     """
     coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
     known: set[str] = set()
     gone: set[str] = set()
     refused = 0
-    # An answer can come later: the membership at the time of the request counts.
+    # An answer can come later, so the membership at the time of the request matters.
     asked: dict[int, tuple[Request, bool, int]] = {}
     for entry in journal:
         if isinstance(entry, MemberEntry):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which offsets a micro-batch reads, and how ranges become tasks: no broker, no session."""
+"""Which offsets a micro-batch reads, and how ranges become tasks; without broker and session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_without_a_limit_a_batch_ends_at_the_last_stable_offsets() -> None:
 
 def test_a_limit_is_shared_in_proportion_to_what_is_left() -> None:
     assert next_end({}, BOUNDS, limit=55) == {"0": 50, "1": 45, "2": 7}
-    assert next_end({}, BOUNDS, limit=1) == {"0": 1, "1": 41, "2": 7}  # at least one record of each
+    assert next_end({}, BOUNDS, limit=1) == {"0": 1, "1": 41, "2": 7}  # at least one offset of each
     assert next_end({}, BOUNDS, limit=110) == {"0": 100, "1": 50, "2": 7}
 
 
@@ -47,10 +47,10 @@ def test_a_new_partition_begins_at_its_earliest_offset() -> None:
 
 
 def test_no_end_is_below_its_start() -> None:
-    """A new leader may not yet know how far transactions are decided."""
+    """A new leader may not know yet which transactions have ended."""
     lagging = {0: Bounds(0, 80, 100)}
     assert next_end({"0": 90}, lagging) == {"0": 90}
-    assert next_end({"0": 90, "1": 5}, lagging) == {"0": 90, "1": 5}  # no bounds of 1
+    assert next_end({"0": 90, "1": 5}, lagging) == {"0": 90, "1": 5}  # 1 has no bounds
 
 
 def test_a_topic_that_was_made_anew_is_an_error() -> None:
@@ -75,7 +75,7 @@ def test_drawn_streams_read_everything_once() -> None:
             at, batches = end, batches + 1
         assert at == {str(partition): one.last_stable for partition, one in bounds.items()}
         left = sum(one.last_stable - one.earliest for one in bounds.values())
-        assert batches <= -(-left // limit) + left  # it ends
+        assert batches <= -(-left // limit) + left  # so the loop ends
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_coordinator(path: Path) -> None:
 
 
 class OnlyCooperative(CooperativeSticky):
-    """An assignor that eager members cannot use; no built-in assignor is like this."""
+    """An assignor that eager members cannot use, unlike all built-in assignors."""
 
     name = "only-cooperative"
     supported_protocols = (RebalanceProtocol.COOPERATIVE,)

@@ -31,7 +31,7 @@ def owned(*partitions: Any) -> GroupSpec:
     return member(owned_partitions=(TopicPartition("t", 0), *partitions))
 
 
-# Values of other types than those that the annotations allow.
+# A value of type Any can replace a value of any annotated type.
 NONE: Any = None
 REAL: Any = 1.0
 
@@ -185,7 +185,7 @@ def test_an_argument_of_another_type_is_refused_with_what_to_do(case: str) -> No
 
 
 def test_members_are_removed_by_one_field() -> None:
-    """The constructor refuses it, because a batch job turns changes into texts before it plans."""
+    """A change with no field or with two fields is refused by its constructor."""
     both: list[Callable[[], object]] = [
         kr.RemoveMembers,
         lambda: kr.RemoveMembers(1, member="m"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our codec writes the bytes of Kafka's classes, and reads bytes as they do.
+"""Our codec writes the bytes of Kafka's classes, and reads bytes as these classes do.
 
 `vectors/wire.jsonl` has a few of the oracle's answers, for machines without Java.
 """
@@ -45,7 +45,7 @@ def _user_data(request: Request) -> bytes | None:
 
 
 def ours(request: Request) -> Answer:
-    """Our answer to a request of the oracle."""
+    """Returns our answer to a request of the oracle."""
     try:
         return ANSWERS[request["wire"]](request)
     except WireError as error:
@@ -125,7 +125,7 @@ ANSWERS = {
 
 
 def difference(request: Request, kafkas: Answer) -> str | None:
-    """The difference from Kafka's answer as text, or None; documented differences do not count."""
+    """Returns the difference from Kafka's answer as text; None for equal or documented answers."""
     got = ours(request)
     if "error" in kafkas:
         if "error" in got:
@@ -151,9 +151,9 @@ def _partitions(rng: random.Random, topics: list[str]) -> list[list[Any]]:
 
 
 def encodings(seed: int, count: int) -> Iterator[Request]:
-    """Yields requests to encode messages: all kinds and versions in turn, also with many topics.
+    """Yields requests to encode messages of all kinds and versions in turn, some with many topics.
 
-    Names are valid UTF-8 (`malformed` has others). All other values can be odd: no topics,
+    Names are valid UTF-8 (`malformed` has others). All other values can be unusual: no topics,
     duplicates, negative numbers.
     """
     rng = random.Random(seed)
@@ -218,7 +218,7 @@ def hostile(seed: int, message: bytes) -> Iterator[bytes]:
 
 
 def malformed(seed: int, count: int) -> Iterator[Request]:
-    """Yields requests to decode messages, of all kinds in turn, whose names are rarely UTF-8."""
+    """Yields requests to decode messages of all kinds in turn; most names are not UTF-8."""
     rng = random.Random(seed)
     for n in range(count):
         names = [_not_utf8(rng) for _ in range(rng.randint(1, 4))]
@@ -242,7 +242,7 @@ def _string(name: bytes) -> bytes:
 
 
 def _not_utf8(rng: random.Random) -> bytes:
-    """Random bytes and malformed UTF-8 sequences.
+    """Draws random bytes and malformed UTF-8 sequences.
 
     The sequences are cut short, overlong, beyond U+10FFFF, or halves of surrogate pairs.
     """
@@ -303,7 +303,7 @@ def test_hostile_bytes(oracle: Oracle) -> None:
 
 @pytest.mark.oracle
 def test_names_that_are_not_utf8(oracle: Oracle) -> None:
-    """Each malformed sequence becomes one U+FFFD, with the sequence length of Java's decoder."""
+    """Each malformed sequence becomes one U+FFFD; Java's decoder decides the sequence's length."""
     requests = list(malformed(4, 30_000))
     answers = [ours(request) for request in requests]
     assert sum("\ufffd" in json.dumps(each, ensure_ascii=False) for each in answers) > 20_000
@@ -369,7 +369,7 @@ STICKY = {
 
 @pytest.mark.parametrize("name", STICKY)
 def test_sticky_user_data_by_hand(name: str) -> None:
-    """User data that cannot be decoded mean no partitions and generation -1, not an error."""
+    """Undecodable user data of sticky mean no partitions and generation -1, not an error."""
     data, (owned, generation_id) = STICKY[name]
     read = wire.decode_sticky_user_data(bytes.fromhex(data))
     assert read == wire.StickyUserData(owned, generation_id)

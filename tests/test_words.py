@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command prints is accepted back: names, examples, completions."""
+"""The command accepts its own output: names, examples, completions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_short_names_of_reports_are_accepted(name: str, gone: int, engine: E
 
 
 def planned(of: GroupSpec, *arguments: str) -> list[str]:
-    """Returns the members after the changes, as the command plans them."""
+    """Returns the members after the changes, as planned by the command."""
     ran = subprocess.run(
         [sys.executable, "-m", "kafka_rebalance", "plan", "-", "--json", *arguments],
         input=json.dumps(of.to_dict()), capture_output=True, text=True,

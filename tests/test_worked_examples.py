@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worked examples: both engines and Kafka's own classes return them, in equal order.
 
-If an older Kafka assigned a partition differently, the test has Kafka 4's answer and a comment has
-the older one.
+Where an older Kafka assigned a partition differently, the test has the answer of Kafka 4, and a
+comment has the older one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Owned = dict[str, str]
 
 
 def _partitions(text: str) -> tuple[kr.TopicPartition, ...]:
-    """Partitions from text such as `t1-0 t2-1`."""
+    """Parses partitions such as `t1-0 t2-1`."""
     pairs = (name.rsplit("-", 1) for name in text.split())
     return tuple(kr.TopicPartition(topic, int(partition)) for topic, partition in pairs)
 
@@ -32,7 +32,7 @@ def _group(
     owned: Owned | None = None,
     instances: dict[str, str] | None = None,
 ) -> kr.GroupSpec:
-    """A group with the members in order; members in `owned` have generation 1."""
+    """Makes a group with the members in order; members in `owned` have generation 1."""
     held, static = owned or {}, instances or {}
     return kr.GroupSpec(
         "worked-example",
@@ -114,8 +114,8 @@ EXAMPLES: dict[str, tuple[str, kr.GroupSpec, Owned]] = {
         _group(FOUR, C1_LEFT, FIRST_OF_FOUR),
         {"C2": "t1-0 t2-0 t3-0 t4-0", "C3": "t1-1 t2-1 t3-1 t4-1"},
     ),
-    # Kafka 2.8 returned C2[t1-1 t3-0 t4-1 t2-1] C3[t2-0 t3-1 t1-0 t4-0], because it did not assign
-    # round-robin. The order within the lists has changed, too.
+    # Kafka 2.8 did not assign round-robin: it returned C2[t1-1 t3-0 t4-1 t2-1] C3[t2-0 t3-1 t1-0
+    # t4-0]. The order within the lists has changed, too.
     "C3 a member leaves, sticky deals what it had": (
         "sticky",
         _group(FOUR, C1_LEFT, FIRST_OF_FOUR),

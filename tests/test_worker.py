@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's bytes, and when the worker must be polled; traces do not show them.
+"""A worker's bytes, and the times at which it must be polled; traces do not show these.
 
 The traces of workers are `traces/member/worker_*.txt`.
 """
@@ -62,7 +62,7 @@ RUNS = ConnectAssignment(
 
 
 class Client:
-    """A worker, with methods that play the coordinator's answers."""
+    """A worker, with methods that send it a coordinator's answers."""
 
     def __init__(self, config: WorkerConfig = CONFIG, connectors: tuple[tuple[str, int], ...] = ()):
         self.worker = Worker(config, url="http://m/", rng=random.Random(1))
@@ -82,7 +82,7 @@ class Client:
         return found
 
     def join(self, generation: int = 1, *, protocol: str = "", others: bool = False) -> JoinGroup:
-        """Joins, as the leader if there are others; returns the JoinGroup that was sent."""
+        """Joins, as the leader if `others`; returns the JoinGroup that was sent."""
         self.do(Poll())
         sent = self.take(JoinGroup)
         assert isinstance(sent.request, JoinGroup)
@@ -216,7 +216,8 @@ def test_when_a_worker_wants_to_be_polled() -> None:
     delayed = replace(RUNS, delay_ms=5_000)
     client.sync(encode_connect_assignment(delayed))
     assert client.worker.next_poll_ms() == 5_000
-    # Without a coordinator, a poll is due at once, and another when the worker must stop its work.
+    # Without a coordinator, a poll is due at once, and another one when the worker must stop its
+    # work.
     client.now_ms = 3_000
     client.do(Tick())
     client.do(Failed(client.take(Heartbeat).request_id))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong inputs in Python: each is an error that names the path and says what is expected."""
+"""Each wrong input in Python is an error with the field's path and the expected form."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_wrong_inputs_name_their_path(what: str) -> None:
 
 
 def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
-    """pyarrow and pandas judge here: each has its own types for a list of rows."""
+    """Different libraries have different types for a list of rows; all must be accepted."""
     groups = [kr.GroupSpec.from_json(one) for one in captured_lines() if '"error"' not in one]
     own = pa.Table.from_pylist([one.to_dict() for one in groups])  # int64, and untyped nulls
     parts = pa.concat_tables([own.slice(0, 7), own.slice(7)])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accepted differences between our coordinator and Kafka's: arbitrary in Kafka, or better here.
+"""The accepted differences between our coordinator and Kafka's: Kafka's choice is random, or ours
+is better.
 
 `differential_coordinator` removes them from the answers before it compares, and counts them.
 """
@@ -10,15 +11,15 @@ from typing import Any
 
 from tests.support.generate_commands import GROUPS, Command
 
-# The errors of requests whose append has failed.
+# The errors of a request whose append failed.
 TAKEN_BACK = ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN_SERVER_ERROR")
 
 
 def refused(answer: Command) -> Command:
     """Removes fields of refused joins that do not matter.
 
-    Kafka's protocol name is "" or null there. When the coordinator moves, the answer has the member
-    id or not, depending on an append in flight.
+    Kafka's protocol name there is "" or null. When the coordinator moves, an append in flight
+    decides whether the answer has the member id.
     """
     for event in answer.get("events", ()):
         if event["ev"] == "join" and event["err"] != "NONE":
@@ -29,19 +30,19 @@ def refused(answer: Command) -> Command:
 
 
 class Accepted:
-    """The differences on purpose; everything else must be equal.
+    """The intended differences; everything else must be equal.
 
     1. Kafka never answers a waiting SyncGroup whose member is removed; the client's own timeout
        ends it. We answer UNKNOWN_MEMBER_ID.
-    2. Kafka answers such a SyncGroup, and a JoinGroup or SyncGroup that a newer request of the
-       member has replaced, if the coordinator moves away while an append is in flight. We have
-       answered or dropped it before.
-    3. In Kafka, the join timer of a group whose first record failed keeps running. In the next
-       group of that name, it adds a generation that never exists. Ours has no effect then.
+    2. If the coordinator moves away while an append is in flight, Kafka still answers such a
+       SyncGroup, and any JoinGroup or SyncGroup that a newer request of its member has replaced.
+       We have already answered or dropped them.
+    3. If the first record of a group fails, Kafka's join timer of the group keeps running. In the
+       next group of that name, it adds a generation that never exists. Ours then has no effect.
     4. Kafka's DeleteGroups first asks the share groups, which wait for appends in flight. Ours
-       deletes at once. The answers are equal, and runs end there.
+       deletes at once. The answers are equal; the run ends there.
     5. Kafka's ListGroups lists a group twice if a failed append has undone the group's removal.
-    6. Kafka never answers a JoinGroup that waits in a group without a record, if the append of the
+    6. In a group without a record, Kafka never answers a waiting JoinGroup if the append of the
        group's first record fails. We answer with the append's error.
     """
 
@@ -96,7 +97,7 @@ class Accepted:
 def counts_a_missing_generation(
     ours: list[Command], theirs: list[Command], answer: Command
 ) -> bool:
-    """Accepted difference 3: after a join timer, Kafka's Empty group is one generation ahead."""
+    """Returns whether Kafka's Empty group is one generation ahead (accepted difference 3)."""
     timers = {event["key"] for event in answer.get("events", ()) if event["ev"] == "timer"}
     return any(
         f"join-{group}" in timers
@@ -107,7 +108,7 @@ def counts_a_missing_generation(
 
 
 def leaders(answer: Command, states: list[Command]) -> dict[Any, str]:
-    """The leader that each group, JoinGroup response and record names, by where it stands."""
+    """Returns the leader that each group, JoinGroup response and record names, by its position."""
     found: dict[Any, Any] = {
         ("group", number): state.get("leader") for number, state in enumerate(states)
     }

@@ -69,12 +69,12 @@ def _first_line(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Returns a constant or a type, without the modules of its parts."""
+    """Returns a constant or a type as text, without the modules of its parts."""
     return re.sub(r"\b(?:[a-z_]+\.)+", "", str(value)).replace("|", "\\|")
 
 
 def _signature(value: object) -> str:
-    """Returns parameters with defaults; nothing for exceptions, enums, interfaces, constants."""
+    """Returns parameters with defaults; "" for exceptions, enums, interfaces and constants."""
     if isinstance(value, type):
         is_interface = inspect.isabstract(value) or getattr(value, "_is_protocol", False)
         if issubclass(value, (Enum, Exception)) or is_interface:

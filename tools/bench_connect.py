@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures Connect's incremental leader and the Java class on one round, in one run.
+"""Measures Connect's incremental leader in Rust and in Java on one round, in one run.
 
     python -m tools.bench_connect
 
@@ -20,7 +20,7 @@ MAX_DELAY_MS = 300_000
 
 
 def script() -> dict[str, Any]:
-    """In round one, the workers receive all work; in round two, a worker joins."""
+    """Returns a script: in round one, workers receive all work; in round two, a worker joins."""
     workers = [{"id": f"connect-10.0.{w // 10}.{w}:8083-{w:032x}"} for w in range(101)]
     config = {f"connector-{c:04}": 10 for c in range(1000)}
     return {
@@ -34,14 +34,14 @@ def script() -> dict[str, Any]:
 
 
 def rust() -> dict[str, float]:
-    """Times of the compiled core on round two, with names already turned into numbers."""
+    """Returns the times of the compiled core on round two, after names became numbers."""
     command = ["cargo", "bench", "--quiet", "--bench", "connect_round"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return dict(json.loads(run.stdout))
 
 
 def java() -> dict[str, float]:
-    """Times of the Java class on round two, after warm-up."""
+    """Returns the times of the Java class on round two, after warm-up."""
     run = subprocess.run(
         ["java", "-jar", str(JAR), "--time"],
         input=json.dumps(script()) + "\n",

@@ -5,14 +5,15 @@
     python -m tools.differential --cases 20000 --by-bytes
     python -m tools.differential --cases 20000 --assignors librdkafka/cooperative-sticky
 
-The dialects of librdkafka have no oracle here: there, the reference stands in its place.
+For librdkafka's assignors there is no oracle; the reference takes its place.
 
 With `--by-bytes`, every member is the bytes of a subscription of any version and library. Java
-decodes the bytes itself; our engines read them with `wire.sent_member`, and Rust through JSON.
+decodes the bytes itself; our engines read them with `wire.sent_member`, and Rust reads JSON made
+from that.
 
 Each member must have equal partitions in equal order. If Java throws, our engines must raise an
-error with any text. Java lists no anomalies: the reference and Rust must list equal ones. The cases
-depend on the seed and on the list of assignors.
+error, with any text. Java lists no anomalies; the reference and Rust must list equal ones. The
+cases depend on the seed and on the list of assignors.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _differs(expected: Answer, got: Answer) -> str | None:
 
 @functools.cache
 def _oracle() -> Oracle:
-    """The oracle of this process; it ends with the process, because its standard input ends."""
+    """Returns the oracle of this process, which ends when the process and its pipe end."""
     return Oracle()
 
 
@@ -88,7 +89,7 @@ def _expected(case: Case) -> Answer:
 
 
 def _kafkas(case: Case) -> Answer:
-    """Kafka's answer. If ours is "never ends", Kafka must not answer within PATIENCE_S."""
+    """Returns Kafka's answer; if ours is "never ends", Kafka must not answer in PATIENCE_S."""
     ours = _ours(case, "rust")
     if "never ends" not in ours.get("error", ""):
         return _oracle().ask(case)
@@ -102,10 +103,10 @@ def _ours(case: Case, engine: Engine) -> Answer:
     def ask() -> Answer:
         group = group_of(case)
         if engine == "rust" and "subscription" in case["members"][0]:
-            # A contract line must contain everything that the bytes contain.
+            # The round trip checks that a contract line contains everything that the bytes contain.
             group = kr.GroupSpec.from_json(group.to_json())
         result = kr.assign(group, case["assignor"], engine=engine)
-        # The result may compute its lists only now, so an error here is an error of the engine.
+        # The result may compute its lists only here, so an error here is an error of the engine.
         assignment = {
             member: [[topic, partition] for topic, partition in partitions]
             for member, partitions in result.items()

@@ -3,8 +3,8 @@
 
     python -m tools.differential_connect --scripts 20000 --seed 1 --jobs 2
 
-Every field of every round must be equal, order included. If Java throws, our engines must raise an
-error with any text.
+Every field of every round must be equal, including order. If Java throws, our engines must raise an
+error, with any text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _differs(expected: Answer, got: Answer) -> str | None:
 
 
 def _first(expected: Any, got: Any) -> str:
-    """The path of the first difference, and both values, as text."""
+    """Returns the path of the first difference, and both values, as text."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for name in [*expected, *got]:
             if expected.get(name) != got.get(name) or (name in expected) != (name in got):
@@ -72,7 +72,7 @@ def _met(answer: Answer) -> Counter[str]:
 
 @functools.cache
 def _oracle() -> ConnectOracle:
-    """The oracle of this process; it ends with the process, because its standard input ends."""
+    """Returns the oracle of this process, which ends when the process and its pipe end."""
     return ConnectOracle()
 
 
@@ -80,7 +80,8 @@ def _ours(script: Script, engine: Engine) -> Answer:
     from kafka_rebalance.plans.connect import run_script
 
     def ask() -> Answer:
-        # Through JSON, so that a tuple equals a list but a number does not equal a string.
+        # Convert to JSON and back: a tuple then equals a list, but a number does not equal a
+        # string.
         answer: Answer = json.loads(json.dumps(run_script(script, engine=engine)))
         return answer
 

@@ -4,7 +4,7 @@
     python -m tools.differential_coordinator --sequences 20000 --seed 1
 
 Every answer is compared: responses and their times, states, generations, members, timers, and the
-bytes of records. Kafka draws the member ids and our side uses them, so that bytes can be equal. A
+bytes of records. Our side uses the random member ids of Kafka's side, so that bytes can be equal. A
 run names an id by its command, so that the run can be played again. `accepted_differences` lists
 and counts the accepted differences. Every other difference is reduced to the commands it needs.
 """
@@ -46,7 +46,7 @@ MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 class Coordinator(Protocol):
-    """A coordinator that obeys JSON commands."""
+    """A coordinator that plays JSON commands."""
 
     def command(self, command: dict[str, Any]) -> dict[str, Any]:
         """Plays one command and returns the answer."""
@@ -54,7 +54,7 @@ class Coordinator(Protocol):
 
 
 class Ids:
-    """Passes Kafka's random member ids to our coordinator, and keeps a symbol for each.
+    """Passes Kafka's random member ids to our coordinator, and has a symbol for each.
 
     `@7` is the id that first appeared in the answer to command 7.
     """
@@ -66,7 +66,7 @@ class Ids:
         self._symbols: dict[str, str] = {}
 
     def draw(self) -> str:
-        """The id that Kafka drew for this command, or a new one if no answer showed Kafka's."""
+        """Returns the id that Kafka drew for this command; a new one if no answer shows Kafka's."""
         return self._drawn.popleft() if self._drawn else str(UUID(int=next(self._own)))
 
     def clear(self) -> None:
@@ -76,7 +76,7 @@ class Ids:
         self._symbols.clear()
 
     def seen(self, number: int, answer: Any) -> None:
-        """Notes the ids in Kafka's answer to the command with this number."""
+        """Stores the ids in Kafka's answer to the command with this number."""
         self._drawn.clear()
         for found in MEMBER_ID.finditer(json.dumps(answer)):
             if found[0] in self._symbols:
@@ -127,7 +127,7 @@ class Side:
 
 
 def _with_members_sorted(event: Command) -> str:
-    """A group record's bytes in hex, with members sorted: Kafka's order is that of a hash map."""
+    """Returns a group record's bytes in hex, with members sorted: Kafka's are in hash order."""
     data = bytes.fromhex(event["vb"])
     value = decode_value(decode_key(bytes.fromhex(event["kb"])), data)
     if not isinstance(value, GroupMetadataValue) or encode_value(value) != data:
@@ -178,7 +178,7 @@ class Pair:
         return None
 
     def _is_arbitrary(self, commands: list[Command]) -> bool:
-        """True if Kafka's own answers to these commands vary, and one of them equals ours.
+        """Returns whether Kafka's own answers to these commands vary, and one of them equals ours.
 
         Timers of several members that are due at one moment run in the order of a hash map of
         random ids.
@@ -198,7 +198,7 @@ class Pair:
         return None
 
     def _step(self, number: int, command: Command) -> tuple[Any, Any] | None:
-        """Plays a command; returns both answers, or None if the run reached an arbitrary choice."""
+        """Plays a command; returns both answers, or None if Kafka had to choose at random."""
         if number == 1:
             self.accepted = Accepted()
             self.ids.clear()
@@ -227,8 +227,8 @@ class Pair:
 def shrink(pair: Pair, commands: list[Command]) -> list[Command]:
     """Removes commands while the run still ends in a difference.
 
-    A removed command becomes an empty one, so that numbers and symbols stay valid. A raw record
-    needs a later reload, so the reload stays while the record stays.
+    A removed command becomes an empty one, so that numbers and symbols stay valid. A raw record has
+    no effect without a later reload, so the reload stays as long as the record.
     """
     kept = list(commands)
     nothing = {"op": "advance", "ms": 0}
@@ -241,7 +241,7 @@ def shrink(pair: Pair, commands: list[Command]) -> list[Command]:
 
 
 def described(pair: Pair, seed: int, commands: list[Command]) -> dict[str, Any]:
-    """A difference with its commands, to be read and played again."""
+    """Returns a difference with its commands, for people and for another run."""
     lines = [
         f"  {number:2} {json.dumps(command)}"
         for number, command in enumerate(commands, 1)
@@ -271,7 +271,7 @@ def _differences(path: str, one: Any, other: Any) -> list[tuple[str, Any, Any]]:
 
 
 def compare(block: Block, *, show: int) -> Outcome:
-    """Plays one block of runs; reduces the first `show` differences, and keeps the others long."""
+    """Plays one block of runs; reduces the first `show` differences, but not the others."""
     outcome = Outcome(block.cases)
     number, seed = block.seed % 100_000, block.seed // 100_000
     first = seed * 1_000_000 + number * BLOCK

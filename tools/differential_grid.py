@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def draw(rng: random.Random) -> Case:
-    """Draws a cell; cells on which Java is slow are rarer."""
+    """Draws a cell of the grid; cells on which Java is slow are rarer."""
     assignor = rng.choice([*ASSIGNORS, "sticky", "cooperative-sticky"])
     members = rng.choice([100, 200, 500, 500, 1000, 1000, 2000])
     per_member = rng.choice([5, 5, 10])
@@ -39,7 +39,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def differs(oracle: Oracle, case: Case) -> str | None:
-    """The difference between Rust's answer and Java's as text, or None."""
+    """Returns the difference between Rust's answer and Java's as text, or None."""
     group = case.group()
     expected = oracle.ask(json.loads(group.to_json()))
     try:

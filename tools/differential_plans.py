@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares plans with rounds that Java's classes play, with the claims of real clients.
+"""Compares plans with rounds that Java's classes play with real clients' claims.
 
     python -m tools.differential_plans --plans 500 --seed 1
 
 A case is a group with a history, with clients of several libraries, and one to three changes. Both
-engines plan the changes; `plan_batch`, which `plan_groups` calls, computes the figures; and Java
-answers each round of the plan.
+engines plan the changes, `plan_batch` (which `plan_groups` calls) computes the figures, and Java's
+classes answer each round of the plan.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def drawn(plans: int, seed: int) -> Iterator[PLANS]:
     for case in generate(seed, 100 * plans, KAFKAS, _answer):
         group = java_clients.with_clients(kr.GroupSpec.from_dict(case), rng)
         texts = draw_changes(rng, group)
-        if any("librdkafka/" in text for text in texts):  # Java cannot judge it
+        if any("librdkafka/" in text for text in texts):  # Java's classes have no answer
             continue
         try:
             plan = kr.plan(group, None, texts)
@@ -70,7 +70,7 @@ def _answer(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def compare(block: Block) -> Outcome:
-    """Generates one block of plans, and compares them with the rounds that Java's classes play."""
+    """Generates one block of plans, and compares them with rounds played by Java's classes."""
     plans = list(drawn(block.cases, block.seed))
     outcome = Outcome(len(plans), Counter(rounds=sum(len(plan.rounds) for _, _, plan in plans)))
     with Oracle() as oracle:

@@ -59,7 +59,7 @@ def write(path: Path, groups: int, *, giant: bool) -> None:
 
 
 def group(n: int, members: int = 20, partitions: int = 20) -> dict[str, Any]:
-    """A group with five topics; all members except the last own their share."""
+    """Makes a group with five topics; all members except the last one own their share."""
     topics = [f"topic-{n}-{t}" for t in range(5)]
     every = [(topic, p) for topic in topics for p in range(partitions)]
     owners = members - 1
@@ -87,7 +87,7 @@ def owned(partitions: list[tuple[str, int]]) -> Iterator[dict[str, Any]]:
 
 
 def watch(run: "subprocess.Popen[str]") -> tuple[int, int]:
-    """Peak megabytes of the run's JVM, and of all Python workers of that JVM together."""
+    """Returns the peak megabytes of the run's JVM, and of all its Python workers together."""
     driver = workers = 0
     while run.poll() is None:
         below = [(name, rss) for name, rss in processes(run.pid)]

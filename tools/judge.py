@@ -2,7 +2,7 @@
 """Runs a differential tool: blocks of cases in processes, progress, a file of differences.
 
 A tool passes its question: a function that draws the cases of one block and compares the answers.
-The cases depend on the seed and on the number, not on `--jobs`. Exit codes: 0 equal, 1 different,
+The cases depend on the seed and on their number, not on `--jobs`. Exit codes: 0 equal, 1 different,
 2 not run.
 """
 
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def options(doc: str | None, noun: str, cases: int, out: str) -> argparse.ArgumentParser:
-    """The options of every run; `noun` is the plural word for a case, also the option's name."""
+    """Returns the options of every run; `noun` is the plural of a case, and an option's name."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument(f"--{noun}", dest="cases", type=int, default=cases)
     parser.add_argument("--seed", type=int, default=1)
@@ -105,13 +105,13 @@ def run(
 
 
 def blocks(cases: int, seed: int, block: int) -> Iterator[Block]:
-    """Cuts `cases` into blocks. Blocks of different seeds have different seeds up to 100,000."""
+    """Cuts `cases` into blocks; block seeds of different seeds (up to 100,000) never coincide."""
     for n, start in enumerate(range(0, cases, block)):
         yield Block(seed * 100_000 + n, min(block, cases - start))
 
 
 def ours(ask: Callable[[], Answer]) -> Answer:
-    """The answer of one of our engines, or its error, or its crash."""
+    """Returns the answer of one of our engines, or its error, or its crash."""
     import kafka_rebalance as kr
 
     try:
@@ -129,7 +129,7 @@ def difference(
 ) -> str | None:
     """Returns the first difference of an engine from Kafka as text, or None.
 
-    `differs(kafkas, ours)` compares two answers without errors and returns the end of a sentence
+    `differs(kafkas, ours)` compares two answers without errors; it returns the end of a sentence
     that begins with the engine's name. If Kafka throws, any error of ours counts as equal.
     """
     expected = answers["oracle"]

@@ -58,7 +58,7 @@ def hanging(groups: Iterable[Group]) -> list[Group]:
 
 
 class Told(GeneralBuild):
-    """The reference, which prints each move."""
+    """The reference, which also prints each move."""
 
     def relocate(self, tp: TopicPartition, destination: str) -> None:
         owner = self.owner[tp]
@@ -87,9 +87,9 @@ def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartitio
 
 
 def trace() -> None:
-    """Prints how the smallest groups that never end are balanced until a state repeats.
+    """Prints how the smallest groups that never end are balanced until a state occurs again.
 
-    The sizes are those after the move.
+    Each line has the members' numbers of partitions after the move.
     """
     for line in SMALLEST.read_bytes().splitlines():
         group = kr.GroupSpec.from_json(line)
@@ -107,7 +107,7 @@ def trace() -> None:
 
 
 def size(group: Group) -> tuple[int, ...]:
-    """The numbers of members, partitions, topics, subscriptions and owned partitions."""
+    """Returns the numbers of members, partitions, topics, subscriptions and owned partitions."""
     members = group["members"]
     owned = [len(one["partitions"]) for m in members for one in m.get("owned_partitions", ())]
     partitions = sum(topic["partitions"] for topic in group["topics"])
@@ -137,7 +137,7 @@ def parts_left_out(group: Group) -> Iterator[Group]:
 
 
 def changed(group: Group, rng: random.Random) -> Group:
-    """A copy of the group with one to three random changes."""
+    """Returns a copy of the group with one to three random changes."""
 
     def edit(g: Group) -> None:
         for _ in range(rng.randint(1, 3)):
@@ -162,7 +162,7 @@ def changed(group: Group, rng: random.Random) -> Group:
 
 
 def _edited(group: Group, edit: Any) -> Group:
-    """A changed copy, without subscriptions and owned partitions that no longer exist."""
+    """Returns a changed copy, without subscriptions and owned partitions that no longer exist."""
     new = copy.deepcopy(group)
     edit(new)
     counts = {topic["name"]: topic["partitions"] for topic in new["topics"]}
@@ -199,7 +199,7 @@ def _owns(group: Group) -> bool:
 
 
 def smaller(group: Group, rng: random.Random) -> Group:
-    """Removes parts while the group still hangs, until no more part can be removed."""
+    """Removes parts while the group still hangs, until every further removal makes it end."""
     while True:
         tried = list(parts_left_out(group))
         rng.shuffle(tried)
@@ -275,7 +275,7 @@ SHAPES: dict[str, Callable[[random.Random, int, int], list[int]]] = {
 
 
 def drawn_group(rng: random.Random, shape: str, members: int, partitions: int) -> Group:
-    """A random group with as many topics as members and without owned partitions."""
+    """Draws a group with as many topics as members and without owned partitions."""
     return {
         "group_id": "drawn",
         "assignor": "sticky",
@@ -291,7 +291,7 @@ def drawn_group(rng: random.Random, shape: str, members: int, partitions: int) -
 
 
 def _next(rng: random.Random, group: Group, answer: bytes) -> Group:
-    """The group after the answer: members own their partitions, and one member joins or leaves."""
+    """Returns the group after the answer: members own their partitions; one joins or leaves."""
     held = json.loads(answer)["assignment"]
     new = copy.deepcopy(group)
     new["generation_id"] = 1
@@ -360,8 +360,8 @@ def around_the_smallest(seed: int, count: int) -> tuple[list[Group], list[Group]
 def judge(seed: int, groups: int) -> int:
     """Draws variants of the known cases and compares our answer with Kafka's class.
 
-    For about half of them, we report that they never end: Kafka's class must not answer these. It
-    must answer the others as we do. Returns the number of differences.
+    For about half of them, we report that they never end: Kafka's class must not answer these. Its
+    other answers must equal ours. Returns the number of differences.
     """
     hang, end = around_the_smallest(seed, groups // 2)
     count: Counter[str] = Counter()
@@ -398,7 +398,7 @@ class Mended(GeneralBuild):
 
 
 def mended(seed: int, groups: int) -> int:
-    """Plays groups that never end, now with the class `Mended`; returns how many still do not."""
+    """Plays groups that never end, now with `Mended`; returns how many still never end."""
     hang, _ = around_the_smallest(seed, groups)
     left, most = 0, 0
     for group in [*hang, *(json.loads(line) for line in SMALLEST.read_bytes().splitlines())]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a block of docs/design.md: which folders of the package import from which others.
+"""Writes a block of docs/design.md: which rooms (top folders) import from which other rooms.
 
 python -m tools.rooms
 """
@@ -19,7 +19,7 @@ def block() -> str:
 
 
 def page(text: str) -> str:
-    """Returns the page with its generated block made anew."""
+    """Returns the page with a new generated block."""
     before, _, rest = text.partition(_BEGIN)
     return before + _BEGIN + block() + _END + rest.partition(_END)[2]
 

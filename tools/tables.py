@@ -3,7 +3,7 @@
 
     python -m tools.tables
 
-A block stands between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `BLOCKS`.
+A block is between `<!-- generated: NAME -->` and `<!-- end -->`; NAME is a key of `BLOCKS`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def transitions(predecessors: Mapping[_State, frozenset[_State]]) -> str:
-    """Returns a diagram and a table of legal transitions: a row for each state to leave."""
+    """Returns a diagram and a table of legal transitions: a row for each state before one."""
     arrows = [
         f"    {before} --> {after}\n"
         for after in predecessors
@@ -51,7 +51,7 @@ def transitions(predecessors: Mapping[_State, frozenset[_State]]) -> str:
 
 
 def errors_by_state() -> str:
-    """Returns the table of refusals: a row for each request."""
+    """Returns the table of errors: a row for each request, a column for each group state."""
     columns = [None, *GroupState]
     rows = [
         [request.__name__, *(str(errors.get(one, "")) for one in columns)]

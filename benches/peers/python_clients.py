@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the assignors of the Python clients: contract lines in, times out, for the benchmark.
+"""Measures the assignors of the Python clients: reads contract lines, writes times.
 
-`python_clients.py CLIENT SECONDS`. CLIENT is kafka-python or aiokafka; kafka-python+ours and
-aiokafka+ours run our assignors in that client's types.
+`python_clients.py CLIENT SECONDS`. CLIENT is kafka-python or aiokafka. With kafka-python+ours or
+aiokafka+ours, our assignors run with that client's types.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class Cluster:
-    """The part of ClusterMetadata that the assignors of both clients call."""
+    """The methods of ClusterMetadata that the assignors of both clients call."""
 
     def __init__(self, counts: dict[str, int]) -> None:
         self._partitions = {topic: set(range(count)) for topic, count in counts.items()}
@@ -123,7 +123,7 @@ CLIENTS: dict[str, Callable[[dict[str, Any]], Callable[[], Any]]] = {
 def times(ask: Callable[[], Any], seconds: float) -> list[float]:
     ms: list[float] = []
     start = time.perf_counter()
-    # One call is enough if it takes longer than the budget; else at least three are made.
+    # One call is enough if it takes longer than `seconds`; else at least three calls are made.
     while time.perf_counter() - start < seconds or (len(ms) < 3 and ms[0] < 1000 * seconds):
         once = time.perf_counter()
         ask()

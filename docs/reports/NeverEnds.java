@@ -4,7 +4,7 @@ import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.*;
 import org.apache.kafka.common.*;
 
-/** Four members, four topics, ten partitions: assign() never returns. "without-m3" as argument: it does at once. */
+/** Four members, four topics, ten partitions: assign() never returns. With the argument "without-m3" it returns. */
 public class NeverEnds {
     public static void main(String[] arguments) {
         List<PartitionInfo> partitions = new ArrayList<>();
@@ -21,7 +21,7 @@ public class NeverEnds {
             (member, assignment) -> System.out.println(member + ": " + assignment.partitions()));
     }
 
-    /** What a member sends that was assigned these partitions in generation 1 (none: a new member). */
+    /** Returns the subscription of a member that received these partitions in generation 1 (none: a new member). */
     @SuppressWarnings("removal")
     static Subscription member(List<String> topics, String... owned) {
         StickyAssignor memory = new StickyAssignor();

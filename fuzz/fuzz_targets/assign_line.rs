@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any line is a result or an error line, never a panic; each is JSON, and tells the group's id.
+//! Any line becomes a result or an error line, never a panic. Each is JSON and has the group's id.
 
 #![no_main]
 
@@ -11,7 +11,8 @@ use libfuzzer_sys::fuzz_target;
 const MAX_PARTITIONS: u64 = 200;
 
 fuzz_target!(|line: &[u8]| {
-    // The line's own assignor first, then each of Kafka's: most mutants name none.
+    // The line's own assignor runs first, then each of Kafka's, because most mutants name no
+    // assignor.
     let names = ["range", "roundrobin", "sticky", "cooperative-sticky"];
     let forced = names.map(|name| Assignor::by_name(name).ok());
     for assignor in std::iter::once(None).chain(forced) {

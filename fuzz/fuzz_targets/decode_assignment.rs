@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any bytes are an assignment or an error; what was read can be written, and reads the same.
+//! Any bytes are an assignment or an error. An assignment can be encoded and decodes to equal data.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let bytes = encode_assignment(&read).expect("what was read can be written");
     let again = decode_assignment(&bytes).expect("what was written can be read");
-    // Grouped by topic: the same partitions, and from then on the same bytes.
+    // The encoder groups partitions by topic, so the order may differ.
     let (mut before, mut after) = (read.partitions.clone(), again.partitions.clone());
     before.sort();
     after.sort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any bytes are a subscription or an error; what was read can be written, and reads the same.
+//! Any bytes are a subscription or an error; a subscription can be encoded and decoded again.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(mut read) = decode_subscription(data) else {
         return;
     };
-    // Repeated topics are merged and sorted on the way out.
+    // The encoder merges and sorts repeated topics.
     let bytes = encode_subscription(&read).expect("what was read can be written");
     read.topics
         .sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));

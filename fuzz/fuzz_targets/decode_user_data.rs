@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any bytes are user data of both sticky assignors; what was read can be written again.
+//! Any bytes decode as user data of both sticky assignors without a panic; user data encode again.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     decode_cooperative_user_data(data);
     let (partitions, generation_id) = decode_sticky_user_data(data);
-    // A name that was not UTF-8 grows when it is replaced: that may be too long to write.
+    // Replacing bytes that are not UTF-8 makes a name longer, perhaps too long to encode.
     let Ok(bytes) = encode_sticky_user_data(&partitions, generation_id.unwrap_or(-1)) else {
         return;
     };

@@ -4,8 +4,8 @@
 group = GroupSpec.from_json(line)
 result = assign(group, "cooperative-sticky")
 
-`_NAMES` is the list of public names. `import kafka_rebalance` imports none of the modules in it: a
-module is imported when one of its names is first used. docs/api.md describes every name.
+`_NAMES` lists the public names and their modules. `import kafka_rebalance` imports none of these
+modules: each is imported when one of its names is first used. docs/api.md describes every name.
 """
 
 from importlib import import_module
@@ -43,7 +43,7 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 
 __all__ = sorted(_MODULE_OF)
 
-if TYPE_CHECKING:  # type checkers cannot read the table; a test compares both
+if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both lists
     __version__: str
 
     from kafka_rebalance.assignors import Assignor as Assignor

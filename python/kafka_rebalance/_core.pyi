@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled core. Not public: use the functions of `kafka_rebalance` around it."""
+"""The compiled core. It is not public: use the functions of `kafka_rebalance` that call it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, final

@@ -32,15 +32,12 @@ class AssignorThrows(GroupError):
 
     @classmethod
     def dies(cls, assignor: str, reason: str) -> "AssignorThrows":
-        """The error of a group on which a C library ends the process of the leader."""
+        """Returns the error for a group on which a C library kills the leader's process."""
         return cls("assignor", f"{assignor} kills the leader's process here: {reason}")
 
 
 class NeverEnds(AssignorThrows):
-    """Kafka's class computes for ever on this group: a live leader and its group would hang.
-
-    See docs/never-ends.md; `plans/never_ends.py` looks for a way out.
-    """
+    """Kafka's class never returns, so the leader and its group would hang (docs/never-ends.md)."""
 
     @classmethod
     def here(cls, assignor: str) -> "NeverEnds":
@@ -53,10 +50,7 @@ class NeverEnds(AssignorThrows):
 
 
 class NotAffected(GroupError):
-    """A change refers to a topic, member, client or rack that this group does not have.
-
-    For one group, this is a wrong name. For many groups, the change does not apply to this one.
-    """
+    """A change refers to a topic, member, client or rack that this group does not have."""
 
 
 class WireError(KafkaRebalanceError, ValueError):
@@ -78,7 +72,7 @@ class MissingExtra(KafkaRebalanceError, ImportError):
 
 
 def _packages(extra: str) -> list[str]:
-    """Returns what an extra installs: this package itself may be on no index."""
+    """Returns the packages that an extra installs (a package index may not have this package)."""
     from importlib import metadata  # a slow import, which only this error needs
 
     try:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Answers groups in bulk: takes an Arrow record batch and returns a record batch, with one row for
-//! each group.
+//! Answers groups in bulk: takes an Arrow record batch with one row for each group, and returns
+//! one.
 //!
 //! Names are borrowed from the input's buffers and copied only into the answer.
 
@@ -30,7 +30,7 @@ use source::Source;
 /// One row: the group's id (None if it is missing or bad), and the group's answer.
 pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
-/// One row of each group of a batch.
+/// Makes one row of each group of a batch.
 fn rows<'s, T: Send>(
     source: &'s Source,
     options: Options,
@@ -43,7 +43,7 @@ fn rows<'s, T: Send>(
     })
 }
 
-/// An answer with its group, which has the names for the answer's numbers.
+/// An answer and its group, which has the names for the answer's numbers.
 pub struct Answer<'a> {
     group: GroupSpec<'a>,
     assignor: Assignor,
@@ -52,8 +52,8 @@ pub struct Answer<'a> {
 
 /// Answers every group of a batch; the row of a bad group has its `error` set.
 ///
-/// Columns and fields are found by name, in any order; unknown ones are ignored. Returns an error
-/// if a column is missing or has another type than in the contract.
+/// Columns and fields are found by name, in any order; unknown ones are ignored. A missing column
+/// is an error, as is a column whose type differs from the contract's.
 pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,
@@ -89,7 +89,7 @@ fn assigned(
     Ok(write(&rows))
 }
 
-/// Assignor, figures (None if no change affects the group), and the changes that have no effect.
+/// Assignor, figures (None if no change affects the group), and the changes that do not affect it.
 type Planned = (Assignor, Option<Figures>, Option<String>);
 
 /// Plans every row of a batch; returns the figures of the plans. If `changes` is None, a column
@@ -135,7 +135,7 @@ fn own_changes_planned<'s>(
     }))
 }
 
-/// The comparison of a group (None if no change affects it), and the changes that have no effect.
+/// The comparison of a group (None if no change affects it), and the changes that do not affect it.
 struct Compared<'a> {
     /// The group's own assignor.
     own: Option<&'a str>,
@@ -163,8 +163,8 @@ pub fn compare_batch(
     Ok(figures::write_compared(&rows))
 }
 
-/// Runs `play` with the changes that fit one group. A change that mentions a topic, member or rack
-/// which the group does not have is left out. Mirror of `plans/affected.py`.
+/// Runs `play` with the changes that fit one group. If the group lacks the topic, member or rack
+/// that a change names, this change is left out. Mirror of `plans/affected.py`.
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

@@ -6,7 +6,8 @@
 //! | expire_timestamp | topic_id | error
 //! ```
 //!
-//! Bytes are borrowed. A record that cannot be read has its `error` set; all others are answered.
+//! Bytes are borrowed. The row of an unreadable record has its `error` set; all others are
+//! answered.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::wire::group_records::{Key, OffsetCommitValue, decode_key, decode_offs
 
 const TIMES_MS: std::ops::Range<i64> = -62_135_596_800_000..253_402_300_800_000;
 
-/// What a group has committed for a partition; times are in microseconds.
+/// A committed offset of a group and partition; times are in microseconds.
 struct Commit<'a> {
     value: OffsetCommitValue<'a>,
     committed: i64,
@@ -30,8 +31,8 @@ struct Commit<'a> {
 type Place<'a> = (&'a str, &'a str, i32);
 type Row<'a> = (Option<Place<'a>>, Result<Commit<'a>, String>);
 
-/// Answers each record of a batch. Reads the columns `key` and `value`, and returns an error if one
-/// of them is missing or not binary.
+/// Answers each record of a batch. Reads the columns `key` and `value`; if one of them is missing
+/// or not binary, this is an error.
 pub fn commits(records: &RecordBatch) -> Result<RecordBatch, SchemaError> {
     let columns = Structs::of_batch(records);
     let (keys, values): (Bytes, Bytes) =
@@ -56,8 +57,8 @@ fn commit<'a>(key: Option<&'a [u8]>, value: Option<&'a [u8]>) -> Row<'a> {
     (Some(place), decode_offset(value).and_then(with_times))
 }
 
-/// Checks that the times are in the years 1 to 9999: Spark and Python can show no others. Spark
-/// counts microseconds, Kafka milliseconds.
+/// Checks that the times are in the years 1 to 9999, because Spark and Python cannot represent
+/// others. Spark counts microseconds, Kafka milliseconds.
 fn with_times(value: OffsetCommitValue) -> Result<Commit, String> {
     let micros = |name: &str, ms: i64| match TIMES_MS.contains(&ms) {
         true => Ok(ms * 1000),
@@ -115,7 +116,7 @@ fn write(rows: &[Row]) -> RecordBatch {
 fn base64(id: &[u8; 16]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let bits = u128::from_be_bytes(*id);
-    // 22 digits of 6 bits are 132 bits: the last digit has 2 bits of the id, and 4 zeros.
+    // 22 digits of 6 bits are 132 bits: the last digit has 2 bits of the id, and 4 zero bits.
     let digit = |place: u32| match place {
         21 => (bits << 4) as usize & 63,
         _ => (bits >> (122 - 6 * place)) as usize & 63,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `bulk/lines.py`: answers JSON lines, one group each; a bad line harms no other line.
+//! Mirror of `bulk/lines.py`: answers JSON lines, one group each; a bad line affects no other line.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::group::spec::GroupSpec;
 /// Options of every function that answers groups in bulk.
 #[derive(Clone, Copy)]
 pub struct Options {
-    /// If set, it replaces each group's own assignor.
+    /// If set, it replaces the assignors of all groups.
     pub assignor: Option<Assignor>,
     /// The limit on the partitions of one group.
     pub max_partitions: u64,

@@ -33,12 +33,12 @@ fn described(columns: Vec<Named>) -> (Fields, Vec<ArrayRef>) {
     (fields, columns.collect())
 }
 
-/// Makes a column of texts: one of each row, where None is a null.
+/// Makes a column of texts, one from each row; None makes a null.
 pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T>) -> ArrayRef {
     Arc::new(rows.iter().map(of).collect::<StringArray>())
 }
 
-/// Makes a column of numbers: one of each row, where None is a null.
+/// Makes a column of numbers, one from each row; None makes a null.
 pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows: &'a [R],
     of: impl Fn(&'a R) -> Option<N::Native>,
@@ -138,7 +138,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Adds a member's partitions. Neighbours of one topic become one run. A topic may have several
+    /// Adds a member's partitions. Neighbours of one topic become one run; a topic may have several
     /// runs, because the order of the partitions is part of an answer.
     pub fn push<'t>(
         &mut self,

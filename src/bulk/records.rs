@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads groups from records of `__consumer_offsets`: makes one contract row of each key and value.
+//! Reads groups from records of `__consumer_offsets`: makes one contract row from each key and
+//! value.
 //!
 //! ```text
 //! kind | state | group_id | generation_id | assignor | leader_library
 //! | topics: [{name, partitions, racks: [[string]]}] | members: [{…}] | error
 //! ```
 //!
-//! Bytes are borrowed. The row of a record that cannot be read has its `error` set.
+//! Bytes are borrowed. The row of an unreadable record has its `error` set.
 
 mod columns;
 mod spec;
@@ -55,7 +56,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// A member: its subscription when it joined, and the partitions that it has held since.
+/// A member: its subscription when it joined, and the partitions that it has since then.
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
@@ -70,7 +71,7 @@ pub struct Member<'a> {
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 
-/// A row: the group's id (None if the key cannot be read), and the group.
+/// A row: the group's id (None if the key is unreadable), and the group.
 pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 
 /// Partition counts and replica racks of a cluster's topics.
@@ -87,7 +88,7 @@ struct Topic {
 }
 
 impl Inventory {
-    /// Reads the columns `name` and `partitions`, and `racks` if it is there.
+    /// Reads the columns `name` and `partitions`, and `racks` if present.
     pub fn of(batch: &RecordBatch, assume_assigned: bool) -> Result<Self, SchemaError> {
         let rows = Structs::of_batch(batch);
         let names: Strings = rows.column("name", true)?;
@@ -186,7 +187,7 @@ fn of_record<'a>(
         subscriptions: Vec::new(),
         members: Vec::new(),
     };
-    // Connect and other protocols have their own formats of bytes, which are not read here.
+    // Connect and other protocols have other formats of bytes, which are not read here.
     if value.protocol_type != "consumer" {
         return Ok(group);
     }

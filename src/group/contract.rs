@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/contract.py`: reads a group from a contract line, and writes an answer as a
-//! result line. The checks have the order and the words of the Python module.
+//! result line. Checks have the order of the Python module, and errors its texts.
 
 use serde_json::{Map, Value};
 
@@ -38,7 +38,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     builder.finish(max_partitions)
 }
 
-/// If the line is an error line from an earlier step, returns its error.
+/// Returns the error of an error line that an earlier step wrote.
 fn refuse_error_line(fields: &Fields) -> Result<()> {
     match fields.get("error").and_then(Value::as_str) {
         Some(error) if !fields.contains_key("topics") => Err(match error.split_once(": ") {
@@ -252,7 +252,7 @@ pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer
     out.extend_from_slice(b",\"assignor\":");
     write_string(out, assignor);
     out.extend_from_slice(b",\"assignment\":{");
-    // Each topic name is escaped only once, because names recur.
+    // Each topic name is escaped only once, because names occur many times.
     let topics: Vec<Vec<u8>> = group
         .topics
         .iter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists of partition numbers, one for each member. All lists share one buffer, in which each has
-//! room reserved, because an allocation for each member would cost more than a small assignment.
+//! Lists of partition ids, one for each member. All lists share one buffer with reserved space for
+//! each, because an allocation for each member would cost more than a small assignment.
 
 use crate::group::model::{MemberId, PartitionId};
 
@@ -12,7 +12,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Makes empty lists; `rooms` has the greatest length that each list can have.
+    /// Makes empty lists; `rooms` has the maximum length of each.
     pub fn with_room(rooms: impl Iterator<Item = u32>) -> Self {
         let mut end = 0;
         let span = |room| {
@@ -46,7 +46,7 @@ impl Lists {
         (0..self.spans.len() as MemberId).map(|m| self.of(m))
     }
 
-    /// Appends a number; returns the new length.
+    /// Appends an id; returns the new length.
     pub fn push(&mut self, member: MemberId, id: PartitionId) -> usize {
         let (start, len) = &mut self.spans[member as usize];
         self.ids[(*start + *len) as usize] = id;
@@ -54,7 +54,7 @@ impl Lists {
         *len as usize
     }
 
-    /// Appends numbers; returns the new length.
+    /// Appends ids; returns the new length.
     pub fn extend(&mut self, member: MemberId, more: impl Iterator<Item = PartitionId>) -> usize {
         let (start, len) = &mut self.spans[member as usize];
         let end = (*start + *len) as usize;
@@ -65,7 +65,7 @@ impl Lists {
         *len as usize
     }
 
-    /// Removes the first occurrence of a number, if there is one.
+    /// Removes the first occurrence of an id, if there is one.
     pub fn remove(&mut self, member: MemberId, id: PartitionId) {
         let list = self.of_mut(member);
         if let Some(at) = list.iter().position(|&other| other == id) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/model.py`: the parts of a group. Members, topics and racks are numbers; names
-//! are borrowed from the text from which the group was read.
+//! are borrowed from the text of the group.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ pub const MAX_PARTITIONS: u64 = 10_000_000;
 /// The subscription version of Kafka's newest clients; the first version with a rack (KIP-881).
 pub const NEWEST_SUBSCRIPTION: u8 = 3;
 
-/// Index into `GroupSpec::members`: join order.
+/// Index into `GroupSpec::members`, which is in join order.
 pub type MemberId = u32;
 /// Number of a partition within one group.
 pub type PartitionId = u32;
@@ -35,20 +35,20 @@ pub struct Topic<'a> {
     pub(crate) racks: Option<u32>,
 }
 
-/// How a member's subscription differs from that of Kafka's newest Java client; by default, in
-/// nothing.
+/// How a member's subscription differs from that of Kafka's newest Java client; the default means
+/// that nothing differs.
 #[derive(Clone, Copy, Default)]
 pub struct AsSent {
     pub subscription_version: Option<u8>,
     pub user_data: Option<UserData>,
     /// Set only if it differs from the member's `generation_id`.
     pub user_data_generation_id: Option<i32>,
-    /// Whether the rack is an empty text, which only librdkafka's assignor does not take for none.
-    /// `GroupBuilder::member` sets it.
+    /// Whether the rack is an empty text. Only librdkafka's assignor distinguishes it from no rack.
+    /// `GroupBuilder::member` sets this field.
     pub empty_rack: bool,
 }
 
-/// The user data of a library whose assignor writes less than Kafka's own.
+/// The user data of a library whose assignor sends less than Kafka's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserData {
     /// Nothing that Kafka's classes can read.
@@ -100,8 +100,8 @@ pub struct Member<'a> {
     pub(crate) owned: (u32, u32),
 }
 
-/// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. The order
-/// of the leader's map (`in_map`) is computed only if two instance ids are equal, as a tie-break.
+/// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. If two
+/// instance ids are equal, the order of the leader's map (`in_map`) breaks the tie.
 pub(crate) fn static_first<'w>(
     members: &[Member],
     ranks: &[u32],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of the parts of `group/ownership.py` that need speed: an assignment in columns, and the
+//! Mirror of the parts of `group/ownership.py` that must be fast: an assignment in columns, and the
 //! search for its anomalies.
 
 use crate::group::model::{MemberId, TopicId, TopicPartition};
@@ -34,7 +34,7 @@ pub struct Anomaly {
     pub member: Option<MemberId>,
 }
 
-/// Returns where each list begins if all lists stand one behind the other, and where the last ends.
+/// Returns where each list begins in one array of all lists, and where the last one ends.
 pub fn offsets(lengths: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut end = 0;
     let ends = lengths.map(|length| {
@@ -62,7 +62,7 @@ impl Assignment {
         }
     }
 
-    /// Makes an assignment with `counts[m]` partitions for each member m, which `give` fills in.
+    /// Makes an assignment with `counts[m]` partitions for each member m; `give` fills them in.
     pub fn of_counts(counts: &[u32], give: impl FnOnce(&mut Places)) -> Self {
         let offsets = offsets(counts.iter().copied());
         let nothing = TopicPartition {
@@ -91,8 +91,8 @@ impl Assignment {
         let mut found = Vec::new();
         let mut given = PartitionSet::new(group);
         let mut subscribed = vec![false; group.topics.len()];
-        // By topic: the last member found that subscribes to it. The next member needs no cleared
-        // list, because it only looks for its own number.
+        // By topic: the last member found that subscribes to it. The array need not be cleared
+        // between members, because each member looks only for its own number.
         let mut subscriber = vec![MemberId::MAX; group.topics.len()];
         for m in 0..group.members.len() as MemberId {
             for &topic in group.subscription(m) {
@@ -145,7 +145,7 @@ impl Assignment {
     }
 }
 
-/// The partitions of an answer that is being filled.
+/// The partitions of an assignment that is being filled.
 pub struct Places {
     next: Vec<u32>,
     partitions: Vec<TopicPartition>,

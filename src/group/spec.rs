@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/spec.py`: a validated group in numbers, and the builder that numbers it. The
-//! group keeps the orders of its names, once they are computed.
+//! Mirror of `group/spec.py`: a validated group in which numbers replace names, and its builder.
+//! Once computed, the orders of the names are kept.
 
 use std::sync::OnceLock;
 
@@ -18,7 +18,7 @@ pub struct GroupSpec<'a> {
     pub assignor: Option<&'a str>,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,
-    /// The number of declared topics; later topics are only subscribed to or owned.
+    /// The number of declared topics; the topics after them are only subscribed to or owned.
     pub(crate) declared: usize,
     pub(crate) rack_names: Vec<&'a str>,
     pub(crate) subscriptions: Vec<TopicId>,
@@ -64,7 +64,7 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
-    /// The number of members, partitions, subscriptions and claims. Time and memory grow with it.
+    /// The number of members, partitions, subscriptions and claims. Time and memory depend on it.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
@@ -80,7 +80,7 @@ impl<'a> GroupSpec<'a> {
         self.members.iter().map(|member| member.member_id).collect()
     }
 
-    /// `ranks[topic]` is the topic's place in the order of names (`String.compareTo`).
+    /// `ranks[topic]` is the topic's index in the order of names (`String.compareTo`).
     pub fn topic_ranks(&self) -> &[u32] {
         let ranks = || name_ranks(&self.topic_names());
         self.orders.topic_ranks.get_or_init(ranks)
@@ -97,7 +97,7 @@ impl<'a> GroupSpec<'a> {
         self.orders.topics_by_name.get_or_init(order)
     }
 
-    /// `ranks[member]` is the member's place in the order of ids (`String.compareTo`).
+    /// `ranks[member]` is the member's index in the order of ids (`String.compareTo`).
     pub fn member_ranks(&self) -> &[u32] {
         let ranks = || name_ranks(&self.member_ids());
         self.orders.member_ranks.get_or_init(ranks)
@@ -109,8 +109,8 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_in_order.get_or_init(order)
     }
 
-    /// Members in the order of the HashMap in which the sticky assignors keep owners. The map is
-    /// filled in the order of `members_in_order`.
+    /// Members in the order of the sticky assignors' HashMap of owners. The map is filled in the
+    /// order of `members_in_order`.
     pub fn owners_in_order(&self) -> &[MemberId] {
         let order = || {
             let members = self.members_in_order();
@@ -126,13 +126,13 @@ impl<'a> GroupSpec<'a> {
         self.orders.members_by_name.get_or_init(order)
     }
 
-    /// Whether two members list the same topics in the same order, as neighbours often do.
+    /// Whether two members have equal lists of topics in equal order, as neighbours often do.
     pub fn same_subscription(&self, a: MemberId, b: MemberId) -> bool {
         self.members[a as usize].topics == self.members[b as usize].topics
             || self.subscription(a) == self.subscription(b)
     }
 
-    /// A copy whose members stand in the given order.
+    /// A copy whose members are in the given order.
     pub fn listed(&self, order: &[MemberId]) -> Self {
         let members = order.iter().map(|&m| self.members[m as usize].clone());
         Self {
@@ -225,8 +225,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Adds the replica racks of one partition of the topic that was added last; partitions are
-    /// added in their order.
+    /// Adds the replica racks of one partition of the last topic; call it for each in order.
     pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
         for rack in racks {
             let id = self.rack_id(rack);
@@ -240,7 +239,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Adds a member; calls of `subscribe` and `own` then fill its lists.
+    /// Adds a member; later calls of `subscribe` and `own` fill its lists.
     pub fn member(&mut self, fields: MemberFields<'a>) {
         self.share_subscription();
         let sends_rack = fields.as_sent.sends_rack();
@@ -286,7 +285,7 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Adds a partition to those that the last member owns.
+    /// Adds a partition to the last member's owned partitions.
     pub fn own(&mut self, topic: TopicId, partition: u32) {
         self.group.owned.push(TopicPartition { topic, partition });
         if let Some(member) = self.group.members.last_mut() {
@@ -299,7 +298,7 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared
     }
 
-    /// The number of a topic; a new name gets the next free number.
+    /// The number of a topic; a new name gets the next unused number.
     pub fn topic_id(&mut self, name: &'a str) -> TopicId {
         let topics = &mut self.group.topics;
         *self.topic_ids.entry(name).or_insert_with(|| {
@@ -320,8 +319,8 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// Validates the group with the checks of `_validate` in `group/spec.py`, in its order and
-    /// words.
+    /// Validates the group with the checks of `_validate` in `group/spec.py`, in the same order and
+    /// with the same texts.
     pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         self.share_subscription();
         self.check_topics(max_partitions)?;
@@ -362,7 +361,7 @@ impl<'a> GroupBuilder<'a> {
             }
         }
         let total: u64 = topics.iter().map(|topic| u64::from(topic.partitions)).sum();
-        // Partition numbers have 32 bits, also those of claimed partitions that do not exist.
+        // Partition ids have 32 bits; claimed partitions that do not exist have ids, too.
         let limit = max_partitions.min(i32::MAX as u64);
         if total > limit {
             let problem = format!(

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::red_black_tree::{Branch, NONE, Node, Tie, Tree};
 
-/// The initial number of slots, unless set otherwise.
+/// The default number of slots at the beginning.
 pub const DEFAULT_SLOTS: usize = 16;
 
 const TREEIFY_AT: usize = 8;
@@ -21,13 +21,13 @@ pub struct HashTable {
     node_of: FxHashMap<u32, u32>,
 }
 
-/// The part of a table on which its later orders depend. Two trees with equal key order may differ
-/// in shape, and then the next key takes a different place in each.
+/// The part of a table on which later orders depend. Two trees with equal key order can differ in
+/// shape; then the next key has different positions in them.
 #[derive(Debug, PartialEq)]
 pub struct State {
     slots: usize,
     keys: Vec<u32>,
-    /// One for each key; None for a key in a chain.
+    /// One entry for each key; None for a key in a chain.
     branches: Vec<Option<Branch>>,
 }
 
@@ -81,8 +81,8 @@ impl HashTable {
         }
     }
 
-    /// Adds a key as `computeIfAbsent` does: in front of its chain, which becomes a tree one key
-    /// earlier than in `put`.
+    /// Adds a key as `computeIfAbsent` does: at the front of its chain, which becomes a tree one
+    /// key earlier than in `put`.
     ///
     /// A full table first doubles, even if the key is present.
     pub fn compute_if_absent(&mut self, key: u32, hash: u32, tie: Tie) {
@@ -188,7 +188,7 @@ impl Slot {
             return;
         };
         let parent = tree.hang(root, node, tie);
-        // The node follows the parent that it had before the rebalancing.
+        // The node follows its parent from before the rebalancing.
         let at = self.position(parent);
         self.nodes.insert(at + 1, node);
         let root = tree.balance_insertion(root, node);

@@ -46,7 +46,7 @@ pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     hash_order(&hashes, |i| names[i as usize])
 }
 
-/// Does `java_hash_order` for names whose hashes are known; `name` returns the i-th name.
+/// `java_hash_order` for known hashes; `name` returns the i-th name.
 pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
     if let Some(slots) = final_slots(hashes, hashes.len(), MOST_AFTER_PUT) {
         return by_slot(0..hashes.len() as u32, hashes, slots);
@@ -64,7 +64,7 @@ pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -
     grouping_order(&hashes, &entries, |i| names[i as usize])
 }
 
-/// Does `java_grouping_order` for names whose hashes are known; `name` returns the i-th name.
+/// `java_grouping_order` for known hashes; `name` returns the i-th name.
 pub fn grouping_order<'n>(
     hashes: &[u32],
     entries: &[u32],
@@ -73,7 +73,7 @@ pub fn grouping_order<'n>(
     let Some((last, before)) = entries.split_last() else {
         return Vec::new();
     };
-    // A full table doubles before an insertion, so a new key of the last entry does not count.
+    // A full table doubles before an insertion, so the last entry's key, if new, does not count.
     let seen = hashes.len() - usize::from(!before.contains(last));
     if let Some(slots) = final_slots(hashes, seen, MOST_AFTER_COMPUTE) {
         return by_slot((0..hashes.len() as u32).rev(), hashes, slots);
@@ -86,8 +86,8 @@ pub fn grouping_order<'n>(
     table.keys()
 }
 
-/// Iteration order of `new HashSet(collection)`, whose table never doubles: indices into its
-/// distinct keys. `hashes` has their hashes; `tie` orders keys with equal hashes.
+/// Iteration order of `new HashSet(collection)`, whose table never doubles: indices of its distinct
+/// keys. `hashes` has the keys' hashes; `tie` orders keys with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
     if is_crowded(hashes, slots, MOST_AFTER_PUT) {
@@ -121,29 +121,28 @@ fn is_crowded(hashes: &[u32], slots: usize, most: u8) -> bool {
     })
 }
 
-/// The number of slots of `new HashSet(collection)`: so many that it never doubles, at least 16.
+/// The number of slots of `new HashSet(collection)`: at least 16, and enough never to double.
 fn copied_slots(size: usize) -> usize {
     ((size as f64 / 0.75) as usize + 1)
         .max(16)
         .next_power_of_two()
 }
 
-/// The most keys in a slot that `HashMap.put` still leaves as a chain.
+/// The most keys in a slot that stay a chain after `HashMap.put`.
 const MOST_AFTER_PUT: u8 = 8;
-/// The most keys in a slot that `HashMap.computeIfAbsent` still leaves as a chain.
+/// The most keys in a slot that stay a chain after `HashMap.computeIfAbsent`.
 const MOST_AFTER_COMPUTE: u8 = 7;
 
 /// The final number of slots; None if a slot ever has more than `most` keys, because Java then
 /// doubles the table early or makes the slot a tree.
 ///
-/// A table doubles when it is full. Doubling keeps the order within a slot, so keys sorted by their
-/// final slot are in the table's order. Java last tests whether the table is full when the table
-/// has `checked` keys.
+/// A full table doubles. Doubling keeps the order within a slot, so keys sorted by their final slot
+/// are in the table's order. Java makes its last test for a full table when it has `checked` keys.
 fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     let mut slots = 16;
     loop {
         let full = slots / 4 * 3;
-        // The key that overfills the table is put into a slot before the table doubles.
+        // The key that makes the table full is put into a slot before the table doubles.
         let put = hashes.len().min(full + 1);
         if is_crowded(&hashes[..put], slots, most) {
             return None;
@@ -160,7 +159,7 @@ pub fn slot_of(hash: u32, slots: usize) -> usize {
     (hash ^ (hash >> 16)) as usize & (slots - 1)
 }
 
-/// `ranks[i]` is the place of `names[i]` in the order of `String.compareTo`.
+/// `ranks[i]` is the index of `names[i]` in the order of `String.compareTo`.
 pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
     order.sort_by(|&a, &b| compare_names(names[a as usize], names[b as usize]));
@@ -171,7 +170,7 @@ pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     ranks
 }
 
-/// The inverse of ranks: `order[rank]` is the index that has the rank.
+/// The inverse of ranks: `order[rank]` is the index of the entry with this rank.
 pub fn by_rank(ranks: &[u32]) -> Vec<u32> {
     let mut order = vec![0; ranks.len()];
     for (i, &rank) in ranks.iter().enumerate() {

@@ -53,7 +53,7 @@ impl Tree {
         (node.red, node.children.map(key))
     }
 
-    /// Whether Java turns the tree into a chain before it removes a node.
+    /// Whether Java turns the tree into a chain when it removes a node.
     pub fn is_small(&self, root: u32) -> bool {
         let left = self.child(root, LEFT);
         self.child(root, RIGHT) == NONE || left == NONE || self.child(left, LEFT) == NONE

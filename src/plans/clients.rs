@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/clients.py`, without the recipes: finds the client library of a group's members.
+//! Mirror of `plans/clients.py`, without the recipes: finds the client library of a group's
+//! members.
 
 use crate::assignors::Assignor;
 use crate::group::model::Member;
@@ -42,7 +43,7 @@ impl Client {
     }
 }
 
-/// The libraries that the members' client ids show; none if no client id shows one.
+/// The libraries that the members' client ids reveal; empty if there are none.
 pub fn clients_of(group: &GroupSpec) -> Vec<Client> {
     let shown = |client: &Client| {
         let mut members = group.members.iter();

@@ -22,8 +22,7 @@ pub struct Comparison {
     pub reason: String,
 }
 
-/// Plans the changes with each assignor and recommends one. An error comes with the index of its
-/// change.
+/// Plans the changes with each assignor and recommends one. An error has the index of its change.
 pub fn compare(
     group: &GroupSpec,
     changes: &[Change],
@@ -73,12 +72,12 @@ fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, 
     let mut ranked: Vec<Ranked> = settles.collect();
     let runs = own(group);
     let own = |assignor: Assignor| runs == Some(assignor);
-    // The answers of another library do not replace those of the group's own.
+    // Only answers of the group's own library are recommended.
     let dialect = runs.is_some_and(Assignor::is_dialect);
     if ranked.iter().any(|one| one.0.is_dialect() == dialect) {
         ranked.retain(|one| one.0.is_dialect() == dialect);
     }
-    // The sort is stable, so that Kafka's own order of names decides between equal candidates.
+    // The sort is stable, so Kafka's own order of names breaks ties.
     ranked.sort_by(|a, b| {
         let measures = MEASURES.iter();
         let differ = measures.map(|measure| (measure.of)(a.1).total_cmp(&(measure.of)(b.1)));
@@ -92,7 +91,7 @@ fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, 
     let clients = clients_of(group);
     let lacking = |assignor: Assignor| -> Vec<Client> {
         if own(assignor) {
-            return Vec::new(); // members run it
+            return Vec::new(); // members already run it
         }
         let lack = |client: &Client| !client.has(assignor);
         clients.iter().copied().filter(lack).collect()
@@ -126,11 +125,10 @@ fn named(clients: &[Client]) -> String {
     names.join(" and ")
 }
 
-/// A criterion; the smallest value is the best. `equal` follows in the reason if this criterion
-/// decides.
+/// A criterion; the smallest value is the best. If it decides, the reason ends with `equal`.
 struct Measure {
     of: fn(&Figures) -> f64,
-    /// Compares in words the better candidate's value with that of the other one, given its name.
+    /// A text that compares the better candidate's value with that of the named one.
     words: fn(f64, &str, f64) -> String,
     equal: &'static str,
 }
@@ -163,7 +161,7 @@ const MEASURES: [Measure; 4] = [
     },
 ];
 
-/// Returns why the best one is better than the group's own assignor, or than the next best.
+/// Returns why the best one is better than the group's own assignor, or than the next best one.
 fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked]) -> String {
     let name = best.0.name();
     let own = |one: &&Ranked| group.assignor == Some(one.0.name());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The best balance that subscriptions allow, and the least moves to it.
+//! The best possible balance, and the least number of moves that leads to it.
 
 pub mod classes;
 pub mod flow;

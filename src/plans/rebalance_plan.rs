@@ -16,7 +16,7 @@ use crate::plans::changes::edits::Follows;
 use crate::plans::changes::made_up::{Draw, MadeUp};
 use crate::plans::possible::optimum::Possible;
 
-/// Makes changes one after another, and rebalances after each until the group has settled.
+/// Plays changes one after another; after each, the group rebalances until it has settled.
 pub fn plan(
     group: &GroupSpec,
     assignor: Assignor,
@@ -25,7 +25,7 @@ pub fn plan(
     play(group, assignor, changes).map_err(|(i, error)| at(error, i))
 }
 
-/// Plans as `plan` does, but an error comes with the index of its change.
+/// Plans as `plan` does, but an error has the index of its change.
 pub fn play(
     group: &GroupSpec,
     assignor: Assignor,
@@ -36,7 +36,7 @@ pub fn play(
     Ok(played.figures(group))
 }
 
-/// A plan after its changes: the group at the end, and the record of what happened.
+/// A plan after its changes: the group at the end, and the record of all rounds.
 pub struct Played<'a, 'i> {
     pub draft: Draft<'a>,
     pub ids: MadeUp<'a>,
@@ -44,7 +44,7 @@ pub struct Played<'a, 'i> {
 }
 
 impl<'a, 'i> Played<'a, 'i> {
-    /// Makes all changes. `tally` may keep the rounds; `generation_id` is the group's own.
+    /// Plays all changes. `tally` may keep the rounds; `generation_id` is the group's own.
     pub fn of(
         group: &GroupSpec<'a>,
         assignor: Assignor,
@@ -79,9 +79,8 @@ impl<'a, 'i> Played<'a, 'i> {
         Ok(Self { draft, ids, tally })
     }
 
-    /// Step 3: the group at the end, but with the partitions that its members held at the
-    /// beginning, in `group`. The best result that is possible from there is the standard of
-    /// comparison.
+    /// Step 3: the group at the end, with the partitions that its members held in `group`, at the
+    /// beginning. The best result that is possible from there is compared with the plan.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();
         for member in &mut self.draft.members {
@@ -138,7 +137,7 @@ impl<'a, 'i> Played<'a, 'i> {
     }
 }
 
-/// Reads changes from texts. The error of a bad change has the change's place in the list.
+/// Parses changes. The error of a bad change has the change's index in the list.
 pub fn changes_from_texts<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<Change>, GroupError> {
@@ -147,7 +146,7 @@ pub fn changes_from_texts<'a>(
         .collect()
 }
 
-/// Sets the path of a change's error to `changes[i]`, the change's place in the list.
+/// Sets the path of a change's error to `changes[i]`, where i is the change's index.
 pub fn at(error: GroupError, i: Option<usize>) -> GroupError {
     match i {
         Some(i) if error.path == "change" => GroupError {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/rounds.py`: rebalances a group until it has settled, in the steps that the
-//! Python module explains. The rounds are counted, and kept as columns if the caller wants them.
+//! Python module explains. Rounds are counted; if the caller wants them, they are also kept as
+//! columns.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -58,8 +59,7 @@ impl Round {
         }
     }
 
-    /// Returns, by new owner, the partitions that are revoked in this round and assigned only in
-    /// the `later` one.
+    /// Returns, by new owner, the partitions that are revoked here and assigned in `later`.
     pub fn withheld(&self, later: &Self) -> Assignment {
         let mut given_up: FxHashSet<TopicPartition> =
             self.delta().revoked.partitions.into_iter().collect();
@@ -99,7 +99,7 @@ pub struct Step {
     pub leaderless: Vec<TopicPartition>,
 }
 
-/// The steps of a plan, and all ids that its members ever had, those at the beginning first.
+/// The steps of a plan, and all ids that its members ever had; the first group's ids come first.
 #[derive(Default)]
 pub struct Kept {
     pub ids: Vec<String>,
@@ -162,7 +162,7 @@ impl Kept {
 pub struct Tally<'i> {
     pub rounds: usize,
     pub moves: u64,
-    /// `unavailable[topic][partition]` is the number of rounds in which nobody read the partition.
+    /// `unavailable[topic][partition]` is the number of rounds without a reader.
     unavailable: Vec<Vec<u32>>,
     pub unsettled: bool,
     /// The rounds themselves; None if the caller needs only the totals.
@@ -188,7 +188,7 @@ impl<'i> Tally<'i> {
         let eager = starts_over || !group.assignor.withholds();
         let mut seen: Vec<Assignment> = Vec::new();
         for _ in 0..MOST_ROUNDS {
-            // 1. Members claim what their protocol lets them keep.
+            // 1. Members claim the partitions that their protocol lets them keep.
             let held = group.spec();
             let sent = if starts_over {
                 forgetful(group.spec())
@@ -197,7 +197,7 @@ impl<'i> Tally<'i> {
             } else {
                 still_subscribed(group.spec())
             };
-            // 2. The leader's assignor answers.
+            // 2. The leader's assignor computes the answer.
             let answer = match self.interrupt {
                 Some(interrupt) if interrupt.is_requested() => {
                     return Err(GroupError::new("assignor", "interrupted"));
@@ -209,7 +209,7 @@ impl<'i> Tally<'i> {
             let (gained, _) = difference(&held, &answer);
             self.rounds += 1;
             self.moves += gained;
-            // 4. Count the partitions that nobody reads in this round.
+            // 4. Count the partitions that no member reads in this round.
             let unavailable = self.without_reader(&sent, eager);
             // 5. From here on, the members hold the answer, in a new generation.
             let (_, loses) = difference(&sent, &answer);
@@ -227,7 +227,7 @@ impl<'i> Tally<'i> {
             if eager || loses == 0 {
                 return Ok(());
             }
-            // A group whose state comes back never settles.
+            // A group whose state occurs again never settles.
             let state = held_by_all(&group.spec());
             if seen.contains(&state) {
                 break;
@@ -241,8 +241,8 @@ impl<'i> Tally<'i> {
         Ok(())
     }
 
-    /// Returns `unavailable` by the present numbers of the topics; `now` comes from
-    /// `Draft::numbers_now`. If a topic was created again, the counts of both topics are added.
+    /// Returns `unavailable` by the topics' present numbers, which are in `now` (from
+    /// `Draft::numbers_now`). If a topic was created again, the counts of both topics are added.
     pub fn unavailable(&mut self, now: &[u32]) -> &[Vec<u32>] {
         self.unavailable.resize(now.len(), Vec::new());
         for (t, &now) in now.iter().enumerate() {
@@ -258,7 +258,7 @@ impl<'i> Tally<'i> {
         &self.unavailable
     }
 
-    /// Counts partitions without a reader; returns them if rounds are kept.
+    /// Counts partitions without a reader, and returns them if rounds are kept.
     fn without_reader(&mut self, group: &GroupSpec, eager: bool) -> Vec<TopicPartition> {
         let mut without = Vec::new();
         let mut subscribed = vec![false; group.topics.len()];
@@ -297,7 +297,7 @@ impl<'i> Tally<'i> {
     }
 }
 
-/// The leader's answer. A leader with librdkafka sees the members in the order of the broker's map.
+/// The leader's answer. librdkafka's leader sees the members in the order of the broker's map.
 fn answer(
     group: &GroupSpec,
     assignor: Assignor,
@@ -331,8 +331,8 @@ fn forgetful(mut group: GroupSpec) -> GroupSpec {
 
 fn still_subscribed(mut group: GroupSpec) -> GroupSpec {
     let mut owned = Vec::with_capacity(group.owned.len());
-    // By topic: the last member found that lists it. The next member needs no cleared list, because
-    // it only looks for its own number.
+    // By topic: the last member found that lists it. The array need not be cleared between members,
+    // because each member looks only for its own number.
     let mut listed_by = vec![u32::MAX; group.topics.len()];
     for m in 0..group.members.len() as u32 {
         for &topic in group.subscription(m) {

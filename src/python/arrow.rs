@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exchanges record batches by the Arrow C data interface (PyCapsule protocol), with any library
-//! that supports it, without importing one.
+//! Exchanges record batches by the Arrow C data interface (PyCapsule protocol) with any library
+//! that supports it; none of these libraries is imported.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -19,7 +19,7 @@ use crate::bulk::records;
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 
-/// A record batch that any library with support for Arrow can take over.
+/// A record batch that any library with support for Arrow can read.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct ArrowBatch(RecordBatch);
 

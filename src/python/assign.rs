@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Assigns one group, and defines the columns in which Rust hands assignments to Python.
+//! Assigns one group, and defines the columns in which Python receives assignments from Rust.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -79,7 +79,7 @@ impl Partitions {
     }
 }
 
-/// The numbers as bytes of u32s in native byte order.
+/// The numbers as the bytes of u32s in native byte order.
 pub fn native(py: Python<'_>, numbers: impl Iterator<Item = u32>) -> Py<PyBytes> {
     let bytes: Vec<u8> = numbers.flat_map(u32::to_ne_bytes).collect();
     PyBytes::new(py, &bytes).unbind()

@@ -48,8 +48,9 @@ struct WorkFields<'py> {
     tasks: Vec<Bound<'py, PyTuple>>,
 }
 
-/// Names, numbered in the order in which they first appear. The address of a name's Python object
-/// finds its number: a connector mentioned a thousand times is one object, so no text is hashed.
+/// Names, numbered in the order in which they first appear. A name's number is found by the address
+/// of its Python object: a connector that occurs a thousand times is one object, so no text is
+/// hashed.
 #[derive(Default)]
 struct Numbering<'py> {
     numbers: FxHashMap<*mut PyObject, u32>,
@@ -130,7 +131,7 @@ fn ranked(work: &mut Work, ranks: &[u32]) {
     }
 }
 
-/// All configured work. `config` has numbers of names, the answer has their ranks.
+/// All configured work. `config` has numbers of names; the result has their ranks.
 fn target(config: TaskCounts, ranks: &[u32]) -> Work {
     let ranked = config.into_iter();
     configured(ranked.map(|(c, count)| (ranks[c as usize], count)))
@@ -219,7 +220,7 @@ impl<'py> Output<'py> {
     }
 }
 
-/// Makes a value that does not fit Rust's number types an error of the spec, not of Python.
+/// Turns a value that does not fit Rust's number types into an error of the spec.
 fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
     exception(py, "GroupError", ("spec", error.value(py).to_string()))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests for `group/field_types.py` whether a Python group has the types that `group/model.py`
-//! declares. If the group may have others, the Python module searches for the wrong value.
+//! Checks quickly, for `group/field_types.py`, whether a Python group has exactly the types that
+//! `group/model.py` declares. If not, the Python module searches for the wrong field.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,8 +13,8 @@ struct Classes<'c, 'py> {
     pair: &'c Bound<'py, PyType>,
 }
 
-/// Returns true only if every value has the exact declared type. False is no verdict: the value may
-/// be of a subclass, and the Python check decides.
+/// Returns true only if every value has the exact declared type. If not, a value may still have an
+/// allowed subclass, so the Python check decides.
 #[pyfunction]
 pub fn has_its_types<'py>(
     group: &Bound<'py, PyAny>,
@@ -92,7 +92,7 @@ fn is_text(value: &Bound<'_, PyAny>) -> bool {
     text.is_ok_and(|text| text.to_str().is_ok())
 }
 
-/// Whether the value is an int, but not True or False, which have a subclass of int as their type.
+/// Whether the value is an int; True and False are not, because their type is a subclass of int.
 fn is_integer(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyInt>()
 }

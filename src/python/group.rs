@@ -93,7 +93,7 @@ self_cell! {
     }
 }
 
-/// A group with numbers for its names.
+/// A group in which numbers replace names.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct Interned(Cell);
 
@@ -103,7 +103,7 @@ impl Interned {
     }
 }
 
-/// Numbers the names of a group. Python need not keep the group's objects.
+/// Replaces a group's names by numbers. Python need not keep the group's objects.
 #[pyfunction]
 pub fn intern(py: Python<'_>, group: Group) -> PyResult<Interned> {
     let cell = py.detach(|| Cell::try_new(group, Group::spec));

@@ -10,12 +10,12 @@ use super::raise;
 use crate::error::GroupError;
 use crate::interrupt::Interrupt;
 
-/// Work on more names and partitions than this may take long, so it can be interrupted.
+/// The size above which work may take long, so that it can be interrupted.
 const SHORT: usize = 20_000;
 const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter lock. Work of a large `size` has its own thread; the calling
-/// thread looks for signals meanwhile, so that Ctrl-C ends the call and the work.
+/// Runs `work` without the interpreter lock. Work of a large `size` has its own thread. Meanwhile
+/// the calling thread checks for signals, so that Ctrl-C ends the call and the work.
 pub fn interruptibly<T: Send>(
     py: Python<'_>,
     size: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The function with which `bulk/lines.py` assigns many groups from contract lines.
+//! Assigns many groups from contract lines, for `bulk/lines.py`.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

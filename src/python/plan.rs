@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes a plan for `plans/rebalance_plan.py`. Rounds stay in columns until Python asks for one.
+//! Computes a plan for `plans/rebalance_plan.py`. Rounds stay in columns until Python reads one.
 
 use std::sync::Arc;
 
@@ -95,17 +95,17 @@ pub struct Newcomer {
     is_static: bool,
 }
 
-/// A plan as Rust computed it, and its names as Python objects.
+/// A plan that Rust computed, and its names as Python objects.
 struct Computed {
     kept: Kept,
-    /// Every id in `kept`, by its index there.
+    /// All ids of `kept`, by their indexes there.
     ids: Vec<Py<PyString>>,
     topic_names: Vec<String>,
     topics: Py<PyTuple>,
 }
 
 impl Computed {
-    /// Columns of an assignment to the members of a step.
+    /// The assignment `answer` as columns; its members are those of `step`.
     fn columns(&self, py: Python<'_>, step: &Step, answer: &Assignment) -> Columns {
         let topic = |t: u32| &*self.topic_names[t as usize];
         let member = |m: u32| &*self.kept.ids[step.members[m as usize] as usize];
@@ -117,7 +117,7 @@ impl Computed {
     }
 }
 
-/// A plan. Its rounds stay in Rust until Python asks for their columns.
+/// A plan. Its rounds stay in Rust until Python reads their columns.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct Plan {
     computed: Arc<Computed>,
@@ -161,7 +161,7 @@ impl Plan {
     }
 }
 
-/// Partitions that nobody reads in some round, and the number of these rounds for each (u32s).
+/// Partitions that no member reads in some round, each with the number of these rounds (u32s).
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Unavailable {
     partitions: Py<Partitions>,
@@ -213,7 +213,7 @@ impl PlanStep {
     }
 }
 
-/// One rebalance of a plan, given by the numbers of its step and of the round.
+/// One rebalance of a plan, found by the numbers of its step and of the round.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct PlanRound {
     computed: Arc<Computed>,
@@ -286,7 +286,7 @@ impl PlanRound {
     }
 }
 
-/// The result of a plan before it is converted to Python objects.
+/// The result of a plan before its conversion to Python objects.
 struct Outcome {
     newcomers: Vec<made_up::Newcomer>,
     places_guessed: bool,
@@ -363,8 +363,8 @@ impl Outcome {
     }
 }
 
-/// Plans changes with the made-up ids of `draw`. None if a change does not fit Rust's number types;
-/// such a change is an error, which the Python implementation reports.
+/// Plans changes with the made-up ids of `draw`. If a change does not fit Rust's number types, the
+/// result is None: such a change is an error, which the Python implementation reports.
 #[pyfunction]
 pub fn plan(
     py: Python<'_>,
@@ -388,7 +388,7 @@ pub fn plan(
         instead_of: instead_of.collect(),
     };
     let is_draw = draw.number > 0;
-    // One change may cause as many rebalances as there are members, or more.
+    // Each change may cause as many rebalances as there are members, or more.
     let size = spec.size() * (spec.members.len() + 1);
     let outcome = interruptibly(py, size, |interrupt| {
         let tally = Tally::keeping(interrupt);

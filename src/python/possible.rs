@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts the best possible result of a group, with names in place of numbers, for
-//! `plans/possible/optimum.py`.
+//! Converts the best possible result of a group for `plans/possible/optimum.py`; names replace
+//! numbers.
 
 use pyo3::prelude::*;
 
@@ -8,7 +8,7 @@ use super::assign::{Columns, columns};
 use super::group::Interned;
 use crate::plans::possible::optimum;
 
-/// The fields of `optimum.Level`; a member is given by its place in the group.
+/// The fields of `optimum.Level`; `members` are indexes of the group's members.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 #[derive(Clone)]
 pub struct Level {
@@ -19,8 +19,7 @@ pub struct Level {
     partitions: i64,
 }
 
-/// The fields of `optimum.Possible`; a price of a member begins with the member's place in the
-/// group.
+/// The fields of `optimum.Possible`; each price of a member comes after the member's index.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Possible {
     least_moves: i64,
@@ -31,7 +30,7 @@ pub struct Possible {
 }
 
 impl Possible {
-    /// `topic_names` has the names that belong to topic numbers; `best` is the best assignment.
+    /// `topic_names` are the names by topic number; `best` is the best assignment.
     pub fn of(
         py: Python<'_>,
         found: &optimum::Possible,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! PyO3 functions with which the Python package `wire` encodes and decodes protocol bytes.
+//! Encodes and decodes protocol bytes for the Python package `wire`.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ fn user_data(py: Python<'_>, data: Option<Cow<'_, [u8]>>) -> UserData {
     data.map(|data| PyBytes::new(py, &data).unbind())
 }
 
-/// Partitions of one decoded entry share one string, as they do in `wire`.
+/// All partitions of one decoded entry share one Python string for the topic.
 fn named(py: Python<'_>, entries: Entries) -> PyResult<Py<PyList>> {
     let mut pairs: Vec<(Bound<'_, PyString>, i32)> = Vec::new();
     for entry in entries.iter() {

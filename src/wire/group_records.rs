@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `wire/group_records.py` for reading in bulk: keys and values of `__consumer_offsets`
-//! that classic groups write. Names and bytes are borrowed from the record. Fields that no contract
-//! row needs are read too, but dropped.
+//! Mirror of `wire/group_records.py` for reading in bulk: decodes the keys and values that classic
+//! groups write to `__consumer_offsets`. Names and bytes are borrowed from the record. Fields that
+//! no contract row needs are read and dropped.
 //!
-//! An error begins with the field's name; its words are those of the Python module.
+//! An error begins with the field's name; its text is that of the Python module.
 
 use crate::java::text::utf8;
 
@@ -56,7 +56,7 @@ const GROUP_KEY: i16 = 2;
 const HIGHEST_VALUE: i16 = 4;
 const FLEXIBLE: i16 = 4;
 
-/// Reads a key. Returns an error if it is cut short, too long, or has a name that is not UTF-8.
+/// Reads a key. It is an error if the key is too short, too long, or not UTF-8.
 pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     let mut reader = Reader::of(data, "key");
     let key = match reader.int16("version")? {
@@ -74,8 +74,8 @@ pub fn decode_key(data: &[u8]) -> Result<Key<'_>, String> {
     Ok(key)
 }
 
-/// Reads the value of an offset commit. Returns an error if its version is unknown, or if its bytes
-/// do not have the fields.
+/// Reads the value of an offset commit. It is an error if the version is unknown, or if the bytes
+/// do not have the version's fields.
 pub fn decode_offset(data: &[u8]) -> Result<OffsetCommitValue<'_>, String> {
     let (mut reader, version) = value_reader(data)?;
     let value = OffsetCommitValue {
@@ -114,8 +114,8 @@ fn value_reader(data: &[u8]) -> Result<(Reader<'_>, i16), String> {
     Ok((reader, version))
 }
 
-/// Reads the value of a group's record. Returns an error if its version is unknown, or if its bytes
-/// do not have the fields.
+/// Reads the value of a group's record. It is an error if the version is unknown, or if the bytes
+/// do not have the version's fields.
 pub fn decode_group(data: &[u8]) -> Result<GroupMetadataValue<'_>, String> {
     let (mut reader, version) = value_reader(data)?;
     let mut value = GroupMetadataValue {
@@ -168,7 +168,7 @@ fn read_member<'a>(
     Ok(member)
 }
 
-/// A position in the bytes. Every length is checked at its use; no memory is reserved for it.
+/// A position in the bytes. Each length is checked when it is used; no memory is reserved for it.
 struct Reader<'a> {
     data: &'a [u8],
     at: usize,
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
 
     fn count(&mut self, field: &str) -> Result<usize, String> {
         let count = self.length(field)?;
-        // An entry takes more than one byte, so a count beyond the data is refused before the loop.
+        // An entry takes at least one byte, so a count above the bytes is refused.
         let fits = usize::try_from(count).is_ok_and(|count| count <= self.data.len() - self.at);
         match fits {
             true => Ok(count as usize),
@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads tagged fields, and returns the one with tag 0, the only tag that Kafka uses here.
+    /// Reads tagged fields, and returns the field with tag 0, the only tag that Kafka uses here.
     fn tagged(&mut self) -> Result<Option<&'a [u8]>, String> {
         let mut first = None;
         if !self.flexible {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of the parts of `wire/sent_members.py` that a group's next rebalance needs: the user data
-//! that a member's client will send again, and the library of the leader's assignor.
+//! Mirror of those parts of `wire/sent_members.py` that a group's next rebalance needs: the user
+//! data that a member's client will send again, and the library of the leader's assignor.
 
 use super::{ReadAssignment, ReadSubscription, decode_sticky_user_data};
 
@@ -41,12 +41,13 @@ fn no_topics(data: &[u8], client_id: &str) -> bool {
     data.get(..4) == Some(&[0; 4])
 }
 
-/// The library whose assignor wrote the assignments; None if no member was given anything.
+/// The library whose assignor wrote the assignments; None if all of them are empty.
 ///
 /// Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
-/// and user data of 0 bytes; librdkafka writes version 0 and each member's own user data, which also
-/// has 0 bytes if the member uses librdkafka. The leader is one of the members, and members of the
-/// Python libraries have subscriptions of version 0 or 1: `versions` are those of the members.
+/// and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,
+/// which are also empty if the member uses librdkafka. To distinguish these, `versions` has the
+/// members' subscription versions: the leader is one of the members, and the Python libraries use 0
+/// or 1.
 pub fn leader_library<'a>(
     mut written: impl Iterator<Item = &'a ReadAssignment<'a>> + Clone,
     mut versions: impl Iterator<Item = i16>,

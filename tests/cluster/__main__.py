@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.cluster --wheel dist/kafka_rebalance-….whl`: the fleet on a real cluster.
+"""`python -m tests.cluster --wheel dist/kafka_rebalance-….whl`: a fleet job on a real cluster.
 
-A standalone master and two workers on loopback, from the jars that pyspark brings; the wheel in a
-packed environment; the job given to spark-submit from outside. The answers have to be those of a
-local session, both workers have to take part, and a cluster without the wheel has to be reported
-in one sentence. Takes about two minutes; exit code 0 if all of it holds, else 1.
+Starts a standalone master and two workers on loopback, from pyspark's jars. Packs the wheel into an
+environment, and runs the job by spark-submit from outside. The answers must equal those of a local
+session, both workers must take part, and a cluster without the wheel must cause an error of one
+sentence. Takes about two minutes; exit code 0 if all of this holds, else 1.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def _rows(path: Path) -> list[str]:
 
 
 def _bare_python() -> str:
-    """Returns a Python of this version that has nothing installed by this project."""
+    """Returns a Python of this version without any package that this project installs."""
     return str(Path(sys.base_prefix) / "bin" / "python3")
 
 
 def packed_environment(wheel: Path, place: Path) -> Path:
-    """Makes an environment of the wheel and pyarrow, and packs it."""
+    """Packs an environment with the wheel and pyarrow."""
     environment = place / "environment"
     subprocess.run([_bare_python(), "-m", "venv", environment], check=True)
     pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]

@@ -21,7 +21,7 @@ _WORKERS = 2
 
 
 class Standalone:
-    """A master and two workers of one core each. They end with the `with` block."""
+    """A master and two workers of one core each; they end with the `with` block."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -84,7 +84,7 @@ class Standalone:
 
 
 def submit(url: str, options: list[str], words: list[str]) -> subprocess.CompletedProcess[str]:
-    """Gives `kafka-rebalance fleet` to a cluster, as a user does from another machine."""
+    """Submits `kafka-rebalance fleet` to a cluster, as a user does from another machine."""
     assert application.__file__ is not None
     command: list[str] = [
         str(SPARK_HOME / "bin" / "spark-submit"),

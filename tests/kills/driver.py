@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark driver that gets killed: `python -m tests.kills.driver SERVER PATH [--once]`."""
+"""The Spark driver that the test kills: `python -m tests.kills.driver SERVER PATH [--once]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def main() -> None:
     spark = session("kills", master="local[2]")
     spark.conf.set("spark.sql.shuffle.partitions", "4")
     once = "--once" in options
-    # Small micro-batches: the more there are, the more places there are to be killed at.
+    # Many small micro-batches, so that the driver can be killed at many different steps.
     limited = {} if once else {"maxOffsetsPerTrigger": "200"}
     stream = stream_consumer_offsets(spark, bootstrap_servers=server, options=limited)
     every = None if once else "100 milliseconds"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rebalances go on while a Spark driver keeps the table of groups and is killed again and again.
+"""Kills a Spark driver again and again while it keeps the table of groups that rebalance.
 
 1. Groups of Java members rebalance: members join and leave, whole groups are deleted.
-2. Meanwhile the driver is started, and killed with SIGKILL: every second time at a random moment
-   after its start, otherwise at a random moment after it has replaced the pointer.
-3. At last a driver reads the rest. Its table has to equal a batch run over the topic.
+2. Meanwhile the driver is started and killed with SIGKILL. The moment is random: in odd turns after
+   its start, in even turns after it has replaced the pointer (`current.json`).
+3. At the end, a driver reads the remaining records. Its table must equal that of a batch job.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Row = tuple[Any, ...]
 
 @dataclass
 class Outcome:
-    """What happened, and how the kept table differs from a batch run over the topic."""
+    """The counts of a run, and the differences of the kept table from a batch job."""
 
     rebalances: int = 0
     records: int = 0
@@ -75,7 +75,7 @@ def run(
     kills: int,
     seed: int,
 ) -> Outcome:
-    """Runs a broker, its members, the drivers, and then the comparison in a session."""
+    """Runs a broker, its members and the drivers; then compares in a Spark session."""
     outcome = Outcome()
     path = directory / "groups"
     with Broker() as broker:
@@ -98,7 +98,7 @@ def _rebalance_and_kill(
     seed: int,
     outcome: Outcome,
 ) -> None:
-    """Ends when there were enough rebalances and kills; then no member is left."""
+    """Returns after enough rebalances and kills, when all members have left."""
     killer = _Killer(server, path, kills, seed, outcome)
     _create_topic(server)
     with JavaMembers(server, directory / "java-members.log") as members:
@@ -111,7 +111,7 @@ def _rebalance_and_kill(
                 outcome.rebalances, outcome.records = _generations(server)
             killer.join()
         finally:
-            killer.stop()  # a Spark driver has a session of its own, and would go on
+            killer.stop()  # a Spark driver has its own process session, so it would survive
     if killer.failure is not None:
         raise killer.failure
 
@@ -126,7 +126,7 @@ def _rebalance(
         )
     elif made > 2:
         members.tell(close=[f"g{n}-{made - 3}" for n in range(GROUPS)])
-    if made % 5 == 0:  # a group that comes and goes
+    if made % 5 == 0:  # this group appears and is deleted
         members.tell(add=[_member("gone", made, "range")])
         members.tell(close=[f"gone-{made}"])
         _delete_group(server, "gone")
@@ -161,7 +161,7 @@ def _delete_group(server: str, group_id: str) -> None:
 
 
 def _generations(server: str) -> tuple[int, int]:
-    """Returns how many generations and how many records the log has, past the first of a group."""
+    """Counts the generations (without each group's first) and the records in the log."""
     log = _log(server)
     seen, records = set(), 0
     for partition, bounds in log.bounds().items():
@@ -192,7 +192,7 @@ class _Killer(threading.Thread):
         self._first_table_s = 0.0
 
     def stop(self) -> None:
-        """Kills the Spark driver that is running; the thread ends with an error, if at all."""
+        """Kills the running Spark driver; if the thread had an error, raises it."""
         self._kills = 0
         if self._driver is not None:
             self._driver.kill()
@@ -226,7 +226,7 @@ class _Killer(threading.Thread):
 
 
 class _driver:  # noqa: N801 -- used like a function
-    """A Spark driver with all its processes, which are killed at the end of the `with` block."""
+    """A Spark driver; at the end of the `with` block, all its processes are killed."""
 
     def __init__(self, server: str, path: Path, *options: str) -> None:
         self._command = [sys.executable, "-m", "tests.kills.driver", server, str(path), *options]
@@ -264,9 +264,9 @@ def _pointer(path: Path) -> dict[str, Any]:
 def _compare(
     spark: SparkSession, server: str, path: Path, end: dict[int, int], outcome: Outcome
 ) -> None:
-    """Compares the table with a batch run over the records that the table has read.
+    """Compares the table with a batch job over the records that the table has read.
 
-    The table has to have read at least to `end`: a member that missed its close may time out later.
+    The table must have read at least up to `end`: a member that was killed may time out later.
     """
     held = {int(n): offset for n, offset in _pointer(path)["next"].items()}
     behind = {n for n, offset in end.items() if offset > held.get(n, 0)}

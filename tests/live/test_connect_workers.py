@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predictions for a Connect cluster come true on three real workers.
 
-One worker is killed and returns within the delay, another returns too late; then the leader is
+One worker is killed and returns within the delay; another one returns too late; then the leader is
 killed. Before each kill, the next rounds are predicted from the REST interface. At the end, every
 round is computed again from the records that the broker wrote.
 """
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.live
 
-# Longer than a restart of a worker takes on a busy machine.
+# This is longer than a worker's restart on a busy machine.
 MAX_DELAY_MS = 15_000
 CONNECTORS = {"files": 5, "orders": 6}
 SETTLE_S = 15.0
-# The broker's time of a JoinGroup response and the leader's time of its answer differ by less.
+# The broker dates a JoinGroup response, the leader its answer; the times differ by less than this.
 CLOCKS_DIFFER_MS = 1000
 
 Shown = dict[str, tuple[frozenset[str], frozenset[tuple[str, int]]]]
 
 
 class Phase(NamedTuple):
-    """The work of each live worker: as predicted, and as the REST interface showed it."""
+    """The work of each live worker: the prediction, and what the REST interface showed."""
 
     predicted: Shown
     shown: Shown
@@ -61,7 +61,7 @@ class Phase(NamedTuple):
 class Story(NamedTuple):
     phases: dict[str, Phase]
     rounds: list[LiveRound]
-    ghosts: list[bool]  # did the REST interface show work on a dead worker?
+    ghosts: list[bool]  # whether REST showed work on a dead worker
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def story() -> Iterator[Story]:
         ConnectCluster(broker.bootstrap_server, workers=3, max_delay_ms=MAX_DELAY_MS) as connect,
     ):
         with pytest.raises(ClusterError, match="nothing runs there"):
-            read_cluster(connect.url)  # REST shows workers only by their work
+            read_cluster(connect.url)  # REST lists only workers that have work
         for name, tasks in CONNECTORS.items():
             connect.create(name, tasks=tasks)
         yield _play(connect)
@@ -107,12 +107,12 @@ def _play(connect: ConnectCluster) -> Story:
     _await_round(connect, lambda round_: round_.delay_ms == 0)
     phases["given to others"] = _phase(connect, next(future))
     connect.start(second)
-    # One round revokes, the next one assigns. Which work is revoked depends on member ids that
-    # only the next join decides: compare only the amounts.
+    # One round revokes, the next one assigns. The next join chooses the member ids, on which the
+    # choice of work depends, so only the amounts are compared.
     *_, last = future
     phases["back too late"] = _phase(connect, last, same=_sizes)
 
-    # The memory of a dead leader is lost: the next leader starts without it.
+    # A new leader starts without the memory of the dead one.
     leader = connect.worker_of(connect.rounds()[-1].leader)
     connect.kill(leader)
     _await_round(connect, lambda round_: len(round_.members) == 2)
@@ -132,13 +132,13 @@ def _running(answer: RoundAnswer) -> Shown:
 
 
 def _shown(connect: ConnectCluster) -> Shown:
-    """The work of each worker, as the REST interface shows it."""
+    """Returns the work of each worker, as the REST interface shows it."""
     workers = read_cluster(connect.url)["workers"]
     return _named({worker["id"]: (worker["connectors"], worker["tasks"]) for worker in workers})
 
 
 def _named(running: Mapping[str, tuple[Any, Any]]) -> Shown:
-    """Work by worker, without idle workers: the REST interface does not show them."""
+    """Returns the work by worker, without idle workers, which the REST interface does not show."""
     return {
         worker: (frozenset(connectors), frozenset((name, number) for name, number in tasks))
         for worker, (connectors, tasks) in running.items()
@@ -162,7 +162,7 @@ def _phase(
         shown.pop(without, None)
         return same(shown) == same(predicted)
 
-    with suppress(BrokerError):  # the test of this phase shows the difference
+    with suppress(BrokerError):  # the test of this phase will show the difference
         connect.await_(alike, "as predicted", SETTLE_S)
     return Phase(predicted, shown)
 
@@ -193,18 +193,18 @@ def test_back_too_late_it_gets_its_share(story: Story) -> None:
     before = story.phases["given to others"].shown
     predicted, shown = story.phases["back too late"]
     assert _sizes(shown) == _sizes(predicted)
-    for worker, (connectors, tasks) in before.items():  # the others gained nothing
+    for worker, (connectors, tasks) in before.items():  # the other workers gained nothing
         assert shown[worker][0] <= connectors
         assert shown[worker][1] <= tasks
 
 
 def test_lost_work_seems_to_run_until_it_is_given_to_somebody(story: Story) -> None:
-    """REST shows the work on the dead worker, also after its return, while it runs nothing."""
+    """REST shows the work on the dead worker, even after its return, although it runs nothing."""
     assert story.ghosts == [True, True]
 
 
 def test_every_round_as_the_leader_dealt_it(story: Story, engine: Engine) -> None:
-    """From the workers' reports: assigned and revoked work in order, and the delay."""
+    """From each round's reports: assigned and revoked work, both in order, and the delay."""
     answers = run_script(_script(story.rounds, reported=True), engine=engine)["rounds"]
     for live, answer in zip(story.rounds, answers, strict=True):
         for told in live.members:
@@ -223,7 +223,7 @@ def test_every_round_as_the_leader_dealt_it(story: Story, engine: Engine) -> Non
 
 
 def test_every_round_from_the_first_one_on(story: Story, engine: Engine) -> None:
-    """Without the reports: each report follows from the assignments of earlier rounds."""
+    """Without reports: our model computes each report from the assignments of earlier rounds."""
     answers = run_script(_script(story.rounds, reported=False), engine=engine)["rounds"]
     for live, answer in zip(story.rounds, answers, strict=True):
         for told in live.members:
@@ -244,7 +244,7 @@ def test_a_worker_keeps_the_order_of_what_it_runs(story: Story) -> None:
 
 
 def test_our_bytes_are_theirs(story: Story) -> None:
-    """Workers' reports and the leader's assignments, decoded and encoded again, are equal bytes."""
+    """Workers' reports and leaders' assignments decode and encode to equal bytes."""
     for live in story.rounds:
         for told in live.members:
             report = decode_connect_metadata(told.report)
@@ -272,12 +272,12 @@ def test_all_of_it_happened(story: Story) -> None:
 
 
 def _script(rounds: list[LiveRound], *, reported: bool) -> dict[str, Any]:
-    """The rounds as a script; with `reported`, the work that each worker reported is part of it."""
+    """The rounds as a script; with `reported`, it contains the work that each worker reported."""
     config: dict[str, int] = {}
     script = []
     leader = rounds[0].leader
     for live in rounds:
-        # A connector exists from its first assignment; its tasks are all created at one time.
+        # A connector exists from its first assignment on; all its tasks are created together.
         for told in live.members:
             config |= {name: config.get(name, 0) for name in told.assigned_connectors}
             for name, number in told.assigned_tasks:

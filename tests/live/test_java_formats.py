@@ -104,7 +104,7 @@ def test_the_formats_are_read_as_java_reads_them(tmp_path: Path) -> None:
         theirs = _judged(line)
         ours = parse_properties(text) if kind == "P" else _parsed(text) or {}
         if theirs is None:
-            continue  # Java refuses; nothing depends on it
+            continue  # Java refuses this text, so it is not compared
         if kind == "P":  # Kafka strips the values afterwards
             theirs = {key: value.strip() for key, value in theirs.items()}
             theirs.pop("", None)  # a setting without a name sets nothing
@@ -115,7 +115,7 @@ def test_the_formats_are_read_as_java_reads_them(tmp_path: Path) -> None:
 
 
 def _entry(rng: random.Random) -> str:
-    """Returns an entry whose values have quotes, comments and escapes in them."""
+    """Returns an entry whose values contain quotes, comments and escapes."""
 
     def value() -> str:
         quote = rng.choice("\"'")

@@ -45,7 +45,7 @@ def test_the_broker_and_ours_agree(server: str) -> None:
 
 
 def test_a_lie_is_found(server: str) -> None:
-    """A driver that answers every heartbeat with NONE is wrong at exactly one step."""
+    """A driver that answers every heartbeat with NONE differs in exactly one step."""
     (newcomer,) = (one for one in scenarios.load() if one.name == "newcomer")
     lying = [sys.executable, liar.__file__, *OURS]
     (result,) = run.results([newcomer], lying, server)

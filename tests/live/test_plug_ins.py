@@ -54,7 +54,7 @@ def _java(group_id: str, n: int, assignor: str, **fields: Any) -> dict[str, Any]
 
 
 class Asked(NamedTuple):
-    """What a leader asked our plug-in: the topics are those that its client then knew."""
+    """A request of a leader to our plug-in; `topics` are those that the client then knew."""
 
     group_id: str
     topics: tuple[Topic, ...]
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What came of all groups."""
+    """The recorded data of all groups."""
 
     stored: list[tuple[str, GroupMetadataValue]]
     asked: list[Asked]
@@ -71,7 +71,7 @@ class Played(NamedTuple):
     failures: dict[str, BaseException]
 
 
-# Three consumers of one process, then a fourth: what each is given.
+# Three consumers of one process, then a fourth: the partitions of each.
 _shared = ours_kafka.CooperativeSticky()
 FORMS: dict[str, tuple[str, str, Callable[[], Any]]] = {
     "ai-class": ("aiokafka", "sticky", lambda: ours_aiokafka.Sticky),
@@ -130,7 +130,7 @@ def _create_topics(server: str) -> None:
 
 def _play(server: str, ours: PlugInMembers, java: JavaMembers, questions: list[Asked]) -> Played:
     await_coordinators(server, [*FORMS, "racks-kp", "racks-ai", "resub"])
-    # The first of a group leads it to its end.
+    # The first member of a group stays its leader to the end.
     for group_id, (client, _, strategy) in FORMS.items():
         for n in range(3):
             ours.add(client, group_id, f"{group_id}-{n}", strategy(), ["t", "u"])
@@ -161,7 +161,7 @@ def _play(server: str, ours: PlugInMembers, java: JavaMembers, questions: list[A
     await_stable(server, sizes)
     for group_id in FORMS:
         held[group_id] += [ours.held(f"{group_id}-{n}") for n in range(4)]
-    # One leaves a topic that another, who comes anew, has never held.
+    # One member leaves a topic; a new member that never held the topic joins.
     ours.subscribe("rs-1", ["u"])
     resubscribed = _await(lambda: ours.held("rs-1"), lambda now: {tp.topic for tp in now} == {"u"})
     java.tell(close=["resub-java-1"])
@@ -181,10 +181,10 @@ def _await(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
 
 
 def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: Oracle) -> None:
-    """From the members' bytes, with the racks of the brokers; in order.
+    """Kafka's class computes each generation from the members' bytes and the brokers' racks.
 
-    A client that has no metadata of a topic yet, or of a broker, leads without it and rejoins when
-    it has: what it knew is part of the question. The last generation of a group knows all.
+    A leader whose client has no metadata of a topic or broker yet assigns without it, and rejoins
+    later: so the comparison uses what the client knew. In a group's last generation it knows all.
     """
     last = {}
     for group_id, value in played.stored:
@@ -209,7 +209,7 @@ def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: O
 
 
 def _by_topic(answer: dict[str, list[list[Any]]]) -> dict[str, list[list[Any]]]:
-    """An assignment's bytes name each topic once."""
+    """Groups partitions by topic, because an assignment's bytes name each topic once."""
     return {
         member_id: [
             tp
@@ -223,7 +223,7 @@ def _by_topic(answer: dict[str, list[list[Any]]]) -> dict[str, list[list[Any]]]:
 
 @pytest.mark.parametrize("group_id", FORMS)
 def test_consumers_of_one_process_hold_each_their_own(played: Played, group_id: str) -> None:
-    """All partitions once; and when a fourth joins, the three keep all that they can keep."""
+    """Each partition has one owner; when a fourth consumer joins, three keep all they can."""
     first, second = played.held[group_id][:3], played.held[group_id][3:]
     for held in (first, second):
         assert sum(map(len, held)) == len(ALL)
@@ -247,6 +247,6 @@ def test_a_resubscribed_consumer_survives(played: Played) -> None:
 
 @pytest.mark.parametrize("group_id", ["racks-kp", "racks-ai"])
 def test_racks_count(played: Played, group_id: str) -> None:
-    """Without them the last answer would be another one."""
+    """Without racks, the last answer would differ."""
     value = [value for name, value in played.stored if name == group_id][-1]
     assert {wire.decode_subscription(m.subscription).rack_id for m in value.members} == set(RACKS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twelve changes of real groups on one broker end as planned.
+"""Twelve changes of real groups on one broker end as their plans predicted.
 
 `make prediction` makes 200 changes on three brokers and prints tables.
 """

@@ -38,7 +38,7 @@ def tools() -> None:
 
 
 def test_javas_settings_construct_javas_consumers() -> None:
-    """Every settings line that can be printed, from every assignor to every other."""
+    """Java accepts every printed line of settings, from every assignor to every other."""
     names = KAFKAS
     wanted: list[list[str]] = []
     texts: list[str] = []

@@ -104,7 +104,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Run:
-    """Runs a command, with the client's debug log, and fails if a secret is shown anywhere."""
+    """Runs a command with the client's debug log; fails if a secret appears anywhere."""
     caplog.set_level(logging.DEBUG, "kafka")
 
     def run(*arguments: str) -> Ran:
@@ -131,7 +131,7 @@ def test_sasl(secured: Secured, mechanism: str, run: Run, caplog: pytest.LogCapt
     for command in ("plan", "compare", "describe"):
         found = run(command, *cluster, "--group", "payments", "--json").answers
         assert found == run(command, *everything, "--json").answers
-    # The log was on, with the bytes that the client sends; nothing else in it is hidden.
+    # The log was on and has the bytes that the client sends; only secrets are hidden.
     assert "Send: b" in caplog.text
     assert "SaslAuthenticateRequest" in caplog.text
 
@@ -170,7 +170,7 @@ def test_mutual_tls_with_every_kind_of_store(secured: Secured, form: str, run: R
 
 
 def _broken(secured: Secured) -> dict[str, tuple[str, list[str], str]]:
-    """Returns for each mistake: the listener, the lines of the file, and what is said."""
+    """Returns for each mistake: the listener, the lines of the file, and the expected error."""
     good, scram, trust = sasl("SCRAM-SHA-512"), "SCRAM-SHA-512", secured.trust()
     other = trust.replace("ca.pem", "other-ca.pem")
     jks = secured.trust("jks")
@@ -249,7 +249,7 @@ def test_missing_permissions_are_named(secured: Secured, run: Run) -> None:
         config = secured.file(f"{user}.properties", sasl("SCRAM-SHA-512", user), secured.trust())
         return run("snapshot", *secured.at("SECURED", config), *arguments)
 
-    # Describe on every group, but not on the topic of one of them.
+    # This user may describe every group, but not the topic of one of them.
     viewer = [json.loads(line) for line in seen("viewer").out.splitlines()]
     assert [line["group_id"] for line in viewer if "error" not in line] == ["payments"]
     assert [line for line in viewer if "error" in line] == [
@@ -258,7 +258,7 @@ def test_missing_permissions_are_named(secured: Secured, run: Run) -> None:
             "error": "topics: no permission: this user needs Describe on Topic hidden",
         }
     ]
-    # Describe on the cluster lists the groups, and describes none.
+    # With Describe on the cluster only, groups are listed but not described.
     lister = [json.loads(line) for line in seen("lister").out.splitlines()]
     assert {line["group_id"]: line["error"] for line in lister} == {
         name: f"group_id: no permission: this user needs Describe on Group {name}"
@@ -272,7 +272,7 @@ def test_missing_permissions_are_named(secured: Secured, run: Run) -> None:
 
 
 def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run) -> None:
-    """A server of ours answers as Connect does; the client's side of TLS is what is tested."""
+    """Our own server answers as Connect does; the test concerns the TLS of the client's side."""
     with worker(secured.stores, f"viewer:{PASSWORD}") as url:
         user = f"basic.auth.user.info=viewer:{escaped(PASSWORD)}"
         config = secured.file("connect.properties", secured.trust(), user)
@@ -291,7 +291,7 @@ def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run
             ran = run("connect", "--url", url, "--command-config", config)
             assert (ran.code, ran.out, len(ran.err.splitlines())) == (1, "", 1), what
             assert said in ran.err, what
-        # A password in the URL is not printed either.
+        # A password in the URL must not be printed either.
         trust = secured.file("connect.properties", secured.trust())
         secret = urllib.parse.quote(PASSWORD, safe="")
         named = url.replace("//", f"//viewer:{secret}@")

@@ -48,7 +48,7 @@ MEMBER = re.compile(
 
 
 class Cluster(NamedTuple):
-    """A cluster at rest, as our snapshot, Kafka's command and the Java members report it."""
+    """A cluster at rest, as reported by our snapshot, Kafka's command and the Java members."""
 
     server: str
     lines: dict[str, dict[str, Any]]
@@ -125,7 +125,7 @@ def _member(group_id: str, n: int, assignors: list[str], **more: Any) -> dict[st
 
 
 def _subscription(topic: str) -> bytes:
-    """ConsumerProtocolSubscription, version 0, without user data."""
+    """Encodes a ConsumerProtocolSubscription of version 0 without user data."""
     name = topic.encode()
     return b"\0\0" + (1).to_bytes(4) + len(name).to_bytes(2) + name + b"\xff\xff\xff\xff"
 
@@ -169,7 +169,7 @@ def _owned(member: dict[str, Any]) -> set[tuple[str, int]]:
 
 
 def _assigned(text: str) -> set[tuple[str, int]]:
-    """`t:0,1;u:0` as a set of partitions."""
+    """Parses partitions such as `t:0,1;u:0`."""
     topics = [topic.split(":") for topic in text.split(";") if topic]
     return {(topic, int(p)) for topic, partitions in topics for p in partitions.split(",")}
 
@@ -235,7 +235,7 @@ def test_topics_with_the_racks_of_their_replicas(cluster: Cluster) -> None:
         }
         for name, replicas in TOPICS.items()
     ]
-    for group_id in HEALTHY:  # members subscribe to "missing", which no line has
+    for group_id in HEALTHY:  # members subscribe to "missing", which is in no contract line
         assert sorted(cluster.lines[group_id]["topics"], key=lambda t: str(t["name"])) == wanted
 
 
@@ -324,7 +324,7 @@ def test_plan_and_compare_read_the_cluster_themselves(cluster: Cluster) -> None:
 
 
 def test_lags_are_those_of_kafkas_command(cluster: Cluster) -> None:
-    """`java-range` is described with its members, after records and commits of `emptied`."""
+    """Our lags of `emptied`, after some records and commits, equal those of Kafka's command."""
     from kafka import KafkaAdminClient, KafkaProducer
     from kafka import TopicPartition as Partition
     from kafka.structs import OffsetAndMetadata
@@ -339,7 +339,7 @@ def test_lags_are_those_of_kafkas_command(cluster: Cluster) -> None:
         admin.alter_group_offsets("emptied", commits)
     partitions = [TopicPartition("t", p) for p in range(6)]
     lags = group_lags(cluster.server, {"emptied": partitions, "java-range": [], "unread": []})
-    # Its Java member committed the others before it left.
+    # A Java member of `emptied` committed all other partitions before it left.
     assert lags["emptied"] == {tp: 3 if tp.partition == 0 else 0 for tp in partitions}
     assert lags["java-range"] == lags["unread"] == {}
     theirs = [line.split() for line in _command(cluster.server, ("emptied",), "--offsets")]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates a scenario's names of members into member ids, and ids in answers into names.
+"""Translates member names of a scenario into member ids, and ids in answers into names.
 
-Member ids are random. To compare two coordinators, each id is named after its member: `c~A` is the
-first id of member A (the id began with `c-`), and `c~A.2` the next one. An id that no member has
+Member ids are random. To compare two coordinators, each id gets a name from its member: `c~A` is
+the first id of member A (the id began with `c-`), and `c~A.2` the second. An id that no member has
 received yet is `c~?`.
 """
 
@@ -48,7 +48,7 @@ _EVENT = {
 
 
 def subscription(topics: Iterable[str]) -> str:
-    """A consumer's subscription, version 0, as JSON commands have bytes: `hex:…`."""
+    """Encodes a consumer's subscription, version 0, in the form of JSON commands: `hex:…`."""
     names = [topic.encode() for topic in topics]
     array = b"".join(len(name).to_bytes(2, "big") + name for name in names)
     return "hex:" + (b"\0\0" + len(names).to_bytes(4, "big") + array + b"\xff" * 4).hex()
@@ -69,8 +69,8 @@ class _Member:
 class Cast:
     """The names and ids of one run of one scenario.
 
-    For each step, call `command` first, then `asked` with the number of the command's answer, then
-    `observation`, again whenever more events arrive.
+    For each step, call `command`, then `asked` with the number of the command's answer, then
+    `observation`; call `observation` again when more events have arrived.
     """
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class Cast:
         self._asked: dict[int, tuple[Step, Command]] = {}
 
     def command(self, step: Step) -> Command:
-        """The step as a JSON command to a coordinator."""
+        """Returns the step as a JSON command to a coordinator."""
         command: Command = {"op": step.operation}
         for name, text in step.fields.items():
             command[name] = self._value(name, text)
         if step.operation == "join" and "pt" in command:
-            command["pt"] = command["pt"] or ""  # null is not possible in a join
+            command["pt"] = command["pt"] or ""  # a join cannot have null here
         if step.operation in WHO:
             member = self._members.setdefault(step.who, _Member())
             command.setdefault("m", member.ids[-1] if member.ids else "")
@@ -105,7 +105,7 @@ class Cast:
         return command
 
     def asked(self, number: int, step: Step, command: Command) -> None:
-        """Notes the number of a JSON command, because events refer to commands by number."""
+        """Keeps the number of a JSON command, because events refer to commands by number."""
         self._asked[number] = (step, command)
 
     def observation(
@@ -171,7 +171,7 @@ class Cast:
         return self._renamed(shown)
 
     def _renamed(self, shown: Answer) -> Answer:
-        """Replaces ids by names and sorts members by name: Kafka's order is that of a hash map."""
+        """Replaces ids by names, and sorts members by name because Kafka has them in hash order."""
         for key in ("member", "leader"):
             if key in shown:
                 shown[key] = self._name(shown[key])

@@ -50,7 +50,7 @@ def prepare(host: str, port: int) -> None:
         for topic in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC) if len(nodes) > 1 else ():
             move(broker, nodes[host, port], topic)
         load_groups(broker)
-        # The first producer id takes the longest: get it before a scenario starts its clock.
+        # The first producer id takes the longest, so get it before a scenario starts its clock.
         for number in range(SOME_NAMES // 8):
             until_ready(partial(_producer_id, broker, f"ready-{number}"))
 
@@ -75,28 +75,28 @@ def create_topics(broker: Connection, names: Iterable[str]) -> None:
 
 
 def described(broker: Connection, group: str) -> Any:
-    """Version 2 of DescribeGroups: a missing group has the state `Dead`, not an error as in 6."""
+    """Uses DescribeGroups version 2: a missing group is `Dead`; in version 6 it is an error."""
     return broker.ask("describe_groups", 2, groups=[group]).groups[0]
 
 
 def topic_of(broker: Connection, name: str) -> Any:
-    """The topic in the cluster's metadata."""
+    """Returns the topic in the cluster's metadata."""
     return _metadata(broker, name).topics[0]
 
 
 def addresses(broker: Connection) -> dict[int, tuple[str, int]]:
-    """Node id -> host and port."""
+    """Returns node id -> host and port."""
     nodes = _metadata(broker, OFFSETS_TOPIC).brokers
     return {node.node_id: (node.host, node.port) for node in nodes}
 
 
 def leaders(broker: Connection, topic: str = OFFSETS_TOPIC) -> set[int]:
-    """The ids of the nodes that lead the topic's partitions."""
+    """Returns the ids of the nodes that lead the topic's partitions."""
     return {one.leader_id for one in topic_of(broker, topic).partitions}
 
 
 def move(broker: Connection, node: int, topic: str = OFFSETS_TOPIC) -> None:
-    """Moves every partition of the topic to `node`: with the offsets topic, all groups move."""
+    """Moves every partition of the topic to `node`; with the offsets topic, all groups move."""
     partitions = [one.partition_index for one in topic_of(broker, topic).partitions]
     answer = broker.ask(
         "alter_partition_reassignments", 0, timeout=10_000,

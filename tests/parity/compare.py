@@ -33,7 +33,7 @@ END = Step(0, "after the last step", "advance", "-", {})
 
 
 class Player(Protocol):
-    """Our coordinator, or a real broker; a broker is `live`: its answers may arrive later."""
+    """Our coordinator, or a real broker, which is `live`: its answers may arrive later."""
 
     live: bool
 
@@ -59,7 +59,7 @@ def play(
     """Returns one observation for each step, and one for the events after the last step.
 
     `wanted` is the run of another player: a live player waits until it shows an equal observation.
-    If the wait is too long, the run ends with the observation so far. The run also ends at a step
+    If that takes too long, the run ends with the observation so far. The run also ends at a step
     that needs a member id which no answer contained.
     """
     player.begin()
@@ -107,7 +107,7 @@ def play(
 
 
 def differences(step: Step, ours: Observation, broker: Observation) -> list[Difference]:
-    """The differences between two observations of a step."""
+    """Returns the differences between two observations of a step."""
     found = []
     for path, one, other in _walk("", ours, broker):
         accepted = next(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a coordinator as a subprocess, its driver: JSON lines in and out, in virtual time."""
+"""Runs a coordinator as a subprocess (its driver): JSON lines in and out, in virtual time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWER_TIMEOUT_S = 30.0
 
 
 class DriverError(RuntimeError):
-    """The subprocess ended, did not answer in time or not in JSON, or did not know the command."""
+    """The subprocess ended, answered too late or not in JSON, or did not know the command."""
 
 
 class DriverPlayer:
@@ -40,7 +40,7 @@ class DriverPlayer:
 
     def tell(self, command: Command) -> dict[str, Any]:
         """Sends a command; returns the answer, which has "id" and "events"."""
-        # The subprocess has two commands for a sweep: wait, then remove expired offsets.
+        # The subprocess has two commands for a sweep: to wait, and to remove expired offsets.
         if command["op"] == "sweep":
             waited = self.tell({"op": "advance", "ms": command["ms"]})
             swept = self.tell({"op": "cleanup"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the coordinator given as arguments, but answers every heartbeat with NONE, true or not.
+"""Runs the coordinator given as arguments, but answers every heartbeat with NONE, right or wrong.
 
 Tests play this driver to show that the comparison can fail.
 """

@@ -24,7 +24,7 @@ FILE = TESTS / "data" / "parity.jsonl.gz"
 
 
 def write(seen: Iterable[tuple[Scenario, list[Observation]]]) -> None:
-    from tests.support.broker import LIB  # recording alone needs the broker's jars
+    from tests.support.broker import LIB  # only recording needs the broker's jars
 
     kafka = next(LIB.glob("kafka-server-[0-9]*.jar")).stem.removeprefix("kafka-server-")
     lines: list[Any] = [{"kafka": kafka}]
@@ -36,7 +36,7 @@ def write(seen: Iterable[tuple[Scenario, list[Observation]]]) -> None:
 
 
 def read() -> dict[str, tuple[list[str], list[Observation]]]:
-    """Scenario name -> its steps, and the broker's observations."""
+    """Returns scenario name -> its steps, and the broker's observations."""
     lines = gzip.decompress(FILE.read_bytes()).decode().splitlines()[1:]
     found = map(json.loads, lines)
     return {line["scenario"]: (line["steps"], line["shown"]) for line in found}

@@ -110,7 +110,7 @@ def _late(scenario: Scenario, lag_ms: float) -> bool:
 
 
 def _unlucky(result: Result) -> bool:
-    """True for a difference in a `sweeps` scenario: play it again, as a sweep can fall anywhere."""
+    """Returns whether to repeat a `sweeps` scenario that differs: a sweep can come at any time."""
     return result.scenario.needs == "sweeps" and not result.agrees
 
 
@@ -125,7 +125,7 @@ def _play_wire(
 
 
 def show(scenario: Scenario, seen: list[Observation]) -> str:
-    """A run as text for people."""
+    """Formats a run for people."""
     lines = [f"== {scenario.name}"]
     for step, shown in zip((*scenario.steps, END), seen, strict=False):
         lines.append(f"{step.number:3} {step.text}")
@@ -137,7 +137,7 @@ def show(scenario: Scenario, seen: list[Observation]) -> str:
 
 
 def summary(found: Sequence[Result]) -> str:
-    """The last line of the report: how many scenarios and steps agree."""
+    """Returns the last line of the report: how many scenarios and steps agree."""
     every = [difference for result in found for difference in result.differences]
     count = len(unexplained(every))
     verdict = "the broker and ours agree" if not count else "the broker and ours differ"

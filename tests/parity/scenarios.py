@@ -9,16 +9,16 @@
       differs answer.err: ours "NONE", broker "UNKNOWN_MEMBER_ID", because ...
 
 A step is an operation, a member, and fields with the driver's names. A member is a capital letter.
-A field that is left out has the value that this member would send: its newest id, its last
-generation, its instance id. In a value, `A` is A's newest id, `A.1` its first id, `none` is null
-("" for an id), and any other word is itself. These rules also hold for ids in `asg=` (id:text) and
-in the list of `leave`, where /instance can follow an id. Metadata `sub(t+u)` is the bytes of a
-consumer's subscription to t and u.
+For a field that is left out, the member sends its usual value: its newest id, its last generation,
+its instance id. In a value, `A` is A's newest id, `A.1` its first id, `none` is null ("" for an
+id), and any other word is itself. These rules also hold for ids in `asg=` (id:text) and in the list
+of `leave`, where /instance can follow an id. Metadata `sub(t+u)` is the bytes of a consumer's
+subscription to t and u.
 
 A `differs` line accepts one difference of its step: exactly these two values in this field, for the
 stated reason. Any other difference is an error.
 
-A word after the name states a need of the scenario. `--part quick` leaves out scenarios with one.
+A word after the name is a special need of the scenario. `--part quick` leaves out such scenarios.
     slow    more time
     sweeps  a broker that removes expired offsets every second: `sweep 700` waits 700 ms and then
             for the next removal; a driver runs `advance` and `cleanup`
@@ -53,7 +53,7 @@ BROKER = {
     "group.max.session.timeout.ms": str(CONFIG["max_st"]),
     "group.max.size": str(CONFIG["max_size"]),
     "offset.metadata.max.bytes": str(CONFIG["meta_max"]),
-    "group.coordinator.append.linger.ms": "0",  # an append is not delayed to make a batch
+    "group.coordinator.append.linger.ms": "0",  # an append does not wait to form a batch
     "transaction.state.log.num.partitions": "2",
     # An hour: no removal of expired offsets happens during a scenario.
     "offsets.retention.check.interval.ms": "3600000",
@@ -122,7 +122,7 @@ class Scenario:
 
     @property
     def doomed(self) -> list[str]:
-        """The topics that the scenario deletes: no other scenario may use them."""
+        """Returns the topics that the scenario deletes; no other scenario may use them."""
         return [step.fields["topic"] for step in self.steps if step.operation == "topic_deleted"]
 
 

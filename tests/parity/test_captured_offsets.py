@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our coordinator loads a real broker's `__consumer_offsets` and describes the groups as it did."""
+"""Our coordinator loads a real broker's `__consumer_offsets`; its groups equal the broker's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLASSIC = [name for name, group in GROUPS.items() if group["listed"]["group_type
 
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[DriverPlayer]:
-    """Our coordinator, after it has loaded the captured log."""
+    """Returns our coordinator after it has loaded the captured log."""
     text = (DATA / "consumer_offsets.jsonl").read_text(encoding="utf-8")
     with DriverPlayer(OURS) as driver:
         driver.tell({"op": "init"})
@@ -55,7 +55,7 @@ def test_groups_at_rest(loaded: DriverPlayer, name: str) -> None:
     "name", [name for name in CLASSIC if GROUPS[name]["described"]["state"] not in AT_REST]
 )
 def test_groups_in_a_rebalance(loaded: DriverPlayer, name: str) -> None:
-    """In the log, these groups are Stable: it has the members and assignments of a generation."""
+    """In the log, these groups are Stable, because only finished generations have a record."""
     described = GROUPS[name]["described"]
     ours = loaded.tell({"op": "describe", "g": name})
     assert ours["state"] == "Stable"

@@ -41,7 +41,7 @@ def test_ours_answers_as_the_broker_did(driver: DriverPlayer, scenario: Scenario
 
 
 def test_a_wrong_coordinator_is_found() -> None:
-    """A coordinator that answers every heartbeat with NONE is wrong at exactly one step."""
+    """A coordinator that answers every heartbeat with NONE differs in exactly one step."""
     (newcomer,) = (scenario for scenario in SCENARIOS if scenario.name == "newcomer")
     with DriverPlayer([sys.executable, liar.__file__, *OURS]) as lying:
         shown = play(newcomer, lying)

@@ -114,7 +114,7 @@ def decoded(api: str, version: int, frame: bytes, correlation_id: int) -> Any:
 class Connection:
     """One TCP connection with at most one request in flight, because Kafka answers in order.
 
-    `ask` sends and waits; `send` only sends, then `waiting` is true until `poll` or `receive` of
+    `ask` sends and waits. `send` only sends; then `waiting` is true until `poll` or `receive` of
     `Connection` returns the answer.
     """
 

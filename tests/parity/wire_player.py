@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends the JSON commands of a scenario to a real broker as requests; a wait takes real time.
 
-`tell` returns an answer in JSON. A join or sync that the broker holds back blocks its
-connection, because Kafka answers a connection's requests in order; the member's next request then
-uses a second connection. `more` returns later answers. `lag_ms` is the largest delay of a step
-against the scenario's clock.
+`tell` returns an answer in JSON. A join or sync that the broker holds back blocks its connection,
+because Kafka answers a connection's requests in order; the member's next request then uses a second
+connection. `more` returns later answers. `lag_ms` is the largest delay of a step behind the
+scenario's clock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_CONNECTIONS = 24
 
 
 def bytes_of(text: str) -> bytes:
-    """Decodes bytes as JSON commands have them: `hex:…`, or text."""
+    """Decodes bytes from the form of JSON commands: `hex:…`, or text."""
     return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
 
 
@@ -98,10 +98,10 @@ class WirePlayer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Operations, each named after the `op` of its JSON command.
+    # Operations; each has the name of its JSON command's `op`.
 
     def _advance(self, command: Command) -> None:
-        # Sleeps until the scenario's time, so that the time of earlier steps does not add up.
+        # Sleeps until the scenario's time, so that the delays of earlier steps do not add up.
         self._due += command["ms"] / 1000
         time.sleep(max(0.0, self._due - time.monotonic()))
 
@@ -116,7 +116,7 @@ class WirePlayer:
         (there,) = cluster.leaders(old)
         (other,) = nodes.keys() - {there}
         cluster.move(old, other)
-        # Requests still go to the old broker: wait until it knows that the groups have moved.
+        # Requests still go to the old broker; wait until it knows that the groups have moved.
         cluster.wait(
             lambda: described(old, "g").error_code.name == "not_coordinator",
             "the old coordinator kept its groups",
@@ -278,7 +278,7 @@ class WirePlayer:
                 "partitions": [{"partition_index": command.get("p", 0)}],
             }],
         )  # fmt: skip
-        # The error is the group's or a partition's.
+        # The error is that of the group or of a partition.
         errors = [answer, *(one for topic in answer.topics for one in topic.partitions)]
         return {"err": next((error_name(e.error_code) for e in errors if e.error_code), "NONE")}
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.prediction [--changes 200] [--seed 1] [--leaders java,…] [--minutes 40]`.
 
-Plans changes of real groups on a real broker from snapshots, makes the changes, and compares. Also
-computes every generation of these groups again from the members' subscriptions. Writes every
-observation to build/prediction/changes.jsonl, and each miss to a file beside it. `--again FILE`
-compares the observations in such files again, without a broker. Exit code 0: no miss; 1: a miss;
-2: it cannot run.
+Takes snapshots of real groups on a real broker, plans changes, makes them, and compares the
+results. Also computes every generation of these groups from the members' subscriptions. Writes
+every observation to build/prediction/changes.jsonl, and each wrong prediction (a miss) to a file
+beside it. `--again FILE` compares the observations in such files again, without a broker. Exit code
+0: no miss; 1: a miss; 2: it cannot run.
 """
 
 from __future__ import annotations

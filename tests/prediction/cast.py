@@ -31,7 +31,7 @@ class Part:
     """The configuration of a member's client.
 
     `number` is unique in the group and part of the session timeout. Records in the group's log
-    contain the timeout, so that they show which member is which, whatever its member id is.
+    contain the timeout, so they identify a member whatever its member id is.
     """
 
     number: int
@@ -66,11 +66,11 @@ class Cast:
     numbers: Iterator[int] = field(repr=False)
 
     def subscribed(self) -> list[str]:
-        """The topics with a subscriber; a snapshot contains no others."""
+        """Returns the topics with a subscriber; a snapshot contains no others."""
         return sorted({topic for part in self.parts for topic in part.topics})
 
     def like(self, model: Part) -> Part:
-        """A new member with the model's configuration and the next number in its ids."""
+        """Returns a new member with the model's configuration and the next number in its ids."""
         clients = {part.client_id for part in self.parts}
         instances = {part.group_instance_id or "" for part in self.parts}
         instance = model.group_instance_id
@@ -97,12 +97,12 @@ def casts(seed: int, leaders: Sequence[str], brokers: int) -> Iterator[Cast]:
 
 
 def assignors_of(library: str) -> tuple[str, ...]:
-    """The assignors of a library; aiokafka has no cooperative rebalancing."""
+    """Returns the assignors of a library; aiokafka has no cooperative rebalancing."""
     return ASSIGNORS[:3] if library == AIOKAFKA else ASSIGNORS
 
 
 def next_name(name: str, taken: Collection[str]) -> str:
-    """The next free name in a deployment's numbering: pod-2 after pod-1.
+    """Returns the next unused name in a deployment's numbering: pod-2 after pod-1.
 
     A name without a number at its end is returned unchanged.
     """

@@ -51,7 +51,7 @@ def find(observed: Observed, plan: RebalancePlan, records: Sequence[Written]) ->
 
 
 def _members(*names: str) -> Mend:
-    """Replaces these fields by the members' real values; the order in lists does not count."""
+    """Replaces these fields by the members' real values; the order in lists is ignored."""
 
     def mend(planned: GroupSpec, real: GroupSpec) -> GroupSpec:
         sent = {member.member_id: member for member in real.members}
@@ -132,7 +132,7 @@ def _answer(group: GroupSpec) -> dict[str, set[tuple[str, int]]] | None:
 
 
 def _named(what: str, planned: GroupSpec, real: GroupSpec) -> str:
-    """The text of a cause, as docs and reports name it."""
+    """Returns the text of a cause, as docs and reports have it."""
     sent = {member.member_id: member for member in real.members}
     pairs = [(member, sent[member.member_id]) for member in planned.members]
     kinds: set[str] = set()

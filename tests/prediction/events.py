@@ -4,7 +4,7 @@
     join            add-members=1,like=M    a member like M starts, in M's rack or another rack
     leave           remove-member=M         M closes: LeaveGroup
     kill            remove-member=M         M is killed and sends nothing: its session times out
-    partitions      partitions T=N          the topic grows
+    partitions      partitions T=N          the topic T gets N partitions
     resubscription  resubscribe=M:T,…       M subscribes to others of the group's topics
     static bounce   bounce-members=M        a static member is killed, and returns in time
     bounce          bounce-members=M        a dynamic member closes; later it starts again
@@ -41,7 +41,7 @@ MOST_PARTITIONS = 8
 class Happening:
     """One change of a group.
 
-    The steps are played one after another; before each, the group must have settled.
+    The steps are played one after another; before each step, the group must have settled.
     """
 
     event: str
@@ -60,7 +60,7 @@ class Step:
     grows: tuple[str, int] | None = None
 
     def after(self, parts: list[Part]) -> list[Part]:
-        """The members of the group after this step."""
+        """Returns the members of the group after this step."""
         gone = {part.number for part in (*self.closes, *self.kills)}
         anew = {part.number: part for part in self.subscribes}
         kept = [anew.get(part.number, part) for part in parts if part.number not in gone]
@@ -68,14 +68,14 @@ class Step:
 
 
 def deck(cast: Cast) -> list[str]:
-    """The events in the order in which the group tries them: each once, `join` twice."""
+    """Returns the events in the order in which the group tries them: each once, `join` twice."""
     drawn = [*EVENTS, "join"]
     cast.random.shuffle(drawn)
     return drawn
 
 
 def draw(event: str, cast: Cast, ids: Mapping[int, str]) -> Happening | None:
-    """Picks the event's details at random; None if no member suits. `ids` are by part number."""
+    """Draws an event's details; None if no member is suitable. `ids`: part number -> member id."""
     random, parts = cast.random, sorted(cast.parts, key=lambda part: part.number)
     dynamic = [part for part in parts if part.group_instance_id is None]
     static = [part for part in parts if part.group_instance_id is not None]

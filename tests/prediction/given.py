@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges every generation of a group: is the leader's assignment what Kafka's assignor returns?
+"""Judges every generation of a group: is the leader's assignment that of Kafka's assignor?
 
 1. Members come from the bytes of their subscriptions (`wire.sent_member`), topics from the cluster
    at the time of the record.
-2. Our assignment must equal the leader's: each member has the same partitions; if the leader is a
-   Java client, also in the same order.
+2. Our assignment must equal the leader's: each member has equal partitions; if the leader is a Java
+   client, they also have equal order.
 3. The log does not contain the leader's metadata. If the assignments differ, older metadata are
    tried, and metadata without topics to which the leader does not subscribe. If one of them
    explains the leader's assignment, the verdict is OLDER. Else the cause names fields whose
@@ -68,7 +68,7 @@ def judge(observed: Observed) -> list[Judged]:
 
 
 def spec(record: Written, topics: Sequence[Topic]) -> GroupSpec:
-    """The group as the leader had to assign it, rebuilt from the record."""
+    """Returns the leader's input, rebuilt from the record."""
     value = record.value
     members = tuple(
         wire.sent_member(
@@ -85,7 +85,7 @@ def spec(record: Written, topics: Sequence[Topic]) -> GroupSpec:
 
 
 def inventory_of(record: Written, inventories: Sequence[Inventory]) -> Inventory:
-    """The topics at the time of the record."""
+    """Returns the topics at the time of the record."""
     at = [one for one in inventories if one.from_ms <= record.timestamp_ms]
     return at[-1] if at else inventories[0]
 

@@ -41,7 +41,7 @@ class Written:
         return self.value.generation_id
 
     def assigned(self) -> dict[str, tuple[tuple[str, int], ...]]:
-        """Partitions by member. For a member without partitions, Kafka stores no bytes."""
+        """Returns partitions by member. For a member without partitions, Kafka stores no bytes."""
         return {
             member.member_id: tuple(
                 (tp.topic, tp.partition)
@@ -87,13 +87,13 @@ class OffsetsLog:
         self._failure: Exception | None = None
 
     def of(self, group_id: str) -> tuple[Written, ...]:
-        """The group's records so far, in the order of the log."""
+        """Returns the group's records so far, in the order of the log."""
         if self._failure:
             raise self._failure
         return tuple(self._records.get(group_id, ()))
 
     def quiet_s(self, group_id: str) -> float:
-        """Seconds since the group's last record arrived."""
+        """Returns the seconds since the group's last record arrived."""
         return time.monotonic() - self._arrived_s.get(group_id, 0.0)
 
     def __enter__(self) -> Self:
@@ -116,7 +116,7 @@ class OffsetsLog:
                 auto_offset_reset="earliest",
                 fetch_max_wait_ms=100,
             )
-            # A broker that does not know the new topic yet answers with no partitions.
+            # A broker that does not know the new topic yet lists no partitions.
             deadline = time.monotonic() + READY_TIMEOUT_S
             while not (partitions := consumer.partitions_for_topic(TOPIC)):
                 if time.monotonic() > deadline or self._ended.wait(0.2):
@@ -148,7 +148,7 @@ def from_json(records: Sequence[Mapping[str, Any]]) -> tuple[Written, ...]:
 
 
 def _await_topic(bootstrap_server: str) -> None:
-    """Asks for a group's coordinator, so that Kafka creates the offsets topic, and waits for it."""
+    """Requests a group's coordinator, so that Kafka creates the offsets topic, and waits for it."""
     from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
 

@@ -30,7 +30,7 @@ FRAMES = 6
 MOST_POLL_MS = 15_000
 """The maximum poll interval: after this time, a client that hangs leaves its group."""
 
-# Metadata are at most a second old, so that a leader soon sees new partitions.
+# Metadata are at most one second old, so a leader soon sees new partitions.
 JAVA_CONFIGS = {
     "group.protocol": "classic",
     "heartbeat.interval.ms": "500",
@@ -44,7 +44,7 @@ class Members:
     """All members of a run, for calls from any thread; the end of `with` ends every member."""
 
     def __init__(self, bootstrap_server: str, directory: Path) -> None:
-        """The members' logs go to `directory`."""
+        """Starts no member yet; the members' logs go to `directory`."""
         self._server = bootstrap_server
         self._directory = directory
         self._java = JavaMembers(bootstrap_server, directory / "java.log")
@@ -70,7 +70,7 @@ class Members:
         self._python[part.name] = process, ours
 
     def close(self, part: Part) -> None:
-        """Lets the member leave its group; returns when it has left, or after a timeout."""
+        """Makes the member leave its group; returns when it has left, or after a timeout."""
         if part.library == JAVA:
             self._in_java.remove(part.name)
             self._tell(close=[part.name])
@@ -96,7 +96,7 @@ class Members:
             _send(self._python[part.name][1], ("subscribe", part.topics))
 
     def failures(self, parts: Iterable[Part]) -> dict[str, str]:
-        """Name -> error, for each member that has ended by itself."""
+        """Returns name -> error, for each member that has ended by itself."""
         parts = list(parts)
         failures: dict[str, str] = self._tell()["failures"]
         found = {part.name: failures[part.name] for part in parts if part.name in failures}
@@ -111,7 +111,7 @@ class Members:
         return found
 
     def where(self, part: Part) -> str:
-        """The call stack of a Python member's first thread, to find where the member hangs."""
+        """Returns the call stack of a Python member's first thread, which shows where it hangs."""
         if part.name not in self._python:
             return "unknown"
         pid = self._python[part.name][0].pid
@@ -157,7 +157,7 @@ def _described(part: Part) -> dict[str, Any]:
 
 
 def _send(pipe: Connection, command: tuple[str, tuple[str, ...]]) -> None:
-    """Sends a command; a member that has ended is no error."""
+    """Sends a command; a member that has ended causes no error."""
     with contextlib.suppress(OSError):
         pipe.send(command)
 

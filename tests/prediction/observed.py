@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All observations of one change, or of a group's start, as JSON.
 
-The judges (`given.py`, `told.py`) read nothing else. So a change can be judged again without a
+The judges (`given.py`, `told.py`) use no other data. So a change can be judged again without a
 broker: `python -m tests.prediction --again build/prediction/changes.jsonl`.
 """
 
@@ -35,7 +35,7 @@ class Observed:
 
     `before`      the snapshot's line; None for the start of a group, which has no plan.
     `earlier`     the group's newest record when the line was read.
-    `records`     the records since, up to the record in which the group settled.
+    `records`     the later records, up to the record in which the group settled.
     `inventories` the topics, in order of time.
     `libraries`   member id -> library, for all members of these records.
     `problem`     why the group has not settled; None if it has.

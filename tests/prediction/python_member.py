@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A member of a Python client with our plug-in, in its own process, so that it can be killed.
 
-The member reads ("subscribe", topics) and ("close", ()) from a pipe, and ends when the pipe ends.
-If the client raises, the member sends the last line of the error and ends.
+The member receives ("subscribe", topics) and ("close", ()) through a pipe, and ends when the pipe
+closes. If the client raises an error, the member sends the error's last line and ends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CLASSES = {
 def run(
     part: Part, bootstrap_server: str, most_poll_ms: int, pipe: Connection, stacks: Path
 ) -> None:
-    """Polls until the pipe brings `close`; SIGUSR1 writes the call stacks to `stacks`."""
+    """Polls until `close` arrives in the pipe; SIGUSR1 writes the call stacks to `stacks`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     faulthandler.register(signal.SIGUSR1, stacks.open("w"))
     logging.disable(logging.CRITICAL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports a run: two figures, tables by leader, assignor and event, and the misses with causes."""
+"""Reports a run: two figures, tables by leader, assignor and event, and wrong predictions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show(results: Sequence[Result]) -> str:
-    """The whole report, as the run prints it."""
+    """Returns the whole report, as the run prints it."""
     judged = [one for result in results for one in result.judged]
     compared = [result for result in results if result.told]
     unsettled = [result for result in results if result.observed.problem]
@@ -55,7 +55,7 @@ def show(results: Sequence[Result]) -> str:
 
 
 def miss(result: Result) -> str:
-    """One line about a missed prediction."""
+    """Returns one line about a wrong prediction."""
     observed = result.observed
     why = list(result.told.causes) if result.told else []
     why += [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """`told` is None if there was no plan, or if the group has not settled."""
+    """The verdicts; `told` is None if there was no plan, or if the group has not settled."""
 
     observed: Observed
     judged: list[Judged]
@@ -43,5 +43,5 @@ def result(observed: Observed, foreseen: Foreseen | None = None) -> Result:
 
 
 def again(lines: Iterable[str]) -> list[Result]:
-    """Judges the observations of an earlier run again, with the present package."""
+    """Judges the observations of an earlier run with the present package."""
     return [result(Observed.from_json(line)) for line in lines]

@@ -32,7 +32,7 @@ FAILED_GROUPS = 10
 
 
 class _Budget:
-    """The number of changes left, and the groups that play them, shared by many threads."""
+    """The number of remaining changes, and the groups that play them; many threads share it."""
 
     def __init__(self, changes: int, a_group: int, groups: Iterator[Cast]) -> None:
         self._left = changes
@@ -115,5 +115,5 @@ def _lane(make: Callable[[], Stage], budget: _Budget, stop: threading.Event) -> 
 
 
 def _cluster(brokers: int) -> Broker:
-    """A cluster whose nodes have racks, also if there is only one node."""
+    """Starts a cluster whose nodes have racks, even if there is only one node."""
     return Broker(brokers=brokers, properties={"broker.rack": RACKS[0]} if brokers == 1 else {})

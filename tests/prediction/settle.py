@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until a group has settled, by three conditions:
+"""Waits until three conditions show that a group has settled:
 
 1. The newest record has exactly the expected members with their subscriptions; a restarted member
    has a new id.
 2. The coordinator describes the group as Stable with these members, twice in a row.
-3. No newer record arrives for a while: a short while if every partition is assigned, a longer one
-   if some are not, as between the two rounds of a cooperative group.
+3. No newer record arrives for a while: a short while if every partition is assigned, else a longer
+   one, as between the two rounds of a cooperative group.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOK_AGAIN_S = 0.25
 class Expected:
     """The expected state of a group; the ids in `replaced` must be gone.
 
-    `at_least` is the number of records before the change: only newer records count. `staying` are
+    `at_least` is the number of records before the change; only newer records count. `staying` are
     members that must be in every generation since the change.
     """
 
@@ -42,7 +42,7 @@ class Expected:
     staying: Sequence[Part] = ()
 
     def problem(self, records: Sequence[Written]) -> str | None:
-        """Condition 1: the first thing that is not as expected, as text, or None."""
+        """Returns the first fault by condition 1 as text, or None."""
         if len(records) <= self.at_least:
             return "no newer record"
         members = records[-1].value.members
@@ -60,7 +60,7 @@ class Expected:
         return None
 
     def away(self, records: Sequence[Written]) -> str | None:
-        """Names a member of `staying` that is missing in a generation since the change, or None.
+        """Returns the name of a `staying` member that a later generation lacks, or None.
 
         On a busy machine, a member can miss its heartbeats; then it is removed and joins again.
         """
@@ -72,7 +72,7 @@ class Expected:
         return None
 
     def holes(self, record: Written) -> int:
-        """The number of partitions of subscribed topics without an owner."""
+        """Returns the number of partitions of subscribed topics without an owner."""
         subscribed = {topic for part in self.parts for topic in part.topics}
         assigned = {tp for owned in record.assigned().values() for tp in owned}
         return sum(

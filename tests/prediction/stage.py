@@ -30,7 +30,7 @@ SNAPSHOT_ATTEMPTS = 5
 
 
 class Stage:
-    """Plays one group at a time; calls `seen` with the group's start and with every change.
+    """Plays one group at a time; calls `seen` for the group's start and for every change.
 
     `brokers` is the number of nodes; each node has its own rack.
     """
@@ -186,7 +186,7 @@ class Stage:
         self._seen(observed, foreseen)
 
     def _ids(self, cast: Cast) -> dict[int, str]:
-        """Member number -> member id, from the newest records."""
+        """Returns member number -> member id, from the newest records."""
         parts: dict[int, Part] = {part.session_timeout_ms: part for part in cast.parts}
         ids: dict[int, str] = {}
         for record in self._log.of(cast.group_id):
@@ -199,7 +199,7 @@ class Stage:
         return ids
 
     def _describe(self, group_id: str) -> Any:
-        """The coordinator's description of the group, or None if it does not answer."""
+        """Returns the coordinator's description of the group, or None if there is no answer."""
         from kafka.errors import KafkaError
 
         try:
@@ -208,7 +208,7 @@ class Stage:
             return None
 
     def _snapshot(self, cast: Cast) -> dict[str, Any]:
-        """The group's snapshot line; repeated if the group happens to rebalance."""
+        """Returns the group's snapshot line; tries again while the group rebalances."""
         line: dict[str, Any] = {}
         for _ in range(SNAPSHOT_ATTEMPTS):
             (line,) = snapshot(self._server, [cast.group_id])
@@ -218,7 +218,7 @@ class Stage:
         return line
 
     def _inventory(self, cast: Cast, from_ms: int) -> Inventory:
-        """The topics as the cluster describes them, as soon as it shows all partitions."""
+        """Returns the cluster's topics, as soon as they have all partitions."""
         wanted = {name: len(at) for name, at in cast.topics.items()}
         described: dict[str, Any] = {}
         while {name: len(partitions) for name, partitions in described.items()} != wanted:

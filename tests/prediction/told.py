@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges a change: does the real group end as the plan predicted from the snapshot?
 
-1. Before the change: compute the plan, and DRAWS samples of it with other ids for new members.
-2. After the change: map the plan's made-up ids to the members that have joined. The plan is right
-   if the members hold the planned partitions (`direct`).
-3. It is also right if the samples showed that ids decide, and each partition is where some sample
-   had it (`among`), or the plan with the real ids ends as the group did (`real`).
+1. Before the change: compute the plan, and play it again DRAWS times with other made-up ids for the
+   new members (samples).
+2. After the change: map the made-up ids to the members that have joined. The plan is right if the
+   members hold the planned partitions (`direct`).
+3. If the samples showed that ids decide, the plan is also right if each partition is where some
+   sample had it (`among`), or if a plan with the real ids ends as the group did (`real`).
 4. If the samples did not show that ids decide, a plan that is right only with the real ids is
    wrong.
 """
@@ -58,7 +59,7 @@ class Told:
     """Steps 2 to 4 for one change that has settled; `causes` is empty if the plan is right.
 
     Of the `rounds`, `idle` ones changed nothing, because a member only joined again. `unasked` ones
-    had no cause, but changed the assignment.
+    changed the assignment without a cause.
     """
 
     ids_decide: bool
@@ -107,16 +108,16 @@ def compare(observed: Observed, foreseen: Foreseen) -> Told:
 
 
 def _new(observed: Observed) -> list[Written]:
-    """The first record of each generation since the change."""
+    """Returns the first record of each generation since the change."""
     known = -1 if observed.earlier is None else observed.earlier.generation_id
     return [one for one in generations(observed.records) if one.generation_id != known]
 
 
 def _again(observed: Observed) -> tuple[int, int]:
-    """Counts generations without a cause: with an unchanged assignment, and with another one.
+    """Counts generations without a cause: those that keep the assignment, and those that change it.
 
-    A generation has no cause if members, subscriptions and topics are those of the one before. But
-    a round that leaves partitions unassigned, as a cooperative leader does, causes another one.
+    A generation has no cause if members, subscriptions and topics are those of the one before it.
+    But a round that leaves partitions unassigned, as a cooperative leader does, causes another one.
     """
     idle = unasked = 0
     kept = generations([one for one in (observed.earlier, *observed.records) if one])
@@ -170,7 +171,7 @@ def _called(observed: Observed, plan: RebalancePlan) -> str:
 
 
 def _joined(observed: Observed) -> list[str]:
-    """The ids of new members, in the order of the log."""
+    """Returns the ids of new members, in the order of the log."""
     assert observed.before
     known = {member["member_id"] for member in observed.before["members"]}
     ids = [m.member_id for one in observed.records for m in one.value.members]
@@ -210,7 +211,7 @@ def _is_among(plan: RebalancePlan, samples: Samples | None, truth: Holds) -> boo
 
 
 class _RealIds(MadeUp):
-    """Gives planned newcomers the real ids, in the order in which the members joined."""
+    """Uses the real ids for planned newcomers, in the order in which the members joined."""
 
     def __init__(self, group_id: str, real: Sequence[str], made_up: Sequence[Newcomer]) -> None:
         super().__init__(group_id, Draw(instead_of=tuple(made_up)))

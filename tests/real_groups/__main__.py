@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.real_groups`: thirty real groups, read by Spark while they change.
+"""`python -m tests.real_groups`: Spark reads thirty real groups while they change.
 
-1. A broker; groups of Java, kafka-python, aiokafka and librdkafka members with all assignors,
+1. Start a broker; groups of Java, kafka-python, aiokafka and librdkafka members with all assignors,
    dynamic and static; a Connect cluster; a group of the new protocol. All members commit.
-2. Members join and leave while a batch job reads `__consumer_offsets`. A group for which two
-   snapshots, before and after the job, agree has to be what the job read.
-3. When all is quiet, a second job's groups have to be those of the snapshot, every one.
+2. Members join and leave while a batch job reads `__consumer_offsets`. If two snapshots of a group,
+   before and after the job, are equal, the job must have read that group, too.
+3. When all groups are quiet, the groups of a second job must all equal those of a snapshot.
 
 Takes about three minutes; exit code 0 if all of it holds, else 1.
 """
@@ -73,7 +73,7 @@ def main() -> int:
 def _start(
     server: str, java: JavaMembers, python: PythonMembers, librdkafka: LibrdkafkaMembers
 ) -> dict[str, int]:
-    """Starts all members of classic groups, two each, and one of the new protocol."""
+    """Starts two members of each classic group, and one member of the new protocol."""
     from kafka import KafkaAdminClient
 
     with KafkaAdminClient(bootstrap_servers=server) as admin:
@@ -188,7 +188,7 @@ def _differences(described: dict[str, Line], read: dict[str, Line]) -> list[str]
 
 
 def _compared(group: Line) -> Line:
-    """The fields that both have; a member's partitions without their order in the log."""
+    """Returns the fields to compare; a member's partitions have no order."""
     members = {
         member["member_id"]: (
             member.get("group_instance_id"),

@@ -29,7 +29,7 @@ class LibrdkafkaMembers:
         *,
         is_static: bool = False,
     ) -> None:
-        """Without an assignor, the member uses the consumer protocol of KIP-848."""
+        """Starts a member; without an assignor, it uses the consumer protocol of KIP-848."""
         settings: dict[str, object] = {
             "bootstrap.servers": self._server,
             "group.id": group_id,

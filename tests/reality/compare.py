@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a real run with the simulated one: equal, or within a stated tolerance.
 
-Generations and assignments must be equal. Durations depend on when a member's heartbeats fall, so
-they may differ by
+Generations and assignments must be equal. Durations depend on the times of members' heartbeats, so
+they may differ by these tolerances:
 
     heartbeats   one interval, plus the time between two clock checks of a client, for each time
                  that a heartbeat informs a member of a rebalance
@@ -91,7 +91,7 @@ class Compared:
 
     @property
     def is_quiet(self) -> bool:
-        """True if no assignment changed in this phase."""
+        """Returns whether no assignment changed in this phase."""
         return all(
             self.before is not None
             and taken.generation_id == self.before.generation_id
@@ -128,7 +128,7 @@ class Comparison:
 
     @property
     def disturbed(self) -> str:
-        """The reason why a busy machine made this run useless, or "" if it did not."""
+        """Returns why a busy machine made this run useless, or "" if it did not."""
         reasons = []
         if self.overtaken:
             reasons.append(f"{', '.join(self.overtaken)} synced after another had joined again")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One side of the comparison: the callbacks of all members, in the order of time.
 
-Members are identified by name. A member id is `name-UUID`, also of a static member, so that ids
-sort as names do.
+Members are identified by name. A member id is `name-UUID`, even that of a static member, so that
+ids sort as names do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KILLED = "killed"
 
 @dataclass(frozen=True)
 class Event:
-    """A callback. `joined_ms` (only of `assigned`): when the member sent its first JoinGroup."""
+    """A callback. `joined_ms`, only for `assigned`, is when the member sent its first JoinGroup."""
 
     at_ms: int
     member: str
@@ -43,7 +43,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Played:
-    """All that one side recorded.
+    """The data that one side recorded.
 
     answer_ms   the longest time between a request and its response
     lags        (at_ms, late_ms): the delay of an event that only waits for a timer
@@ -57,20 +57,20 @@ class Played:
     overtaken: tuple[str, ...] = ()
 
     def late_ms(self, phase: Phase) -> int:
-        """The largest lag of a phase."""
+        """Returns the largest lag of a phase."""
         within = (late for at, late in self.lags if phase.from_ms <= at < phase.until_ms)
         return max(within, default=0)
 
     def during(self, phase: Phase) -> list[Event]:
-        """The events of a phase."""
+        """Returns the events of a phase."""
         return [one for one in self.events if phase.from_ms <= one.at_ms < phase.until_ms]
 
     def generations(self, phase: Phase) -> list[Taken]:
-        """The generations that members received in a phase, in order."""
+        """Returns the generations that members received in a phase, in order."""
         return self._taken(phase.from_ms, phase.until_ms)
 
     def latest(self, until_ms: int) -> Taken | None:
-        """The newest generation received before `until_ms`; None if there is none."""
+        """Returns the newest generation received before `until_ms`, or None."""
         return next(reversed(self._taken(0, until_ms)), None)
 
     def _taken(self, from_ms: int, until_ms: int) -> list[Taken]:
@@ -81,7 +81,7 @@ class Played:
         return [Taken(number, found[number]) for number in sorted(found)]
 
     def _followed(self) -> Iterator[tuple[Event, frozenset[str]]]:
-        """Yields each event with its member's partitions; callbacks report only changes."""
+        """Yields each event with its member's partitions, because callbacks report only changes."""
         held: dict[str, frozenset[str]] = {}
         for event in self.events:
             before = held.get(event.member, frozenset())
@@ -91,7 +91,7 @@ class Played:
 
 
 def name_of(member_id: str) -> str:
-    """The member's name in a member id; "" for an empty id.
+    """Returns the member's name in a member id; "" for an empty id.
 
     >>> name_of("c0-2f7c1b9e-52b5-4a53-9d5a-0c4e6d7a8b9c")
     'c0'

@@ -50,7 +50,7 @@ class RealityError(RuntimeError):
 
 
 def prepare(server: str, scenarios: Sequence[Scenario]) -> None:
-    """Creates the topics, and waits for a coordinator: its topic is created at first use."""
+    """Creates the topics, and waits for a coordinator, whose topic Kafka creates at first use."""
     from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
 
@@ -138,7 +138,7 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
 
 
 class _Sleeper(threading.Thread):
-    """Measures how late this machine's timers are: sleeps, and notes how late it wakes up."""
+    """Measures how late this machine's timers are: sleeps, and records when it wakes up."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -197,7 +197,7 @@ class _Jvm:
             raise RealityError(f"{self.name} did not start:\n{self._last_words()}")
 
     def tell(self, word: str) -> None:
-        """Sends a command; a program that has ended is no error."""
+        """Sends a command; a program that has ended causes no error."""
         assert self._process.stdin
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(word + "\n")
@@ -228,15 +228,15 @@ class _Jvm:
                 stream.close()
 
     def lags(self) -> list[tuple[int, int]]:
-        """(time, delay) of the consumer's polls, from the lines that follow them."""
+        """Returns (time, delay) of the consumer's polls, from the lines that follow them."""
         return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
 
     def was_overtaken(self) -> bool:
-        """True if the consumer's log shows that another member had joined again before it."""
+        """Returns whether, by the consumer's log, another member had joined again before it."""
         return OVERTAKEN in self._log.read_text(errors="replace")
 
     def events(self, started_ms: int) -> list[Event]:
-        """Its callbacks, with times from the start of the scenario."""
+        """Returns the consumer's callbacks, with times from the start of the scenario."""
         found, joining_ms = [], 0
         for line in self.lines:
             if line["event"] not in CALLBACKS:
@@ -261,7 +261,7 @@ class _Jvm:
 
 
 def _configs(plan: MemberPlan) -> dict[str, str]:
-    """The Java consumer's settings; our settings have Kafka's names."""
+    """Returns the Java consumer's settings; our settings have Kafka's names."""
     consumer = plan.config
     assert isinstance(consumer, ConsumerConfig)
     configs = {
@@ -281,7 +281,7 @@ def _configs(plan: MemberPlan) -> dict[str, str]:
 
 
 def _now_ms() -> int:
-    """The wall clock, as in the JVMs."""
+    """Returns the time of the wall clock, which the JVMs use."""
     return time.time_ns() // 1_000_000
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show(one: Comparison) -> str:
-    """The whole comparison of one assignor."""
+    """Returns the whole comparison of one assignor as text."""
     lines = [f"== {one.assignor}"]
     if one.attempt > 1:
         lines.append(f"attempt {one.attempt}: others were disturbed")
@@ -26,7 +26,7 @@ def show(one: Comparison) -> str:
 
 
 def summary(one: Comparison) -> str:
-    """The last line: which assignments and durations agree."""
+    """Returns the last line: which assignments and durations agree."""
     pairs = [pair for phase in one.phases for pair in _pairs(phase.real, phase.simulated)]
     generations = {taken.generation_id for pair in pairs for taken in pair if taken is not None}
     wrong = sum(real != simulated for real, simulated in pairs)
@@ -81,7 +81,7 @@ def _holds(holds: Mapping[str, frozenset[str]]) -> list[str]:
 
 
 def _partitions(partitions: frozenset[str]) -> str:
-    """Partitions as text, for example `orders 0 1, payments 0`."""
+    """Formats partitions, for example `orders 0 1, payments 0`."""
     topics: dict[str, list[int]] = {}
     for one in partitions:
         topic, _, number = one.rpartition("-")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario: a group of two grows to four, a member is killed, a static one restarts.
+"""The scenario: a group of two grows to four, a member is killed, a static member restarts.
 
 Each phase settles long before the next phase begins, so an event belongs to one phase.
 """
@@ -53,7 +53,7 @@ PHASES = (
 
 
 def scenario(assignor: str) -> Scenario:
-    """The scenario with the settings that both sides use."""
+    """Returns the scenario with the settings of both sides."""
     consumer = ConsumerConfig(
         group_id=f"reality-{assignor}",
         session_timeout_ms=SESSION_MS,

@@ -19,15 +19,15 @@ KINDS = {Revoked: "revoked", Assigned: "assigned", Lost: "lost"}
 
 
 class _Watch:
-    """A replacement for `Consumer.handle` that calls it and records its callbacks."""
+    """Replaces `Consumer.handle`: calls it, and records its callbacks."""
 
     def __init__(self) -> None:
         self.seen: list[Event] = []
-        self._joined_ms: dict[Consumer, int] = {}  # the current rebalance's first JoinGroup
+        self._joined_ms: dict[Consumer, int] = {}  # first JoinGroup of this rebalance
         self._handle = Consumer.handle
 
     def handle(self, consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
-        # Read before the call: the call may reset both, and callbacks see the values from before.
+        # Read both now: the call may reset them, but callbacks see the old values.
         member, generation_id = name_of(consumer.member_id), consumer.generation_id
         effects = self._handle(consumer, event, now_ms)
         for effect in effects:
@@ -46,7 +46,7 @@ class _Watch:
 
 
 def play(scenario: Scenario) -> Played:
-    """Plays in virtual time. Not thread-safe, because it replaces a method of a class."""
+    """Plays in virtual time. It is not thread-safe, because it replaces a method of a class."""
     watch = _Watch()
 
     def handle(consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One session for all Spark tests: starting it takes longer than they do."""
+"""One session for all Spark tests, because its start takes longer than the tests."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     running = session("tests", master="local[2]")
-    running.conf.set("spark.sql.shuffle.partitions", "4")  # 200 tasks for ten rows take their time
+    running.conf.set("spark.sql.shuffle.partitions", "4")  # the default, 200, is slow for ten rows
     yield running
     running.stop()

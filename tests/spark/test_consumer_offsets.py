@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From records to groups to answers on Spark: compaction as Kafka's, kinds, clusters."""
+"""Turns records into groups and answers on Spark: compaction as in Kafka, kinds, clusters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _frame(spark: SparkSession, rows: list[tuple[Any, ...]], schema: str = RECOR
 
 
 def test_the_last_record_of_a_key_wins(spark: SparkSession) -> None:
-    """A real log, shuffled: by offset within a partition, and not by when a record is seen."""
+    """In a shuffled real log, the offset within a partition decides, not the order of rows."""
     log = captured()
     rows = [(key, value, key[-1] % 3, offset) for offset, (key, value) in enumerate(log)]
     random.Random(3).shuffle(rows)
@@ -61,7 +61,7 @@ def test_the_last_record_of_a_key_wins(spark: SparkSession) -> None:
         for row in current_groups(_frame(spark, rows), _inventory(spark)).collect()
     }
     living = {key: value for key, value in last.items() if value is not None}
-    assert len(living) < len(last)  # some are gone
+    assert len(living) < len(last)  # some groups have ended
     assert set(found) == {key[4:].decode() for key in living}
     good = 0
     for key, value in living.items():
@@ -83,7 +83,7 @@ def test_groups_are_assigned_from_their_records(spark: SparkSession) -> None:
 
 
 def test_clusters_do_not_meet(spark: SparkSession) -> None:
-    """One key in two clusters is two groups, each with the topics of its own."""
+    """One key in two clusters makes two groups, each with its own cluster's topics."""
     key, value = next(
         (key, value)
         for key, value in captured()
@@ -185,7 +185,7 @@ def test_sparks_own_source_that_reads_nothing(plan: str, silent: bool, silent_if
 
 
 def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
-    """The last commit of each partition; a tombstone and a corrupt record beside them."""
+    """Returns the last commit of each partition, although tombstones and corrupt records occur."""
     places = [OffsetCommitKey("g", "t", p) for p in range(3)] + [OffsetCommitKey("h", "t", 0)]
     keys = [encode_key(place) for place in places]
     time_ms = 1_795_319_085_565
@@ -226,14 +226,14 @@ def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
 
 
 def _damaged(rng: random.Random, value: bytes) -> tuple[str | None, bytes]:
-    """Returns a damaged value and the cause that has to be counted; None: the reference decides."""
+    """Returns a damaged value and its expected cause; None if the reference decides the cause."""
     match rng.randrange(4):
         case 0:
             return "cut short, or a length is too large", value[: rng.randrange(2, len(value))]
         case 1:
             version = rng.randint(5, 30_000).to_bytes(2, "big")
             return "unknown version", version + value[2:]
-        case 2:  # behind the version stands the length of the protocol type
+        case 2:  # the length of the protocol type follows the version
             huge = b"\xff\xff\xff\xff\x07" if value[1] == FLEXIBLE else b"\x7f\xff"
             return "cut short, or a length is too large", value[:2] + huge + value[4:]
         case _:
@@ -276,7 +276,7 @@ def test_one_record_in_a_hundred_is_corrupt(spark: SparkSession) -> None:
 
 
 def _cause(error: str) -> str:
-    """The cause of an error of random bytes; each of them has one of these words."""
+    """Returns the cause of an error of random bytes; each error contains one of these words."""
     if "not known" in error:
         return "unknown version"
     if "null" in error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`compare_groups`, `plan_each_change`, summaries and SQL against the functions for one group."""
+"""Compares `compare_groups`, `plan_each_change`, summaries and SQL with functions for one group."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def captured() -> list[dict[str, Any]]:
 
 
 def in_clusters() -> list[dict[str, Any]]:
-    """Each group in two clusters; in the second one it has half of its members."""
+    """Returns each group in two clusters; in the second one it has half of its members."""
     rows = []
     for case in captured():
         half = case["members"][: (len(case["members"]) + 1) // 2]
@@ -229,7 +229,7 @@ def test_lines_are_groups_like_columns(spark: SparkSession) -> None:
 
 def test_groups_come_back_as_contract_lines(groups: DataFrame) -> None:
     lines = contract_lines(groups, [("two", "orders"), ("one", "payments")])
-    # INPUT_SCHEMA has no hosts.
+    # INPUT_SCHEMA has no client hosts.
     cases: dict[tuple[str | None, str], kr.GroupSpec] = {
         _key(case): kr.GroupSpec.from_dict(
             {**case, "members": [{**one, "client_host": None} for one in case["members"]]}

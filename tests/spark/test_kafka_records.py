@@ -61,7 +61,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             java.tell(close=["java-range-0"])
             python.add("aiokafka", "aiokafka", "a-0", "roundrobin", ["t"])
             await_stable(server, {"aiokafka": 1})
-            # The open one has a partition of the log for itself, and hides no other record.
+            # The open transaction has its own partition of the log, so it hides no other records.
             producers = {}
             for name, offset in {"done": 1000, "aborted": 2000, "not-done": 3000}.items():
                 producers[name] = _transaction(server, name, offset)
@@ -86,7 +86,7 @@ def _transaction(server: str, group_id: str, offset: int) -> Any:
     producer = kafka.KafkaProducer(
         bootstrap_servers=server,
         transactional_id=f"tx-{group_id}",
-        transaction_timeout_ms=900_000,  # the broker aborts an open one after this time
+        transaction_timeout_ms=900_000,  # the broker aborts a transaction that is open for longer
     )
     producer.init_transactions()
     producer.begin_transaction()
@@ -113,7 +113,7 @@ def _read(spark: SparkSession, cluster: Cluster, client: str, **options: str) ->
 def test_the_groups_are_those_of_a_snapshot(
     spark: SparkSession, cluster: Cluster, client: str
 ) -> None:
-    """Members, owners, assignors and generations by the log, and by DescribeGroups."""
+    """Members, owners, assignors and generations from the log equal those of DescribeGroups."""
     records = _read(spark, cluster, client)
     assert records.schema == spark.createDataFrame([], RECORDS_SCHEMA).schema
     topics = spark.createDataFrame([("t", 6)], "name string, partitions int")
@@ -144,11 +144,11 @@ def _owners(members: list[dict[str, Any]]) -> dict[str, set[tuple[str, int]]]:
 def test_ranges_and_streams_read_each_record_once(
     spark: SparkSession, cluster: Cluster, client: str
 ) -> None:
-    """One range or many, at once or in micro-batches with a limit: the same records."""
+    """With any number of ranges or micro-batches and a limit, each record is read once."""
     columns = ["partition", "offset", "key", "value", "timestamp", "timestampType"]
     whole = _read(spark, cluster, client).select(*columns).collect()
     assert len({(row["partition"], row["offset"]) for row in whole}) == len(whole) > 20
-    ends: dict[int, int] = {}  # members go on to commit
+    ends: dict[int, int] = {}  # members continue to commit
     for row in whole:
         ends[row["partition"]] = max(row["offset"], ends.get(row["partition"], -1))
 
@@ -176,7 +176,7 @@ def test_ranges_and_streams_read_each_record_once(
     assert until_then(read) == sorted(whole)
     progress = query.recentProgress
     assert len(progress) > 1
-    assert max(one["numInputRows"] for one in progress) <= limit + len(ends)  # one a partition
+    assert max(one["numInputRows"] for one in progress) <= limit + len(ends)  # 1 a partition
 
 
 def test_open_and_aborted_transactions_are_not_read(
@@ -197,7 +197,7 @@ def test_open_and_aborted_transactions_are_not_read(
 
 
 def test_a_range_of_aborted_records_ends(cluster: Cluster, client: str) -> None:
-    """No record of the range is committed, so none arrives: the end has to be noticed."""
+    """No record of the range is committed, so none arrives; the reader must still find the end."""
     log = open_log({"bootstrap.servers": cluster.server}, TOPIC, client=client, idle_s=20)
     singles = 0
     for partition, bounds in log.bounds().items():
@@ -210,11 +210,11 @@ def test_a_range_of_aborted_records_ends(cluster: Cluster, client: str) -> None:
         for offset in unseen:  # the aborted commit, and markers
             assert list(log.records(partition, offset, offset + 1)) == []
             singles += 1
-    assert singles == 3  # an aborted commit, its marker, and the marker of the one that is done
+    assert singles == 3  # an aborted commit, its marker, and a committed one's marker
 
 
 def test_offsets_that_the_log_has_not(cluster: Cluster, client: str) -> None:
-    """A deleted range is an error; both clients would jump over it by default."""
+    """A range with deleted records is an error; by default, both clients would skip them."""
     log = open_log({"bootstrap.servers": cluster.server}, TOPIC, client=client, idle_s=20)
     with pytest.raises(ClusterError, match="partition 1: the log no longer has offset 100000"):
         list(log.records(1, 100_000, 100_010))

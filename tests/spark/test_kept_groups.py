@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of present groups: replays, kills between its steps, order; no broker."""
+"""The table of present groups, without a broker: replayed batches, kills, orders."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Record = tuple[Any, ...]
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Stands for a kill of the process."""
 
 
 def log() -> list[Record]:
-    """A real log of group records in three partitions, each with offsets of its own."""
+    """Returns a real log of group records in three partitions, each with its own offsets."""
     following = [0, 100, 7]
     rows = []
     for key, value in captured():
@@ -41,7 +41,7 @@ def log() -> list[Record]:
 
 
 def compacted(rows: list[Record]) -> set[Record]:
-    """The last record of each key, by offset."""
+    """Returns the last record of each key, by offset."""
     last: dict[Any, Record] = {}
     for row in sorted(rows, key=lambda row: int(row[-1])):
         last[(*row[:-4], row[-4], row[-2])] = row
@@ -65,7 +65,7 @@ def tables(path: Path) -> list[str]:
 
 
 def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path) -> None:
-    """Cut anywhere, replayed in whole or in part, rows and partitions in any order."""
+    """The log is cut at random, batches are replayed whole or in part, rows come in any order."""
     tmp_path /= "a path with blanks"
     rng = random.Random(3)
     rows = log()
@@ -78,7 +78,7 @@ def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path
         assert held(spark, tmp_path) == compacted(rows[:end])
         pointer = Pointer.read(tmp_path)
         table.apply(frame(spark, batch), n)  # the whole batch again
-        table.apply(frame(spark, rows[: end - 2]), 0)  # and a new checkpoint's longer one
+        table.apply(frame(spark, rows[: end - 2]), 0)  # and, longer, from a new checkpoint
         assert Pointer.read(tmp_path) == pointer
     assert held(spark, tmp_path) == compacted(rows)
     topics = spark.createDataFrame(list(TOPICS.items()), "name string, partitions int")
@@ -87,7 +87,7 @@ def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path
 
 
 def test_a_new_checkpoint_reads_from_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
-    """Its first batch overlaps with what the table holds."""
+    """The first batch of a new checkpoint overlaps with the table."""
     rows = log()
     table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
     table.apply(frame(spark, rows[:20]), 0)
@@ -137,7 +137,7 @@ def test_a_pointer_that_was_not_replaced_in_full_is_not_seen(tmp_path: Path) -> 
 
 def test_old_tables_go_and_other_files_stay(spark: SparkSession, tmp_path: Path) -> None:
     table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
-    (tmp_path / "v-00000009-abcdef01").mkdir()  # of a run that was killed
+    (tmp_path / "v-00000009-abcdef01").mkdir()  # of a killed run
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     for n in range(5):
         table.apply(frame(spark, [(b"\0\2\0\1g", b"%d" % n, 0, n)]), n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An executor without this package, or with none at all: one sentence that says what to do."""
+"""If executors lack this package or all packages, the error is one sentence with a remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafka_rebalance.spark.session import sentence
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A worker's Python, like one in which something is not installed.
+# A worker's Python in which some packages seem not to be installed.
 HIDE = """
 import sys
 class Hidden:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's Spark example prints what the README says."""
+"""The README's Spark example prints the output that the README shows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def example(name: str) -> str:
 def test_the_example(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "group.jsonl"
     source.write_text(example("group.jsonl"), encoding="utf-8")
-    # Spark takes a relative path from where its JVM was started.
+    # Spark resolves a relative path from the directory in which its JVM was started.
     code = example("spark").replace('"group.jsonl"', repr(str(source)))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

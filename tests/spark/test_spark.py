@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark layer against the core: same answers, a row a group, bad groups in their column."""
+"""Compares Spark with the core: equal answers, one row a group, bad groups have an error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def frozen(name: str) -> list[dict[str, Any]]:
 
 
 def expected(case: dict[str, Any], assignor: str | None = None) -> Any:
-    """As columns have it: an entry a run of one topic, in Kafka's order."""
+    """Returns an answer in the form of the columns: one entry for each run of a topic."""
     try:
         answer = kr.assign(kr.GroupSpec.from_dict(case), assignor)
     except kr.GroupError as error:
@@ -99,7 +99,7 @@ def test_lines_are_answered_as_columns_are(spark: SparkSession) -> None:
 
 def test_anomalies_are_a_column(spark: SparkSession) -> None:
     member = {"member_id": "B", "topics": ["t"]}
-    # "Aa" hashes before it, subscribes to nothing, and is given partitions all the same.
+    # "Aa" comes first in hash order: it subscribes to nothing, but gets partitions.
     case = {
         "group_id": "g",
         "topics": [{"name": "t", "partitions": 2}],
@@ -118,7 +118,7 @@ def test_anomalies_are_a_column(spark: SparkSession) -> None:
 def test_the_answer_has_the_published_schema(spark: SparkSession) -> None:
     answers = assign_groups(frame(spark, captured()))
     assert answers.schema == spark.createDataFrame([], OUTPUT_SCHEMA).schema
-    # Spark takes Arrow's columns by position, without looking at names or types.
+    # Spark takes Arrow's columns by position, and ignores their names and types.
     assert answers.collect()[0]["assignor"] in NAMES
 
 
@@ -264,7 +264,7 @@ PLACES = INPUT_SCHEMA.replace("topics: array<string>", "topics: array<int>").rep
 
 
 def placed(case: dict[str, Any]) -> dict[str, Any]:
-    """Topics of members by their place in the group's list; unknown ones are put there first."""
+    """Replaces members' topics by indices in the group's list; missing topics are added first."""
     names = [topic["name"] for topic in case["topics"]]
     for member in case["members"]:
         owned = [entry["topic"] for entry in member.get("owned_partitions") or ()]

@@ -7,7 +7,7 @@
         use(broker.bootstrap_server)
 
 `make broker` starts a broker by hand. A node ends when its standard input ends, so no node outlives
-the process that started it. If that process was killed, the directory stays.
+the process that started it. If that process is killed, the directory stays.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class BrokerError(RuntimeError):
 
 
 def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
-    """The command line of a Java class of tools/broker; `log` is the level of its stderr.
+    """Returns the command line of a Java class in tools/broker; `log` is the level of its stderr.
 
-    Raises `BrokerError` if Java or the jars are missing.
+    Errors: `BrokerError` if Java or the jars are missing.
     """
     missing = missing_tools()
     if missing:
@@ -70,7 +70,7 @@ def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
 
 
 def missing_tools() -> str | None:
-    """The text about a missing tool and how to install it, or None if a broker can run."""
+    """Returns how to install a missing tool, or None if a broker can run."""
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-broker.jar").exists():
@@ -82,9 +82,9 @@ class Broker:
     """A Kafka cluster of one or more nodes; `with` starts it and removes it at the end.
 
     `properties` are added to the configuration of every node. `listeners` are further listeners of
-    node 0, each with its security protocol. `bootstrap_server` is the plaintext address to connect
-    to, `addresses` has those of `listeners`, and `directory` holds node-N/ with configuration, data
-    and log.
+    node 0, each with its security protocol. `bootstrap_server` is the plaintext address for
+    clients; `addresses` has those of `listeners`. `directory` contains node-N/ with configuration,
+    data and log.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class Broker:
         raise BrokerError(f"not ready after {START_TIMEOUT_S:.0f} s:\n{self.log(0)}")
 
     def log(self, node: int, lines: int = 30) -> str:
-        """The last lines of a node's log (warnings and errors only)."""
+        """Returns the last lines of a node's log (warnings and errors only)."""
         text = (self.directory / f"node-{node}" / "log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 

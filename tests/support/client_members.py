@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of the Python clients without a broker: the clients' own coordinator code is called.
+"""Members of the Python clients without a broker: tests call the clients' own coordinator code.
 
     member.join()                     returns the subscription bytes of its JoinGroup
     member.lead(generation, joined)   returns the assignments of its SyncGroup as the leader
     member.take(generation, bytes)    receives its assignment; sets `rejoins` and `held`
 
-Only the sending of requests is left out. `Java` is a member that answers with Kafka's own classes.
-A `Group` has members of any kind.
+Only the network is missing. `Java` is a member whose assignor is Kafka's own class. A `Group` has
+members of any kind.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class KafkaPython:
         self._subscriptions.subscribe(topics=sorted(topics))
 
     def lose(self) -> None:
-        """Shows the member that the broker has forgotten it."""
+        """Informs the member that the broker has removed it."""
         self._coordinator.reset_generation()
 
     def join(self, assignor: str | None = None) -> bytes:
@@ -211,7 +211,7 @@ class Aiokafka:
         self._subscriptions.subscribe(set(topics))
 
     def lose(self) -> None:
-        """Shows the member that the broker has forgotten it."""
+        """Informs the member that the broker has removed it."""
         self._coordinator.generation = -1
 
     def join(self, assignor: str | None = None) -> bytes:
@@ -274,17 +274,17 @@ async def _nothing() -> None:
 
 
 def topic_to_json(topic: Topic) -> dict[str, Any]:
-    """The topic as in a contract line."""
+    """Returns the topic as in a contract line."""
     fields = {"name": topic.name, "partitions": topic.partitions}
     return fields if topic.racks is None else {**fields, "racks": topic.racks}
 
 
 class KafkaThrows(Exception):
-    """Kafka's class throws or never ends, so that it returns no assignment."""
+    """Kafka's class throws or never ends, so it returns no assignment."""
 
 
 class Java:
-    """A Java consumer; as the leader, it lets Kafka's own classes assign."""
+    """A Java consumer; as the leader, it assigns with Kafka's own classes."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ PROPERTIES = {
 
 
 def missing_connect() -> str | None:
-    """The text about a missing tool and how to install it, or None if a worker can run."""
+    """Returns how to install a missing tool, or None if a worker can run."""
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-connect-plugin.jar").exists():
@@ -113,7 +113,7 @@ class ConnectCluster:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self, worker: str) -> None:
-        """Starts a worker, also again after its end; the worker joins when it is ready."""
+        """Starts a worker (again, if it has ended); it joins when it is ready."""
         config = self.directory / f"{worker.partition(':')[2]}.properties"
         properties = {
             **PROPERTIES,
@@ -139,7 +139,7 @@ class ConnectCluster:
         self._reap(worker)
 
     def kill(self, worker: str) -> None:
-        """Kills a worker: the group rebalances after its session times out."""
+        """Kills a worker; the group rebalances when the worker's session times out."""
         self._processes[worker].kill()
         self._reap(worker)
 
@@ -163,17 +163,17 @@ class ConnectCluster:
         self.await_(create, f"connector {connector} runs")
 
     def rounds(self) -> list[LiveRound]:
-        """Every rebalance so far, in order."""
+        """Returns all rebalances so far, in order."""
         return self._log.read()
 
     def worker_of(self, member_id: str) -> str:
-        """The worker of a member id, which is `connect-<worker>-<uuid>` without a client.id."""
+        """Returns the worker of a member id: `connect-<worker>-<uuid>` without a client.id."""
         return next(worker for worker in self.workers if member_id.startswith(f"connect-{worker}-"))
 
     def await_(
         self, condition: Callable[[], object], what: str, within_s: float = START_TIMEOUT_S
     ) -> None:
-        """Polls the condition until it holds; an error with `what` is raised after `within_s`."""
+        """Polls until the condition holds; after `within_s`, raises an error with text `what`."""
         deadline = time.monotonic() + within_s
         while not condition():
             if time.monotonic() > deadline:
@@ -185,7 +185,7 @@ class ConnectCluster:
 
     @property
     def url(self) -> str:
-        """The address of the REST interface of a running worker."""
+        """Returns the address of a running worker's REST interface."""
         return f"http://{next(iter(self._processes))}"
 
     def _complete(self) -> bool:
@@ -241,7 +241,8 @@ class _GroupLog:
             self._open()
         if self._consumer is None:
             return []
-        # Read up to the present end: a caller that waits for a round must not get an older one.
+        # Read up to the log's present end: a caller that waits for a round must not get an older
+        # one.
         ends = self._consumer.end_offsets(self._partitions)
         deadline = time.monotonic() + START_TIMEOUT_S
         while any(self._consumer.position(one) < end for one, end in ends.items()):
@@ -276,6 +277,7 @@ class _GroupLog:
         if record.value is None or group_of(record.key) != GROUP_ID:
             return
         found = live_round(record.value)
-        # A second record of one generation is no new round: the record changed for another reason.
+        # A second record of one generation is no new round: the record was rewritten for another
+        # reason.
         if found and found.generation_id not in [known.generation_id for known in self._rounds]:
             self._rounds.append(found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs Connect's own assignor classes (`tools/connect-oracle`) as a process, to compare with."""
+"""Runs Connect's own assignor classes (`tools/connect-oracle`) as a process, for comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ConnectOracle(Oracle):
 
     `ask(script)` returns `{"id"?, "rounds": …}`, or `{"id"?, "error": …}` if Connect throws. In a
     script with `"own_order": true`, workers keep their work in their own order, as real workers do.
-    In other scripts, they keep it in the order in which the leader decoded their report.
+    In other scripts, workers keep the order in which the leader decoded their reports.
 
     >>> with ConnectOracle() as oracle:  # doctest: +SKIP
     ...     oracle.ask({"assignor": "connect/eager", "rounds": []})

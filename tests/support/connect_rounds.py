@@ -33,9 +33,10 @@ Work = tuple[list[str], Pairs]
 
 @dataclass(frozen=True)
 class Told:
-    """One worker in one round; `running` is the work it reported. Lists are in the wire's order.
+    """One worker in one round. Lists are in the order of the bytes.
 
-    `report` and `answer` are the bytes of the worker's report and of the leader's assignment.
+    `running` is the work that the worker reported. `report` and `answer` are the bytes of the
+    worker's report and of the leader's assignment.
     """
 
     member_id: str
@@ -53,7 +54,7 @@ class Told:
 
 @dataclass(frozen=True)
 class LiveRound:
-    """One rebalance; the leader got it at `time_ms`. `members` are in the group's order."""
+    """One rebalance; the leader received it at `time_ms`. `members` are in the group's order."""
 
     generation_id: int
     time_ms: int
@@ -66,13 +67,13 @@ class LiveRound:
 
 
 def group_of(key: bytes) -> str | None:
-    """The group id if the key is that of a group's metadata, else None."""
+    """Returns the group id if the key is that of a group's metadata, else None."""
     found = decode_key(key)
     return found.group_id if isinstance(found, GroupMetadataKey) else None
 
 
 def live_round(value: bytes) -> LiveRound | None:
-    """The rebalance in a group's record; None if the record has no members or no assignment."""
+    """Returns the rebalance in a group's record; None without members or without an assignment."""
     group = decode_value(GroupMetadataKey(""), value)
     assert isinstance(group, GroupMetadataValue)
     told = [_told(member) for member in group.members if member.assignment]

@@ -79,7 +79,7 @@ def written_path(path: Path) -> str:
 
 
 def error_of_both(line: bytes, limit: int = LIMIT) -> str:
-    """Asserts that both engines report one error, and `from_json` or `assign` too; returns it."""
+    """Asserts that both engines, and `from_json` or `assign`, report one error; returns it."""
     rust, python = rust_answer(line, limit), reference_answer(line, limit)
     assert rust == python
     with pytest.raises(kr.GroupError) as raised:

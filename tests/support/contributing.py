@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the numbered steps in CONTRIBUTING.md, and a group on which tests take such steps."""
+"""Checks the numbered steps of CONTRIBUTING.md; makes a group for tests that follow these steps."""
 
 from __future__ import annotations
 

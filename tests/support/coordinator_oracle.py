@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs Kafka's own group coordinator in virtual time as a process, to compare with ours."""
+"""Runs Kafka's own group coordinator in virtual time as a process, for comparison."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class CoordinatorOracle(Oracle):
         super().__init__(jar)
 
     def command(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Sends one command and returns what Kafka's coordinator did."""
+        """Sends one command and returns the answer of Kafka's coordinator."""
         return self.ask(command)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates random groups for the comparison of engines; a seed always generates the same groups.
 
-Groups are difficult on purpose. Every assignor has its own stream of stories. A story is one group
-in one to eight rounds: members own the partitions of the round before, and between two rounds
+Groups are difficult on purpose. Every assignor has its own random stream of stories. A story is one
+group in one to eight rounds: members own the partitions of the round before, and between two rounds
 events (`EVENTS`) change the group. The first round chooses names (`FAMILIES`: some collide in
-Java's hash tables), subscriptions (`SHAPES`) and racks (`PLACES`). Some members send data that only
-faulty clients send: topics listed twice, partitions beyond the count.
+Java's hash tables), subscriptions (`SHAPES`) and racks (`PLACES`). Some members send data as only
+faulty clients do: topics listed twice, partitions beyond the count.
 
     case --assign--> answer --own--> members --events--> next case
 
@@ -42,7 +42,7 @@ def generate(seed: int, count: int, assignors: Sequence[str], assign: Assign) ->
 
 def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
     rng = random.Random(f"{seed}/{assignor}")
-    # Range and roundrobin must ignore owned partitions: a second round checks only that.
+    # Range and roundrobin must ignore owned partitions; for this, a second round is enough.
     most_rounds = 8 if "sticky" in assignor else 2
     number = itertools.count()
     while True:
@@ -97,7 +97,7 @@ class _Story:
         self.topic_names = names(rng, [pick(rng, FAMILIES)])
         self.instance_names = names(rng, [pick(rng, FAMILIES)])
         self.static = rng.choice([0, 0, 0, 0.3, 0.7, 1])
-        # How often a member has another member's instance id, which no broker permits.
+        # The probability that a member has another member's instance id, which no broker permits.
         self.impostors = rng.choice([0, 0, 0, 0.3]) if self.static else 0
         self.member_racks = rng.choice([0, 0, 0, 0.5, 0.8, 1])
         self.topic_racks = (
@@ -111,7 +111,7 @@ class _Story:
         sizes = {rng.randint(1, 4): 60, rng.randint(5, 12): 30, rng.randint(13, 30): 9, 0: 1}
         for _ in range(pick(rng, sizes)):
             self.topics.append(self._topic(members))
-        if rng.random() < 0.3:  # range assigns topics with equal counts together
+        if rng.random() < 0.3:  # range co-partitions topics with equal counts
             count = rng.choice(self.topics).partitions if self.topics else 0
             for topic in self.topics:
                 if rng.random() < 0.8 and count - topic.partitions <= self._room(members):
@@ -166,7 +166,7 @@ class _Story:
                 member.generation_id = self._generation()
 
     def case(self, group_id: str) -> Case:
-        """The contract line of the present state."""
+        """Returns the contract line of the present state."""
         case: Case = {"group_id": group_id, "assignor": self.assignor}
         if self.generation:
             case["generation_id"] = self.generation
@@ -189,7 +189,7 @@ class _Story:
         return case
 
     def own(self, assignment: dict[str, Sequence[Sequence[Any]]]) -> None:
-        """Every member owns its assigned partitions, in a new generation."""
+        """Makes every member own its assigned partitions, in a new generation."""
         self.generation += 1
         for member in self.members:
             member.owned = [(topic, partition) for topic, partition in assignment[member.member_id]]
@@ -217,7 +217,7 @@ class _Story:
         return _Topic(next(self.topic_names), min(pick(rng, counts), 1 + self._room(members) // 3))
 
     def _room(self, members: int) -> int:
-        """How many more partitions the group may have before an answer takes too long."""
+        """Returns how many more partitions the group may have before an answer takes too long."""
         used = sum(topic.partitions for topic in self.topics)
         return max(0, MOST_MEMBERS_TIMES_PARTITIONS // max(1, members) - used)
 
@@ -273,7 +273,7 @@ class _Story:
                 topic.racks = placed.setdefault(topic.partitions, racks) if alike else racks
 
     def _claims(self, count: int, beyond: float = 0.05) -> Owned:
-        """Claims of a faulty client: real partitions, missing partitions, duplicates."""
+        """Draws claims of a faulty client: real partitions, missing partitions, duplicates."""
         rng = self.rng
         claims: Owned = []
         for _ in range(count if self.topics else 0):
@@ -288,7 +288,7 @@ class _Story:
         return claims
 
     def _generation(self) -> int | None:
-        """Mostly the group's generation; else an older one, none, -1 or a newer one."""
+        """Draws a generation: mostly the group's; else an older one, none, -1 or a newer one."""
         g = self.generation
         # `pick` takes a dict, which cannot have 0 twice: g - 1 and g - 2 are both 0 in a new group.
         claimed = [g, max(g - 1, 0), max(g - 2, 0), None, -1, g + 1]
@@ -297,11 +297,11 @@ class _Story:
     # Fields of a case.
 
     def _said(self, name: str, value: Any) -> dict[str, Any]:
-        """The field with its value; a field without a value is sometimes null, else absent."""
+        """Returns the field with its value; without a value it is sometimes null, else absent."""
         return {name: value} if value is not None or self.rng.random() < 0.2 else {}
 
     def _by_topic(self, owned: Owned) -> list[dict[str, Any]]:
-        """One entry for each topic, by first appearance; rarely, a topic has several entries."""
+        """Returns an entry for each topic, by first appearance; rarely, a topic has several."""
         rejoin = self.rng.random() < 0.95
         entries: list[dict[str, Any]] = []
         for topic, partition in owned:
@@ -351,7 +351,7 @@ def _resubscribe(story: _Story) -> None:
 
 
 def _repeat_topics(story: _Story) -> None:
-    """A member lists topics twice; in some cases the next members have an equal list."""
+    """A member lists topics twice; sometimes the members after it have an equal list."""
     rng = story.rng
     at = rng.randrange(len(story.members))
     topics = list(story.members[at].topics)

@@ -28,7 +28,7 @@ def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[
 
 
 def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
-    """Draws one to `most` texts; each is drawn for the group after the earlier changes."""
+    """Draws one to `most` texts; each fits the group after the changes drawn before."""
     texts: list[str] = []
     for _ in range(rng.randint(1, most)):
         text = rng.choice(KINDS)(rng, group)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates random runs of a coordinator, as JSON commands.
 
-One run is played on two coordinators, so ids are symbols: `@7` is the member id from the answer to
-the JoinGroup of command 7. Each draw depends on our coordinator's answers: it is the next request
-of a real client, or a stale or wrong one. A run has a theme, so that rare events meet: any members;
+Both coordinators play a run, so ids are symbols: `@7` is the member id from the answer to the
+JoinGroup of command 7. Each draw depends on our coordinator's answers: it is the next request of a
+real client, or a stale or wrong one. So that rare events meet, a run has a theme: any members;
 static members of one group with no time to rejoin; or the offsets and transactions of one group.
 """
 
@@ -37,7 +37,7 @@ STEPS_MS = (0, 1, 499, 500, 1_000, 1_500, 2_000, 4_000, 6_000)
 
 
 def settings(rng: random.Random) -> Command:
-    """The command that makes a new coordinator with small limits."""
+    """Returns the command that makes a new coordinator with small limits."""
     command = {
         "op": "init",
         "init_delay": rng.choice((0, 1_000, 1_000)),
@@ -109,7 +109,7 @@ class Commands:
         return self.planned.pop(0)
 
     def _draw(self, number: int) -> Command:
-        """One command, or several as {"op": "then", "what": [...]}."""
+        """Draws one command, or several as {"op": "then", "what": [...]}."""
         rng = self.rng
         if rng.random() < self.rare:
             return self.draw_rare()
@@ -270,7 +270,7 @@ class Commands:
         return {"op": "leave", "g": group, "members": members}
 
     def told(self, number: int, answer: Command) -> None:
-        """Receives the result of the command with this number, with symbols in place of ids."""
+        """Receives the result of the command with this number; symbols replace ids."""
         for event in answer.get("events", ()):
             if event["ev"] == "join" and event["id"] in self.by_join:
                 self._joined(self.by_join[event["id"]], event)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates random Connect rebalances for the comparison of engines; a seed fixes them.
+"""Generates random Connect rebalances for the comparison of engines; a seed determines them.
 
 Scripts are difficult on purpose. A script is one cluster in one to twelve rounds. Between two
 rounds, time passes (`_Story.wait`: none, a little, or up to a scheduled time, to the millisecond)
-and events change the cluster (`EVENTS`). A round itself can fail (`_Story.mishaps`).
+and events change the cluster (`EVENTS`). A round can also fail (`_Story.mishaps`).
 
     names, max delay --> round --wait, events--> round …
 
 Order    each script has one random source, and no loop runs over a set.
-Valid    by `Script.from_dict`: time does not run back, a round lists a worker once, and workers
-         run only what was in some config.
+Valid    by `Script.from_dict`: time never decreases, a round lists a worker once, and workers run
+         only work that was in some config.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _Story:
         rng = self.rng
         due = [due_ms for due_ms in self.due_ms if due_ms >= self.time_ms]
         if due and rng.random() < 0.4:
-            # At +0 ms, the scheduled time itself, the wait is over.
+            # At +0 ms, which is the scheduled time, the wait is over.
             at_ms = rng.choice(due) + rng.choice([-1, 0, 0, 0, 0, 1])
             self.time_ms = max(self.time_ms, at_ms)
             return
@@ -135,12 +135,13 @@ class _Story:
         self.time_ms += rng.choice(steps)
 
     def happen(self, n: int) -> None:
-        """Plays the events between two rounds, and notes when the leader's waits may end."""
+        """Plays the events between two rounds; stores when the leader's waits may end."""
         rng = self.rng
         for _ in range(pick(rng, {0: 4, 1: 8, 2: 3, 4: 1})):
             event = pick(rng, EVENTS)
             event(self)
-        # The leader's wait for lost workers keeps its first deadline; back-offs start in any round.
+        # The leader's wait for lost workers keeps its first deadline; a back-off can start in any
+        # round.
         self.due_ms = [*self.due_ms[-4:], self.time_ms + self.max_delay_ms]
         if n and rng.random() < 0.5:
             self.due_ms.append(self.time_ms + min(self.max_delay_ms, rng.choice(BACKOFF_MS)))
@@ -165,7 +166,7 @@ class _Story:
             self.back.append(worker)
 
     def bounce(self) -> None:
-        """One step of a rolling restart: an absent worker returns, and another worker leaves."""
+        """A step of a rolling restart: an absent worker returns, and another worker leaves."""
         self.return_()
         self.leave()
 
@@ -191,7 +192,8 @@ class _Story:
         self.config[name] = self._tasks()
 
     def delete(self) -> None:
-        # Only connectors of an earlier round: workers may claim nothing else after the deletion.
+        # Delete only connectors of an earlier round: workers may report no others after the
+        # deletion.
         deletable = [name for name in self.known if name in self.config]
         if deletable:
             del self.config[self.rng.choice(deletable)]
@@ -203,7 +205,7 @@ class _Story:
             self.config[name] = self._tasks()
 
     def claim(self) -> None:
-        """A worker reports random work, also other workers' work or work no longer configured."""
+        """A worker reports random work, such as work of others or work no longer configured."""
         if not self.known:
             return
         rng = self.rng
@@ -215,7 +217,7 @@ class _Story:
         self.given[rng.choice(self.workers)] = claims
 
     def restart(self) -> None:
-        """Starts with all configured work running, while the leader has no memory of it."""
+        """All configured work runs at the start, although the leader has no memory of it."""
         running: dict[str, dict[str, Any]] = {
             worker: {"connectors": [], "tasks": []} for worker in self.workers
         }

@@ -40,7 +40,7 @@ def by_bytes(case: Case, rng: random.Random) -> Case:
 
 
 def group_of(case: Case) -> kr.GroupSpec:
-    """The group of a case, from the members' bytes if the case has them."""
+    """Returns the group of a case, made from the members' bytes if the case has them."""
     if "subscription" not in case["members"][0]:
         return kr.GroupSpec.from_dict(case)
     fields = {name: value for name, value in case.items() if name != "members"}
@@ -58,7 +58,7 @@ def group_of(case: Case) -> kr.GroupSpec:
 
 
 class _Sent:
-    """The fields of a subscription; a function in `CLIENTS` sets those that the client writes."""
+    """The fields of a subscription; a function in `CLIENTS` sets those that its client writes."""
 
     def __init__(self, rng: random.Random, assignor: str, member: dict[str, Any]) -> None:
         self.rng = rng
@@ -132,7 +132,7 @@ def _librdkafka(sent: _Sent) -> None:
 
 
 def _contradictory(sent: _Sent) -> None:
-    """A faulty client: each field is random, without regard to the others."""
+    """A faulty client: each field is random and independent of the others."""
     rng = sent.rng
     sent.version = rng.randint(0, 3)
     rng.shuffle(sent.topics)
@@ -164,7 +164,7 @@ CLIENTS: dict[Callable[[_Sent], None], int] = {
 
 
 def _other(rng: random.Random, held: Owned) -> Owned:
-    """All or some of the held partitions, in any order."""
+    """Draws all or some of the held partitions, in any order."""
     owned = list(held)
     if rng.random() < 0.5:
         rng.shuffle(owned)
@@ -205,7 +205,7 @@ def sticky_bytes(owned: Owned, generation: int | None) -> bytes:
 
 
 def _runs(owned: Owned) -> list[tuple[str, list[int]]]:
-    """One entry for each run of partitions of one topic, which keeps the order."""
+    """Returns one entry for each run of partitions of one topic, so that the order is kept."""
     runs: list[tuple[str, list[int]]] = []
     for topic, partition in owned:
         if not runs or runs[-1][0] != topic:

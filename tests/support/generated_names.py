@@ -28,7 +28,7 @@ def _words(rng: random.Random) -> Names:
 
 
 def _consumers(rng: random.Random) -> Names:
-    """Member ids as Kafka's group coordinator makes them."""
+    """Yields member ids as Kafka's group coordinator makes them."""
     group = rng.choice(["payments", "orders", "click-stream"])
     for n in itertools.count(1):
         yield f"consumer-{group}-{n}-{uuid.UUID(int=rng.getrandbits(128), version=4)}"
@@ -41,7 +41,7 @@ def _unicode(rng: random.Random) -> Names:
 
 
 def colliding(rng: random.Random) -> Names:
-    """Names with equal hashes, made of "Aa" and "BB". Java turns a bucket of over 8 into a tree."""
+    """Yields names with equal hashes, made of "Aa" and "BB"; over 8 in a bucket become a tree."""
     prefix = rng.choice(["", "", "m-", "x"])
     for pairs in itertools.count(6):
         names = ["".join(name) for name in itertools.product(["Aa", "BB"], repeat=pairs)]
@@ -50,7 +50,7 @@ def colliding(rng: random.Random) -> Names:
 
 
 def _one_bucket(rng: random.Random) -> Names:
-    """Names that share a bucket in a table of 16 (or 64), but not in larger tables."""
+    """Yields names that share a bucket in a table of 16 (or 64) slots, but not in larger tables."""
     prefix = rng.choice(["m", "member-", "t"])
     buckets = rng.choice([16, 16, 64])
     bucket = rng.randrange(buckets)
@@ -60,7 +60,7 @@ def _one_bucket(rng: random.Random) -> Names:
 
 
 def _spread(name: str) -> int:
-    """The hash of a name in java.util.HashMap, if each character is one UTF-16 unit."""
+    """Returns the hash in java.util.HashMap of a name whose characters are UTF-16 units."""
     h = 0
     for character in name:
         h = (31 * h + ord(character)) & 0xFFFFFFFF
@@ -72,7 +72,7 @@ CROWDED = (colliding, _one_bucket)
 
 
 def names(rng: random.Random, families: Sequence[Callable[[random.Random], Names]]) -> Names:
-    """Yields different names without end, each from a random family."""
+    """Yields distinct names without end, each from a random family."""
     seen: set[str] = set()
     streams = [family(rng) for family in families]
     while True:

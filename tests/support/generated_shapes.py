@@ -56,7 +56,7 @@ def _everywhere(rng: random.Random, racks: list[str], p: int) -> list[str | None
 
 
 def _rotating(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    """Two replicas in the order of racks, as Kafka places replicas."""
+    """Two replicas in successive racks, as Kafka places replicas."""
     return [racks[(p + k) % len(racks)] for k in range(min(2, len(racks)))]
 
 
@@ -65,7 +65,7 @@ def _scattered(rng: random.Random, racks: list[str], p: int) -> list[str | None]
 
 
 def _holey(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    """Replicas without a rack, with an empty rack name or in one rack; or no replica."""
+    """Replicas without a rack, with an empty rack name, or in one rack; or no replicas."""
     return rng.choices([*racks, None, ""], k=rng.randint(0, 3))
 
 

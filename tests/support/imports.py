@@ -92,7 +92,7 @@ def _without_types_alone(tree: ast.Module) -> ast.Module:
 
 
 def rust_modules() -> dict[str, Path]:
-    """Returns module path below src, with `::`, -> file; without `lib`."""
+    """Returns module path below src, with `::`, -> file; `lib` is left out."""
     files = (path for path in sorted(RUST.rglob("*.rs")) if path.name != "lib.rs")
     return {"::".join(path.relative_to(RUST).with_suffix("").parts): path for path in files}
 
@@ -101,7 +101,7 @@ RUST_MODULES = rust_modules()
 
 
 def rust_imports(name: str, source: str, modules: dict[str, Path]) -> set[str]:
-    """Returns the modules after `crate::` or `super::` in a file, without its tests."""
+    """Returns the modules in `crate::` and `super::` paths of a file, without its tests."""
     source = source.partition("#[cfg(test)]")[0]
     found = set()
     for path in re.findall(r"\b(?:crate|super)(?:::\w+|::\{[^}]*\})+", source):
@@ -160,7 +160,7 @@ def circles(graph: Imports) -> list[list[str]]:
 
 
 def rooms(graph: Imports, rank: dict[str, int], separator: str) -> Imports:
-    """Returns the imports between rooms, lowest room first; without `__init__` and `__main__`."""
+    """Returns the imports between rooms, lowest room first, without `__init__` and `__main__`."""
     found: Imports = {}
     for name in sorted(graph, key=lambda one: (rank[one.split(separator)[0]], one)):
         room = name.split(separator)[0]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays rounds with Java's classes and the claims of real clients, independent of plans/rounds.py.
+"""Plays rounds with Java's classes and real clients' claims, without using plans/rounds.py.
 
-Each client sends its partitions as its library does, and the oracle's class answers. A cooperative
-client that must revoke a claimed partition joins again. `KINDS` lists the clients; a contract line
-names a member's kind by `subscription_version` and `user_data`.
+Each client claims partitions as its library does, and the oracle's class assigns. A cooperative
+client that must revoke a claimed partition joins again. `KINDS` lists the clients; in a contract
+line, `subscription_version` and `user_data` show a member's kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Held = list[tuple[str, int]]
 
-# Current Java (twice as likely); Java 3.2, 2.4 and 2.3; the Python clients' own sticky assignors.
+# Current Java (twice as likely); Java 3.2, 2.4 and 2.3; the Python clients' sticky assignors.
 KINDS: tuple[tuple[int | None, UserData | None], ...] = (
     *((None, None), (None, None), (2, None), (1, None), (0, None)),
     *((0, "partitions"), (0, "none"), (1, "none")),
@@ -46,13 +46,13 @@ class Client:
     generation_id: int | None
 
     def claims(self, assignor: str) -> Held:
-        """The partitions to claim; a cooperative client first gives up topics it has left."""
+        """Returns the partitions to claim; a cooperative client first gives up topics it left."""
         if assignor != "cooperative-sticky":
             return self.held
         return [tp for tp in self.held if tp[0] in self.member.topics]
 
     def sends(self, assignor: str, *, starts_over: bool) -> dict[str, Any]:
-        """The member in the oracle's input."""
+        """Returns the member in the form of the oracle's input."""
         claims = [] if starts_over else self.claims(assignor)
         generation = None if starts_over else self.generation_id
         member = self.member

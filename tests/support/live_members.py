@@ -93,7 +93,7 @@ class PythonMembers:
     def add(
         self, client: str, group_id: str, client_id: str, assignor: str, topics: Sequence[str]
     ) -> None:
-        """`client` is "kafka-python" or "aiokafka"; the member joins in the background."""
+        """Starts a consumer in the background; `client` is "kafka-python" or "aiokafka"."""
         settings = {
             "bootstrap_servers": self._server,
             "group_id": group_id,
@@ -176,8 +176,8 @@ class PythonMembers:
 def await_coordinators(bootstrap_server: str, group_ids: Sequence[str]) -> None:
     """Waits until the brokers of a new cluster can serve each of these groups.
 
-    Consumers that join earlier are sent from broker to broker, and kafka-python's may then lose
-    their place in the group.
+    Consumers that join earlier are redirected between brokers; kafka-python's can then lose their
+    membership.
     """
     from kafka import KafkaAdminClient
     from kafka.errors import CoordinatorNotAvailableError

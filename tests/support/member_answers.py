@@ -99,7 +99,7 @@ def _join_answer(
 def _encoded_assignment(
     request: protocol.SyncGroup, words: tuple[str, ...], command: Command
 ) -> bytes:
-    """Encodes an assignment: `c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1`."""
+    """Encodes an assignment such as `c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1`."""
     if words == ("as-sent",):
         command.only()
         return dict(request.assignments).get(request.member_id, b"")
@@ -124,7 +124,7 @@ def _encoded_assignment(
 def _report(
     request: protocol.JoinGroup, member_id: str, name: str, work: str, command: Command
 ) -> bytes:
-    """Encodes a worker's report, either the one in its request or `x@3[c,c-0]`."""
+    """Encodes a worker's report: the one in its request, or another such as `x@3[c,c-0]`."""
     protocol = command.option("protocol", request.protocols[0].name)
     own = next((one.metadata for one in request.protocols if one.name == protocol), None)
     if own is None:

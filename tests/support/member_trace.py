@@ -27,9 +27,9 @@ leader, has sent for itself.
 
 The trace plays the application (`poll t-0=7` has consumed t-0 up to offset 7), the cluster
 (`topics`) and the network (`answer` and `fail` end the last request of that kind). `advance` runs
-the heartbeat thread at its deadlines. `config` starts with a new member, and `again` goes back to
-`mark`. `nodes` shows which node gets a FindCoordinator. Back-offs have no random part: 100 ms are
-100 ms.
+the heartbeat thread at its deadlines. `config` starts with a new member, and `again` returns to
+`mark`. `nodes` shows which node receives a FindCoordinator. Back-offs are not random here: 100 ms
+are 100 ms.
 """
 
 import random
@@ -67,7 +67,7 @@ class _NoSpread(random.Random):
 
 
 class Tracer:
-    """`step` runs one command and returns the lines of its result."""
+    """Plays a trace; `step` plays one command and returns the lines of its result."""
 
     def __init__(self) -> None:
         self._marked: tuple[Command, ...] = ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs Kafka's own Java assignors (`tools/oracle`) as a process, to compare with."""
+"""Runs Kafka's own Java assignors (`tools/oracle`) as a process, for comparison."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Oracle:
         self.close()
 
     def ask(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Returns the answer to one line: an assignment, an error, or what Wire.java answers."""
+        """Returns the answer to one line: an assignment, an error, or an answer of Wire.java."""
         try:
             self._stdin.write(_dump(line))
             self._stdin.flush()
@@ -70,7 +70,7 @@ class Oracle:
     def ask_many(self, lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yields the answers to many lines, in order. Reads all lines before it sends the first."""
         asked = list(lines)
-        # Pipes hold little, so a thread must write while this thread reads.
+        # A pipe holds little data, so another thread must write while this thread reads.
         writer = threading.Thread(target=self._write_all, args=(asked,), daemon=True)
         writer.start()
         for line in asked:
@@ -83,7 +83,7 @@ class Oracle:
             self._stdin.close()
         try:
             self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:  # it still computes an answer, which is not needed
+        except subprocess.TimeoutExpired:  # it is still computing an answer, which is not needed
             self._process.kill()
             self._process.wait()
         self._stdout.close()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks plans without the code that made them.
 
-The best possible result is checked by its proof and by brute force; rounds are checked against
+The best possible result is checked by its proof and by brute force; rounds are compared with
 repeated calls of `assign`.
 """
 
@@ -18,7 +18,7 @@ from kafka_rebalance import Assignment, GroupSpec, Possible, RebalancePlan, Step
 
 
 def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
-    """Partition -> numbers of its subscribers, without partitions that have none."""
+    """Returns partition -> numbers of its subscribers, without partitions that have none."""
     readers = {
         TopicPartition(topic.name, p): [
             m for m, member in enumerate(group.members) if topic.name in member.topics
@@ -30,7 +30,7 @@ def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
 
 
 def owners(group: GroupSpec) -> dict[TopicPartition, int]:
-    """Partition -> its only claimant of the newest generation, if that member is subscribed."""
+    """Returns partition -> its only claimant of the newest generation, if it is subscribed."""
     claims: dict[TopicPartition, set[tuple[int, int]]] = {}
     for m, member in enumerate(group.members):
         generation = -1 if member.generation_id is None else member.generation_id
@@ -68,13 +68,13 @@ def check_witnesses(group: GroupSpec, possible: Possible) -> None:
     ids = [member.member_id for member in group.members]
     number = {member_id: m for m, member_id in enumerate(ids)}
     readers, owner = subscribed(group), owners(group)
-    # The balance is possible: `possible.assignment` is a valid assignment with it.
+    # The balance is possible: `possible.assignment` is valid and has it.
     given = [(tp, number[m]) for m, owned in possible.assignment.items() for tp in owned]
     assert sorted(tp for tp, _ in given) == sorted(readers)
     assert all(m in readers[tp] for tp, m in given)
     assert sum(owner.get(tp) != m for tp, m in given) == possible.least_moves
     assert possible.balance == possible.assignment.balance
-    # No balance is better: in each level, these partitions have only these readers.
+    # No balance is better: in each level, only these members can read these partitions.
     assert sorted(m for level in possible.levels for m in level.members) == sorted(ids)
     topics = [topic for level in possible.levels for topic in level.topics]
     assert sorted(topics) == sorted({tp.topic for tp in readers})
@@ -110,7 +110,7 @@ def _bound(
     owner: dict[TopicPartition, int],
     readers: dict[TopicPartition, list[int]],
 ) -> int:
-    """The lower bound on the moves in this level, from the prices by linear duality."""
+    """Returns the lower bound of the moves in this level, from the prices (linear duality)."""
     price = {m: possible.member_prices[group.members[m].member_id] for m in members}
     bound = -(max(level.load - 1, 0)) * sum(price.values())
     bound -= sum(sorted(price.values(), reverse=True)[: level.extra])
@@ -158,7 +158,7 @@ def _check_step(step: Step, engine: str) -> None:
         answer = kr.assign(one.group, assignor, engine=engine)  # type: ignore[arg-type]
         assert answer == one.assignment
         held = {m.member_id: set(m.owned_partitions) for m in group.members}
-        # A cooperative member gives up topics it no longer subscribes to before it joins.
+        # Before it joins, a cooperative member revokes partitions of topics that it left.
         claimed = {
             m.member_id: {tp for tp in m.owned_partitions if tp.topic in m.topics}
             for m in group.members

@@ -70,7 +70,7 @@ class _Member:
             self.ended.set()
 
     def _next(self) -> list[str] | None:
-        """New topics to subscribe to, or an empty list; None if the consumer must end."""
+        """Returns topics for a new subscription (or no topics); None if the consumer must end."""
         try:
             return self.subscriptions.get_nowait()
         except queue.Empty:
@@ -91,9 +91,9 @@ class PlugInMembers:
         self, client: str, group_id: str, client_id: str, strategy: Any, topics: Sequence[str],
         *, group_instance_id: str | None = None,
     ) -> None:  # fmt: skip
-        """`client` is "kafka-python" or "aiokafka"; `strategy` is a class, instance or function.
+        """Starts a consumer of `client`, which is "kafka-python" or "aiokafka".
 
-        A list of strategies is passed on unchanged.
+        `strategy` is a class, instance or function; a list of these is passed on unchanged.
         """
         settings = {
             "bootstrap_servers": self._server,
@@ -168,7 +168,7 @@ def generations(bootstrap_server: str) -> Iterator[tuple[str, GroupMetadataValue
 
 
 def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
-    """The group that the leader of this generation had to assign."""
+    """Returns the group that the leader of this generation had to assign."""
     assert value.protocol is not None
     members = tuple(
         wire.sent_member(
@@ -183,7 +183,7 @@ def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
 
 
 def question(topics: tuple[Topic, ...], value: GroupMetadataValue) -> dict[str, Any]:
-    """The question to the oracle about that generation: each member is the bytes that it sent.
+    """Returns that group as a line for the oracle, in which each member is the bytes that it sent.
 
     Fields are not enough: a member that missed an assignment sends one generation in its
     subscription, and an older one in its user data.

@@ -17,12 +17,12 @@ Sizes = dict[str, int]
 class Log:
     """The steps of the reference for one group.
 
-    `after`    the state after each named step; in most cases the partitions of each member
+    `after`    the state after each named step; for most steps, the partitions of each member
     `given`    (partition, the member that gained it, sizes), in order
     `moved`    (partition that balancing chose, partition that moved instead or the chosen one,
                old owner, new owner, sizes), in order
 
-    Sizes are the number of partitions of each member just before.
+    Sizes are the number of partitions of each member before the step.
     """
 
     def __init__(self, group: GroupSpec, assignor: str) -> None:

@@ -2,11 +2,12 @@
 """A real broker with TLS, SASL and ACLs, and the properties files of Kafka's own clients for it.
 
 Listeners  SECURED (SASL_SSL: PLAIN, SCRAM-SHA-512, OAUTHBEARER), MUTUAL (SSL with a certificate of
-           the client), and the broker's plaintext one, on which everything is allowed.
-Users      viewer may Describe all groups and the topic "orders"; nobody may nothing; lister may
-           Describe the cluster. The certificate's user, CN=viewer, may what viewer may.
-Stores     openssl and keytool make them: client.p12, client.jks and client.pem hold one key,
-           trust.p12, trust.jks and trust.pem one CA; other-ca.pem is a CA of nobody.
+           the client), and a plaintext one without restrictions.
+Users      viewer may Describe all groups and the topic "orders"; the user "nobody" has no
+           permission; lister may Describe the cluster. CN=viewer, the certificate's user, has the
+           permissions of viewer.
+Stores     openssl and keytool make them: client.p12, client.jks and client.pem contain one key,
+           trust.p12, trust.jks and trust.pem one CA; other-ca.pem is an unused CA.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _files(name: str, form: str) -> str:
 
 
 def secured_broker(stores: Stores) -> Broker:
-    """Returns a broker with the listeners, which is not yet started."""
+    """Returns a broker with these listeners, which has not started yet."""
     sasl = "listener.name.secured."
     properties = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -128,12 +129,12 @@ def secured_broker(stores: Stores) -> Broker:
 
 
 def escaped(text: str) -> str:
-    """Returns text as a properties file has it, which is not UTF-8."""
+    """Escapes a text for a properties file, whose encoding is not UTF-8."""
     return "".join(one if one.isascii() else f"\\u{ord(one):04x}" for one in text)
 
 
 def permit(server: str) -> None:
-    """Makes the users with their permissions, through the plaintext listener."""
+    """Creates the users with their permissions, through the plaintext listener."""
     with KafkaAdminClient(bootstrap_servers=server) as admin:
         mechanism = ScramMechanism.SCRAM_SHA_512
         admin.alter_user_scram_credentials(
@@ -158,7 +159,7 @@ def _may_describe(user: str, kind: Any, name: str) -> Any:
 
 
 def sasl(mechanism: str, user: str = "viewer", password: str = PASSWORD) -> str:
-    """Returns the lines of a properties file for the SECURED listener, without those of trust."""
+    """Returns the lines of a properties file for the SECURED listener, without the trust store."""
     options = f'username="{user}" password="{escaped(password)}"'
     if mechanism == "OAUTHBEARER":
         options = f'unsecuredLoginStringClaim_sub="{user}"'

@@ -58,7 +58,7 @@ def java_members(
     racks: bool = False,
     static: bool = False,
 ) -> _Members:
-    """Consumers number 1, 2, ... of a group; the subscriptions go to them in turn."""
+    """Describes consumers number 1, 2, ... of a group; they use the subscriptions in turn."""
     return [
         {
             "client_id": f"{group_id}-{n}",
@@ -127,7 +127,7 @@ PYTHON = [
 
 def capture() -> list[dict[str, Any]]:
     """Starts brokers and consumers, takes the snapshot, and stops all."""
-    # A broker would place replicas from a random start; fixed places make every run equal.
+    # A broker would start to place replicas at random; fixed replicas make every run equal.
     assignments = {
         topic: {p: [(t + p + r) % len(RACKS) for r in range(REPLICAS)] for p in range(count)}
         for t, (topic, count) in enumerate(TOPICS.items())
@@ -171,7 +171,7 @@ def _create_topics(server: str, assignments: dict[str, dict[int, list[int]]]) ->
 
 
 def readme(lines: list[dict[str, Any]]) -> str:
-    """The text of the README.md beside the sample: date, versions and groups."""
+    """Returns the text of the README.md beside the sample: date, versions and groups."""
     kafka = next(LIB.glob("kafka-clients-*.jar")).stem.removeprefix("kafka-clients-")
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
     version = re.search(r'"([^"]+)"', java)

@@ -4,10 +4,10 @@
     make broker-jars && .venv/bin/python -m tools.broker.capture_offsets
 
 Consumers of several kinds join, commit and leave: Java's (eager, cooperative, static, the new
-protocol), kafka-python's and aiokafka's, a transactional producer's, and hand-made requests. While
-some still run, the topic is read, and the broker describes every group for
-consumer_offsets_groups.json. Nothing is written between the two, so both show one moment. Takes
-half a minute to two minutes. Also writes consumer_offsets.md, with the versions used.
+protocol), kafka-python's and aiokafka's. A transactional producer and hand-made requests commit,
+too. While some consumers still run, the topic is read, and the broker describes every group for
+consumer_offsets_groups.json. Nothing is written in between, so both have one state. Takes half a
+minute to two minutes. Also writes consumer_offsets.md, with the versions used.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ txncommit - g=only-open pid=3 off=500
 
 
 def java(group_id: str, n: int, assignor: str, **more: Any) -> dict[str, Any]:
-    """Consumer number n of a group, which commits every 1.5 s."""
+    """Describes consumer number n of a group, which commits every 1.5 s."""
     return {
         "group_id": group_id,
         "client_id": f"{group_id}-{n}",
@@ -199,7 +199,7 @@ def _produce(server: str) -> None:
 
 
 def _transactions(server: str) -> None:
-    """kafka-python's producer commits some offsets in a transaction and aborts others."""
+    """Commits offsets by kafka-python's producer, in a transaction and in aborted ones."""
     from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition
 
     producer = KafkaProducer(bootstrap_servers=server, transactional_id="kafka-python-producer")
@@ -213,7 +213,7 @@ def _transactions(server: str) -> None:
 
 
 def _both(connection: Connection) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Reads the log and the groups, again until nothing was written in between."""
+    """Reads the log and the groups; repeats this until nothing was written in between."""
     records = list(_log(connection))
     for _ in range(QUIET_ATTEMPTS):
         groups = list(_groups(connection))
@@ -225,7 +225,7 @@ def _both(connection: Connection) -> tuple[list[dict[str, Any]], list[dict[str, 
 
 
 def _log(connection: Connection) -> Iterator[dict[str, Any]]:
-    """Yields every record, also those of open and aborted transactions, and the markers."""
+    """Yields every record, even those of open and aborted transactions, and the markers."""
     from kafka.record import MemoryRecords
 
     for partition in range(PARTITIONS):
@@ -331,7 +331,7 @@ def _groups(connection: Connection) -> Iterator[dict[str, Any]]:
 
 
 def readme(records: list[dict[str, Any]], groups: list[dict[str, Any]]) -> str:
-    """The text of consumer_offsets.md: date, versions and contents."""
+    """Returns the text of consumer_offsets.md: date, versions and contents."""
     kafka = next(LIB.glob("kafka-clients-*.jar")).stem.removeprefix("kafka-clients-")
     made_on = datetime.datetime.now(datetime.UTC).date()
     clients = ", ".join(

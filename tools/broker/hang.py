@@ -4,8 +4,8 @@
     make broker-jars && .venv/bin/python -m tools.broker.hang
 
 Runs a real broker and five of Kafka's own consumers with the subscriptions of the second line of
-tests/vectors/never_ends_smallest.jsonl. Client ids are chosen so that member ids sort as there. The
-session timeout is 6 s. Prints each change of the group in DescribeGroups, for SECONDS.
+tests/vectors/never_ends_smallest.jsonl. Client ids are chosen so that member ids sort as in that
+line. The session timeout is 6 s. Prints each change of the group in DescribeGroups, for SECONDS.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _look(admin: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _tell(java: JavaMembers, members: list[dict[str, Any]]) -> None:
-    # This group never becomes stable, which the program reports as an error after a minute.
+    # This group never becomes stable; after a minute, the Java program reports this as an error.
     with contextlib.suppress(RuntimeError):
         java.tell(add=members)
 

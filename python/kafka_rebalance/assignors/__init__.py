@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors: `assign` computes the assignment of a group by the name of its assignor."""
 
-# `as` marks a name that this package exports.
 from .assigning import assign as assign
 from .assigning import validate_cooperative as validate_cooperative
 from .interface import Assignor as Assignor

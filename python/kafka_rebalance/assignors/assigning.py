@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes a group's assignment, by the compiled engine, the reference or a custom assignor."""
+"""Computes a group's assignment with the compiled engine, the reference or a custom assignor."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,11 +22,11 @@ from .registry import BUILT_IN, Engine, check_engine, custom, library_of
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
     """Computes which partitions each member gets, exactly as Kafka's assignor of that name.
 
-    If `assignor` is None, the group's own assignor runs. `engine` "rust" runs the compiled
-    algorithm, "reference" the readable one in Python; their answers are equal. A custom
-    assignor runs in Python with either engine.
+    If `assignor` is None, the group's own assignor runs. The engine "rust" runs the compiled
+    algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
+    runs in Python with either engine.
 
-    Errors   GroupError at `assignor` for an unknown name, or when the group has no name either;
+    Errors   GroupError at `assignor` for an unknown name, or if the group names no assignor either;
              AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
@@ -37,14 +37,14 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
         return from_columns(member_ids, _core.assign(group.interned(), name))
     built_in = BUILT_IN[name]
     answer = built_in.assign(group)
-    # Java's map returns the members in an order without meaning; an Assignment has the join order.
+    # Java's map has no useful order; an Assignment has its members in join order.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
     anomalies = find_anomalies(group, assignment, withholds=built_in.withholds)
     return Assignment.of(assignment, anomalies)
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
-    """Returns the given name, else that of the group's own assignor. Errors: those of `assign`."""
+    """Returns `assignor`, or the group's own assignor if it is None. Errors: those of `assign`."""
     require_group(group)
     name = group.assignor if assignor is None else assignor
     if name is None:
@@ -106,7 +106,7 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 
 
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
-    """Returns the partitions of an answer of the compiled core that has no members."""
+    """Returns the partitions of a compiled answer that has no members."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
     return tuple(
         named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

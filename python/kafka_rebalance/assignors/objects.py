@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's assignors as objects for callers: each member has its own, as in a real consumer.
+"""Kafka's assignors as objects for callers; as in a real consumer, each member has its own object.
 
 `CooperativeSticky` and `Sticky` keep the member's last generation for the user data; `Sticky` also
-keeps its last assignment.
+keeps the member's last assignment.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ _NO_GENERATION = -1
 
 
 class BuiltInAssignor:
-    """An assignor with the behaviour that the registry's row for its `name` describes."""
+    """An assignor that behaves as the registry's row of its `name` describes."""
 
     name: str
     version = 0
@@ -27,7 +27,7 @@ class BuiltInAssignor:
     _row: BuiltIn
 
     def __init_subclass__(cls) -> None:
-        # A custom subclass has its own name, and otherwise behaves as the class that it extends.
+        # A custom subclass has its own name; otherwise it behaves as the class that it extends.
         row = BUILT_IN.get(vars(cls).get("name", ""))
         if row is not None:
             cooperative = (RebalanceProtocol.COOPERATIVE,) if row.withholds else ()
@@ -49,7 +49,7 @@ class BuiltInAssignor:
 
 
 def built_in(name: str) -> BuiltInAssignor:
-    """Returns a new object for a row of the registry, even for one without a class here."""
+    """Returns a new object for a row of the registry, even if this module has no class for it."""
     made: BuiltInAssignor = type(name, (BuiltInAssignor,), {"name": name})()
     return made
 
@@ -76,9 +76,6 @@ class Sticky(BuiltInAssignor):
 
 
 class CooperativeSticky(BuiltInAssignor):
-    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: sends its generation.
-
-    The user data are the last generation in four bytes; -1 before the first assignment.
-    """
+    """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`: sends its generation."""
 
     name = "cooperative-sticky"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The assignors of kafka-python and aiokafka: the installed library's own classes answer.
+"""Runs the assignors of kafka-python and aiokafka: the classes of the installed library.
 
-They answer to groups whose leader uses the library without this project's plug-ins. They run in
-Python only: in batches and on Spark there is no such assignor.
+Use them for groups whose leader runs the library without this project's plug-ins. They run in
+Python only, so batches and Spark do not have them.
 
 1. Each member is encoded as the library's own consumer sends it: an object of the class receives
    the member's owned partitions, and then makes the subscription.
-2. The class assigns. Its errors are raised as AssignorThrows.
+2. The class assigns. Its errors become AssignorThrows.
 
 Quirk    the classes iterate over sets of names, so an answer may depend on Python's hash seed, as
          in a real consumer.
@@ -90,10 +90,6 @@ def _by_topic(member: Member) -> list[tuple[str, list[int]]]:
     return list(topics.items())
 
 
-def _generation(member: Member) -> int:
-    return _NO_GENERATION if member.generation_id is None else member.generation_id
-
-
 def _kafka_python_sends(made: Any, member: Member) -> Any:
     from kafka.protocol.consumer.metadata import (
         ConsumerProtocolAssignment,
@@ -103,7 +99,8 @@ def _kafka_python_sends(made: Any, member: Member) -> Any:
     one = made()
     if member.owned_partitions or member.generation_id is not None:
         given = ConsumerProtocolAssignment(0, _by_topic(member), b"")
-        one.on_assignment(given, _generation(member))
+        none = member.generation_id is None
+        one.on_assignment(given, _NO_GENERATION if none else member.generation_id)
     return ConsumerProtocolSubscription.decode(one.metadata(member.topics).encode())
 
 
@@ -137,7 +134,7 @@ def _aiokafka_members(members: Sequence[tuple[Member, Any]]) -> Any:
 
 
 class _Library(NamedTuple):
-    """A library: its package, the extra that installs it, and how it sends and reads members."""
+    """A library: its package, the extra that installs it, and how it encodes and reads members."""
 
     package: str
     extra: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds assignors by name: Kafka's own, those of other libraries, and those that users register.
 
-A *dialect* is the answer of another library's assignor: "librdkafka/range" is the answer to a group
-that runs "range" and whose leader uses librdkafka.
+A *dialect* is another library's version of an assignor: "librdkafka/range" computes the answer for
+a group that runs "range" and whose leader uses librdkafka.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ def check_engine(engine: str) -> str:
 
 
 class BuiltIn(NamedTuple):
-    """The row of a built-in assignor, from which other modules read what is special in it.
+    """A built-in assignor; other modules read its special behaviour here.
 
     withholds   whether the assignor leaves out partitions that another member must first revoke
     sent        returns the claims of a member; None if the assignor uses no claims
@@ -53,7 +53,7 @@ class BuiltIn(NamedTuple):
 
     @property
     def plug_in(self) -> str:
-        """The name of the plug-in class, in `kafka_rebalance` and in `kafka_rebalance.clients`."""
+        """Returns the name of the classes in `kafka_rebalance` and `kafka_rebalance.clients`."""
         return self.java_class.removesuffix("Assignor")
 
 
@@ -133,7 +133,7 @@ def _not_an_assignor(what: str, why: str) -> TypeError:
 
 
 def unregister(name: str) -> None:
-    """Forgets a custom assignor."""
+    """Removes a custom assignor from the registry."""
     del _custom[name]
 
 
@@ -167,10 +167,7 @@ def is_known(name: str) -> bool:
 
 
 def custom(name: str) -> Assignor:
-    """Returns the custom assignor of a name, or that of a Python library.
-
-    Raises a GroupError if there is none.
-    """
+    """Returns the custom or Python library's assignor of this name. Errors: GroupError."""
     if not is_known(name):
         raise GroupError("assignor", unknown(name))
     return _custom[name] if name in _custom else PYTHON_LIBRARIES[name]
@@ -185,8 +182,5 @@ def unknown(name: str) -> str:
 
 
 def runs_in_core(name: str | None) -> bool:
-    """Returns whether the compiled core can run all lines.
-
-    `name` replaces the assignors of the lines; None means that each line has its own.
-    """
+    """Returns whether the core can run all lines; None: each line has its own assignor."""
     return not _custom if name is None else name in BUILT_IN

@@ -25,8 +25,8 @@ def assign_batch(
 ) -> "pa.RecordBatch":
     """Assigns every row of a batch of groups; the columns are those of the contract.
 
-    `batch` is anything with Arrow's PyCapsule protocol, of arrays or of streams: a RecordBatch, a
-    Table or a RecordBatchReader of pyarrow, a frame of polars or pandas, a relation of DuckDB; or a
+    `batch` is any object with Arrow's PyCapsule protocol, for arrays or streams (a RecordBatch,
+    Table or RecordBatchReader of pyarrow, a frame of polars or pandas, a relation of DuckDB), or a
     list of GroupSpec. If `assignor` is None, each row's own assignor is used. If `threads` is None,
     all cores are used.
 
@@ -55,9 +55,9 @@ def plan_batch(
     parameters are those of `assign_batch`.
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error, error_kind. A bad
-             group, or a group with a change that does not fit, has an error and null figures. A
-             change that refers to a topic, member, client or rack that a group lacks is left out
-             for this group and listed in not_affected; if no change is left, the figures are null.
+             group, or a group with a change that does not fit, has an error and null figures. If a
+             group lacks the topic, member, client or rack to which a change refers, this change is
+             left out for the group and listed in not_affected. If none is left, figures are null.
     """
     threads = _threads(threads)
     answers = _core.plan_batch(_one_batch(batch), assignor, changes, max_partitions, threads)
@@ -73,8 +73,7 @@ def compare_batch(
 ) -> "pa.RecordBatch":
     """Compares all built-in assignors for every row of a batch of groups, as `compare` does.
 
-    `changes` are texts for every group, as in `plan_batch`; other parameters are those of
-    `assign_batch`.
+    `changes` are texts for every group, as in `plan_batch`; others are as in `assign_batch`.
 
     Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
              figures of each assignor, or its error), not_affected, error, error_kind.
@@ -89,8 +88,10 @@ def _one_batch(groups: object) -> object:
     if hasattr(groups, "__arrow_c_array__"):
         return groups
     if hasattr(groups, "__arrow_c_stream__"):
-        table = _whole_numbers(_pyarrow("a stream of Arrow").table(groups)).combine_chunks()
-        return table.to_batches()[0] if table.num_rows else _no_rows(table.schema)
+        pa = _pyarrow("a stream of Arrow")
+        table = _whole_numbers(pa.table(groups)).combine_chunks()
+        empty = pa.RecordBatch.from_pylist([], table.schema)
+        return table.to_batches()[0] if table.num_rows else empty
     if not isinstance(groups, list | tuple):
         kind = type(groups).__name__
         raise TypeError(f"batch: a {kind} has no Arrow data; {_FORMS}")
@@ -102,7 +103,7 @@ def _one_batch(groups: object) -> object:
 
 
 def _whole_numbers(table: Any) -> Any:
-    """Returns a table without fractions: pandas makes fractions of whole numbers with nulls."""
+    """Returns the table with whole numbers: pandas makes fractions of a column that has nulls."""
     pa = _pyarrow("a stream of Arrow")
 
     def whole(kind: Any) -> Any:
@@ -121,10 +122,6 @@ def _whole_numbers(table: Any) -> Any:
         return table.cast(wanted)
     except pa.ArrowInvalid as error:
         raise TypeError(f"batch: a number is not whole: {error}") from None
-
-
-def _no_rows(schema: Any) -> Any:
-    return _pyarrow("a stream of Arrow").RecordBatch.from_pylist([], schema)
 
 
 def _schema(pa: Any) -> Any:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers contract lines in bulk; a bad line has no effect on other lines.
-
-Mirror of `src/bulk/lines.rs`.
-"""
+"""Answers contract lines in bulk; a bad line affects no other one. Mirror: `src/bulk/lines.rs`."""
 
 import os
 from collections.abc import Sequence
@@ -35,8 +32,8 @@ def assign_lines(
 ) -> list[LineAnswer]:
     """Answers contract lines, in order; the answer to a bad line is an error line.
 
-    If `assignor` is None, each line's own assignor is used. `first` is the number of the first
-    line, for messages. If `threads` is None, all cores are used (engine "rust" only).
+    If `assignor` is None, each line's own assignor is used. Messages number the lines from `first`
+    on. If `threads` is None, all cores are used (engine "rust" only).
 
     Errors   GroupError for an unknown `assignor`; TypeError for lines that are not bytes.
     """

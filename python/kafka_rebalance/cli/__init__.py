@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `kafka-rebalance`: data goes to standard output, all other text to standard error.
-
-A command's module is imported only for that command, so `--help` and `--version` import none.
-"""
+"""The command `kafka-rebalance`: data goes to standard output, other text to standard error."""
 
 import argparse
 import os
@@ -78,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the pipe has ended; without this, the flush at exit would fail too.
+        # The reader has closed the pipe. Without this line, the flush at exit would fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:
@@ -89,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Help(argparse.HelpFormatter):
-    """Help whose indented lines stay as they are, with room for the longest command."""
+    """Help text that keeps the line breaks of indented lines, with room for the longest command."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26)
@@ -102,7 +99,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Version(argparse.Action):
-    """Prints the version, which loads the compiled core; so no other option loads it."""
+    """Prints the version. It loads the compiled core, so other options must not load this."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"{parser.prog} {kafka_rebalance.__version__}")

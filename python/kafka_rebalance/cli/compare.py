@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
-    """Returns how the group's own assignor, or the recommended one, can hang a leader."""
+    """Returns the calls that never end: of the group's own assignor and of the recommended one."""
     names = dict.fromkeys([compared.group.assignor, compared.recommended])
     each = (endless(compared.group, n, compared.changes, engine=args.engine) for n in names if n)
     return [found for found in each if found is not None]
@@ -101,7 +101,7 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
 
 
 def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
-    """Returns the times of each assignor and the assumptions, or no times and the reason."""
+    """Returns the times of each assignor and the assumptions; else no times, and the reason."""
     changes = parse_changes(one.changes)
     times: dict[str, Timed] = {}
     names = [each.assignor for each in one.candidates if each.figures is not None]

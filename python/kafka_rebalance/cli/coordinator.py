@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance coordinator`: plays traces of people, or commands of other programs."""
+"""`kafka-rebalance coordinator`: plays traces that people write, or commands of other programs."""
 
 import argparse
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance describe`: a group as it is, and what is wrong with it."""
+"""`kafka-rebalance describe`: shows the present state of a group, and its problems."""
 
 import argparse
 import shlex
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 def _lags(
     args: argparse.Namespace, groups: Sequence[GroupSpec]
 ) -> Mapping[str, Mapping[TopicPartition, int]]:
-    """Returns the lags by group id; none for groups from a file."""
+    """Returns the lags by group id; groups from a file have none."""
     if args.bootstrap_server is None:
         return {}
     from kafka_rebalance.live import group_lags
@@ -66,7 +66,7 @@ def _lags(
 
 
 def _given(args: argparse.Namespace, group: GroupSpec) -> str:
-    """Returns the input and the group as a shell takes them."""
+    """Returns the options that select this input and group, quoted for a shell."""
     source = [args.file]
     if args.file is None:
         source = ["--bootstrap-server", args.bootstrap_server]

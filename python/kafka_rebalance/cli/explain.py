@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance explain`: why a partition goes to its owner, step by step."""
+"""`kafka-rebalance explain`: shows why a partition goes to its owner, step by step."""
 
 import argparse
 

@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_here(args: argparse.Namespace) -> bool:
-    """Returns whether driver and executors are this machine's."""
+    """Returns whether driver and executors run on this machine."""
     from kafka_rebalance.spark.session import is_submitted
 
     is_local = args.master is None or args.master.startswith("local")
@@ -137,7 +137,7 @@ def _check_paths(args: argparse.Namespace) -> bool:
 
 
 def _refuse_files(args: argparse.Namespace, *, plain: bool) -> None:
-    """Refuses local paths with a cluster: each executor would write to a disk of its own."""
+    """Refuses local paths on a cluster, where each executor would write to its own disk."""
     from kafka_rebalance.spark.paths import local
 
     for name in ("input", "output"):

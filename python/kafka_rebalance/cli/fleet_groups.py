@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups of a fleet's job, and the command that explains one of them."""
+"""Reads the groups of a Spark job, and makes the command that explains one of them."""
 
 import argparse
 import os
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def read(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-    """Returns the groups of INPUT to be assigned, and the counts of what is left out.
-
-    The counts are there after a job has run.
-    """
+    """Returns the groups to assign, and a function that counts those left out, after a job."""
     from kafka_rebalance.spark import jobs
 
     groups, passed_over = jobs.read_groups(
@@ -37,7 +34,7 @@ def read(
 def command(
     args: argparse.Namespace, file: Path | str, group_id: str | None, changes: Sequence[Any]
 ) -> str:
-    """Returns a command that plans one group as this job did."""
+    """Returns a command that plans one group with the options of this job."""
     words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan", os.fspath(file)]
     if group_id is not None:
         words += ["--group", group_id]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet summary`: each change alone, over all groups, with a page of pictures.
+"""`kafka-rebalance fleet summary`: plans each change alone for all groups; draws a page.
 
-OUTPUT/plans      EACH_CHANGE_SCHEMA, one directory for each change
-OUTPUT/summary    SUMMARY_SCHEMA
+OUTPUT/plans      one directory for each change, with the columns EACH_CHANGE_SCHEMA
+OUTPUT/summary    the columns SUMMARY_SCHEMA
 DIR/report.html   the page; DIR/worst has the contract lines of its groups (DIR: --report)
 """
 
@@ -53,7 +53,7 @@ def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -
 def write_summary(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> dict[str, Any]:
-    """Runs the job and writes the page; `args` are those of the command. Returns the counts."""
+    """Runs the job with the command's `args`, writes the page, and returns the counts."""
     from kafka_rebalance.spark import jobs, paths
     from kafka_rebalance.spark.session import spark_errors
 
@@ -93,7 +93,7 @@ def _write(
         left, changes, assignor=args.assignor, max_partitions=args.max_partitions
     )
     jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain, by=["change"])
-    # Spark reads the empty name of a directory as null, and a number as a number.
+    # Spark reads an empty directory name as null, and a name of digits as a number.
     plans = spark.read.schema(planned.schema).parquet(f"{output}/plans").na.fill("", ["change"])
     summary = fleet_summary(plans, worst=_WORST)
     jobs.write_plain(summary, f"{output}/summary", overwrite=args.overwrite)
@@ -103,7 +103,7 @@ def _write(
         whole = fleet_summary(plans.drop("cluster"), worst=1).collect()
     totals = {row["change"]: _totals(row) for row in whole}
     bins = fleet_histogram(plans.where("change = ''")).collect()
-    now = totals[""] if "" in totals else _nothing()
+    now = totals[""] if "" in totals else ChangeTotals("", *[0] * 13)
     seconds = round(time.perf_counter() - start, 1)
     report = FleetReport(
         f"{counted(now.groups, 'group')}: balance, moves and racks",
@@ -158,10 +158,6 @@ def _totals(row: Any) -> ChangeTotals:
     )
 
 
-def _nothing() -> ChangeTotals:
-    return ChangeTotals("", *[0] * 13)
-
-
 def _notes(args: argparse.Namespace, now: ChangeTotals, left_out: dict[str, int]) -> list[str]:
     assignor = f"as if all ran {args.assignor}" if args.assignor else "with their own assignors"
     notes = [f"{args.input}: {counted(now.groups, 'group')}, {assignor}."]
@@ -190,10 +186,10 @@ def _clusters(rows: Sequence[Any]) -> list[ClusterTotals]:
 def _keep_worst(
     args: argparse.Namespace, groups: "DataFrame", rows: Sequence[Any], directory: Path
 ) -> list[WorstGroup]:
-    """Returns the worst groups, and writes a contract line of each to a file of its own."""
+    """Returns the worst groups, and writes the contract line of each to its own file."""
     from kafka_rebalance.spark import jobs
 
-    found = [(row, one) for row in rows for one in row["worst"] or () if _is_bad(one)]
+    found = [(row, one) for row in rows for one in row["worst"] or () if any(_badness(one)[:3])]
     found.sort(key=lambda pair: _badness(pair[1]), reverse=True)
     has_cluster = bool(rows) and "cluster" in rows[0]
     first: dict[tuple[str | None, str], tuple[Any, Any]] = {}
@@ -229,7 +225,3 @@ def _badness(one: Any) -> tuple[int, int, int, str]:
     above = one["spread_after"] - one["spread_possible"]
     stopped = one["unavailable_rounds"] + one["waiting"] + one["leaderless"]
     return above, stopped, one["moves"], one["group_id"]
-
-
-def _is_bad(one: Any) -> bool:
-    return any(_badness(one)[:3])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads groups and changes from the options of `plan`, `compare` and (changes) `simulate`."""
+"""Reads the groups of `plan` and `compare`, and the changes of these and of `simulate`."""
 
 import argparse
 import sys
@@ -25,7 +25,7 @@ GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
-    """A group that could not be answered, with the contents of its error line."""
+    """A group without an answer, and the contents of its error line."""
 
     group_id: str | None
     error: str
@@ -54,7 +54,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds an option for each verb, or for those in `only`; `changes` has the changes in order."""
+    """Adds an option for each verb, or for those in `only`; `changes` keeps their order."""
     changes = parser.add_argument_group(
         "changes",
         "Played in the order given; each one settles before the next. MEMBER is a member_id or a "
@@ -149,8 +149,8 @@ class Tally:
 
     bad           groups with an error
     unreadable    bad groups that could not be read
-    unaffected    groups that no change concerns
-    not_affected  change -> the number of groups that it does not concern, and the first reason
+    unaffected    groups that no change affects
+    not_affected  change -> the number of groups that it does not affect, and the first reason
     """
 
     groups: int = 0
@@ -160,7 +160,7 @@ class Tally:
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
-        """Counts the changes that do not concern a group; each line is `CHANGE: problem`."""
+        """Counts the changes that do not affect a group; each line is `CHANGE: problem`."""
         self.unaffected += all_of_them
         for line in lines:
             change = line.partition(": ")[0]
@@ -175,7 +175,7 @@ class Tally:
         ]
 
     def finish(self, args: argparse.Namespace) -> int:
-        """Prints the counts, those of errors on standard error, and returns the exit code."""
+        """Prints the counts (counts of errors on standard error), and returns the exit code."""
         if not args.json:
             for line in self.lines():
                 print(line)
@@ -190,11 +190,7 @@ class Tally:
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer about a group.
-
-    `not_affected` has the changes that do not concern the group, with the reasons. `alone` is True
-    if the input has no other group; then reports show more details.
-    """
+    """An answer about a group; `alone` is True if the input has no other group."""
 
     answer: GroupAnswer
     not_affected: list[str]

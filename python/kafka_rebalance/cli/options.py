@@ -22,7 +22,7 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def seconds(text: str) -> float:
-    """Reads a time in seconds, above 0."""
+    """Parses a time in seconds, above 0."""
     try:
         value = float(text.removesuffix("s"))
     except ValueError:
@@ -33,7 +33,7 @@ def seconds(text: str) -> float:
 
 
 def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
-    """Adds the options that say which cluster is read, and how."""
+    """Adds the options that name the cluster, and those of its client."""
     parser.add_argument(
         "--bootstrap-server",
         metavar="H:P",
@@ -44,7 +44,7 @@ def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
 
 
 def add_client_settings(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of everything that connects to a live cluster."""
+    """Adds the options of commands that connect to a live cluster."""
     parser.add_argument(
         "--command-config",
         metavar="FILE",
@@ -60,14 +60,14 @@ def add_client_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def cluster_configs(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns what `--command-config`, the environment and `--timeout` say, for `snapshot`."""
+    """Returns the client settings of `--command-config`, the environment and `--timeout`."""
     from kafka_rebalance.live import client_configs, read_properties
 
     return client_configs(read_properties(args.command_config), timeout_s=args.timeout)
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
-    """Adds the choice between the two implementations, whose answers are equal."""
+    """Adds the option that selects an engine; both engines return equal answers."""
     parser.add_argument(
         "--engine",
         choices=("rust", "reference"),
@@ -77,7 +77,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def add_max_partitions(parser: argparse.ArgumentParser) -> None:
-    """Adds the limit that protects the memory against a group with a wrong number."""
+    """Adds the limit of partitions, which protects the memory from a mistyped number."""
     parser.add_argument(
         "--max-partitions",
         type=whole(0),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance simulate`: plays rebalances in virtual time, before they happen."""
+"""`kafka-rebalance simulate`: plays rebalances in virtual time, before they really happen."""
 
 import argparse
 import dataclasses
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         simulate(scenario, journal=journal)
         print("\n".join(lines(journal)))
         return DONE
-    # The objects of a run form few cycles, but searching for cycles takes a third of the time.
+    # A run has few reference cycles, but the search for them would take a third of the time.
     gc.set_threshold(200_000)
     if args.seeds is not None:
         _run_seeds(args, _scenarios(args, scenario))
@@ -152,7 +152,7 @@ def _from_group(args: argparse.Namespace) -> Scenario:
 
 
 def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
-    """Returns the `--member` settings, such as `process=500ms`, as a scenario file has them."""
+    """Returns the `--member` settings, such as `process=500ms`, as in a scenario file."""
     found: dict[str, str | bool] = {}
     for text in args.member:
         key, separator, value = text.partition("=")
@@ -200,7 +200,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenario]:
-    """Returns a scenario for every variant with every pair of costs, by name."""
+    """Returns the scenarios by name: one for every variant with every pair of costs."""
     variants = _listed(args.compare)
     for name in variants:
         if args.compare is not None and name not in _VARIANTS:
@@ -221,12 +221,12 @@ def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenar
 
 
 def _listed(text: str | None) -> list[str]:
-    """Returns the different names in `a, b`; one empty name if the option is absent."""
+    """Returns the distinct names in `a, b`; one empty name if the option is absent."""
     return [""] if text is None else list(dict.fromkeys(one.strip() for one in text.split(",")))
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Returns the scenario with eager, cooperative or static members; unchanged without a name."""
+    """Returns the scenario with eager, cooperative or static members; no name changes nothing."""
     if not name:
         return scenario
     scenario = scenario.with_protocol(eager=name == "eager")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's eager assignors for aiokafka and its `partition_assignment_strategy`.
 
-The list takes classes, as for aiokafka's own assignors, and instances. aiokafka does not pass its
+The setting takes classes, as for aiokafka's own assignors, or instances. aiokafka does not pass its
 `client_rack` to assignors, so the rack (KIP-881) is a parameter of the instance:
 `partition_assignment_strategy=[Range(rack_id="b")]`. Each consumer has its own memory, even if
 consumers share a class or an instance. aiokafka has no cooperative rebalancing.
@@ -47,7 +47,7 @@ class _Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]
 
 
 class _OfBoth:
-    """A method that a class and its instances have; aiokafka calls it on either of them."""
+    """A method of a class and of its instances; aiokafka calls it on either."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -82,7 +82,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def metadata(self, topics: Iterable[str]) -> Any:
-        """Returns the subscription that the consumer sends; an eager member owns nothing then."""
+        """Returns the subscription that the consumer sends; it has no owned partitions (eager)."""
         subscribed = frozenset(topics)
         consumer = _consumer(calling(CLIENT))
         known = memory(consumer or self, self.name)
@@ -99,7 +99,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
 
 def _consumer(called: Mapping[str, Any]) -> Any:
-    """Returns the consumer's coordinator: the caller, or the `_coordinator` of the caller."""
+    """Returns the consumer's coordinator: the caller, or the caller's `_coordinator`."""
     caller = called.get("self")
     return getattr(caller, "_coordinator", caller)
 

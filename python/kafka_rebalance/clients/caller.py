@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads variables of the client's coordinator that the coordinator does not pass to assignors.
 
-Neither client passes its consumer to an assignor, and aiokafka passes neither the generation nor
-the members' bytes. The coordinator calls every method of an assignor directly, so the calling
-function has all of these as variables. `calling` reads them there, and changes nothing. If another
-function calls (in a newer client, or in a test), an assignor works from its arguments.
+Neither client passes its consumer to an assignor; aiokafka does not pass the generation and the
+members' bytes either. The client's coordinator calls every method of an assignor directly, so all
+of these are variables of the calling function. `calling` reads them there, and changes nothing. If
+another function calls (in a newer client, or in a test), an assignor uses only its arguments.
 """
 
 import inspect
@@ -23,7 +23,7 @@ log = logging.getLogger("kafka_rebalance.clients")
 
 
 class ClientNames(NamedTuple):
-    """The names that one client library has for attributes which both libraries have."""
+    """One client library's names for the attributes that both libraries have."""
 
     module: str
     """The module of the coordinator's class."""
@@ -57,7 +57,7 @@ _MEMORIES: WeakKeyDictionary[Any, dict[str, ConsumerMemory]] = WeakKeyDictionary
 
 
 def memory(consumer: object, assignor: str) -> ConsumerMemory:
-    """Returns the memory of one assignor in one consumer, which lasts as long as the consumer.
+    """Returns the memory of one assignor in one consumer; it lasts as long as the consumer.
 
     The memory belongs to the consumer, not to the assignor. Otherwise consumers that share a class
     or an instance would all claim the partitions of one of them.
@@ -66,7 +66,7 @@ def memory(consumer: object, assignor: str) -> ConsumerMemory:
 
 
 def calling(client: ClientNames) -> Mapping[str, Any]:
-    """Returns the variables of the calling function, if it is one of the client's coordinator."""
+    """Returns the variables of the calling function if that belongs to the client's coordinator."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == client.module:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors as classes for kafka-python 3 and its `partition_assignment_strategy`.
 
-The list takes a class, an instance, or a function that returns an instance; each consumer has its
-own memory. kafka-python does not pass its `client_rack` to assignors, so the rack (KIP-881) is a
-parameter of the assignor: `partition_assignment_strategy=[Range(rack_id="b")]`.
+The setting takes a class, an instance, or a function that returns an instance; each consumer has
+its own memory. kafka-python does not pass its `client_rack` to assignors, so the rack (KIP-881) is
+a parameter of the assignor: `partition_assignment_strategy=[Range(rack_id="b")]`.
 
 Differs  from kafka-python's own assignors: its range loses some static members, and its
          cooperative-sticky sends neither generation nor rack. After a revocation,
@@ -32,7 +32,7 @@ except ImportError:
 
 CLIENT = ClientNames("kafka.coordinator.consumer", "node_id", "replica_nodes")
 
-# The newest version has its own fields for owned partitions, generation and rack.
+# Version 3 of the subscription has fields for owned partitions, generation and rack.
 _VERSION = 3
 
 
@@ -125,8 +125,8 @@ class Sticky(_Assignor):
 class CooperativeSticky(_Assignor):
     """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`.
 
-    A consumer whose list also has an eager assignor is eager, as in Java. The first of the two
-    rolling restarts that change a group's assignor depends on this.
+    A consumer whose list also has an eager assignor is eager, as in Java. A group changes its
+    assignor by two rolling restarts, and the first one depends on this.
     """
 
     name = "cooperative-sticky"
@@ -134,7 +134,7 @@ class CooperativeSticky(_Assignor):
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """Returns the partitions that the consumer still reads, of the subscribed topics."""
+        """Returns the subscribed partitions that the consumer still reads."""
         if consumer is None:
             return known.still(subscribed)
         if consumer._rebalance_protocol is not RebalanceProtocol.COOPERATIVE:

@@ -20,8 +20,8 @@ def answer(
 ) -> dict[str, list[tuple[str, list[int]]]]:
     """Returns each member's partitions, as a list of topics with partition numbers.
 
-    A topic without metadata, as at a first join, counts as missing. The client joins again when it
-    has received the topic's metadata.
+    A topic without metadata, as in the consumer's first join, counts as missing. The client joins
+    again when it has received the topic's metadata.
     """
     subscribed = dict.fromkeys(topic for member in members for topic in member.topics)
     counts = {
@@ -29,8 +29,9 @@ def answer(
         for topic in subscribed
         if (partitions := cluster.partitions_for_topic(topic))
     }
-    # Without a member in a rack, replicas' racks have no effect, and reading them takes long.
-    brokers = _brokers(client, cluster) if any(member.rack for member in members) else {}
+    # If no member has a rack, the racks of replicas have no effect, and reading them takes long.
+    known = cluster.brokers() if any(member.rack for member in members) else ()
+    brokers = {getattr(broker, client.node): broker.rack for broker in known}
     topics = tuple(
         Topic(topic, count, _racks(client, cluster, topic, count, brokers))
         for topic, count in counts.items()
@@ -39,16 +40,11 @@ def answer(
     return {member_id: list(by_topic(owned).items()) for member_id, owned in assignment.items()}
 
 
-def _brokers(client: ClientNames, cluster: Any) -> dict[Any, str | None]:
-    racks = {getattr(broker, client.node): broker.rack for broker in cluster.brokers()}
-    return racks if any(racks.values()) else {}
-
-
 def _racks(
     client: ClientNames, cluster: Any, topic: str, count: int, brokers: Mapping[Any, str | None]
 ) -> tuple[tuple[str | None, ...], ...] | None:
-    """Returns the racks of each partition's replicas; None if a broker is down, as in Java."""
-    if not brokers:
+    """Returns the racks of each partition's replicas; None if no broker has a rack."""
+    if not any(brokers.values()):
         return None
     # Neither client has a public method for the replicas of all partitions.
     partitions = cluster._partitions[topic]

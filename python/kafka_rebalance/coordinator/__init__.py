@@ -23,7 +23,6 @@ Transition
 Respond
 """
 
-# `as` marks a name that this package exports.
 from .config import CoordinatorConfig as CoordinatorConfig
 from .coordinator import Coordinator as Coordinator
 from .coordinator import counted_ids as counted_ids

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles the result of an append: sends the responses that wait for it, or undoes its step."""
+"""Handles the result of an append: sends the responses that wait for it, or undoes its changes."""
 
 from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error, of_operation_error
 from kafka_rebalance.protocol.group_state import GroupState
@@ -18,7 +18,7 @@ from .sync_group import not_stored, stored
 
 
 def appended(state: CoordinatorState, append_id: int, position: int) -> None:
-    """Handles an append that is durable at `position`, unless the state was dropped meanwhile."""
+    """Handles a durable append at `position`, unless the coordinator's state was dropped."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return
@@ -36,7 +36,7 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
 
 
 def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> None:
-    """Refuses the request behind a failed append, and restores the groups that it changed."""
+    """Refuses the request that needed a failed append, and restores the groups that it changed."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return

@@ -11,10 +11,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
-    """The settings of a coordinator. Times are in ms unless the name has another unit.
-
-    Errors: GroupError if a number is below Kafka's lower bound.
-    """
+    """The settings of a coordinator; times are in ms. Errors: GroupError below Kafka's bounds."""
 
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = 2**31 - 1

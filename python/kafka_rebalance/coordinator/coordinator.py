@@ -10,16 +10,16 @@ equal effects and equal states.
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
 reports Appended or AppendFailed, and sends every Respond. A response that depends on an append in
-flight is sent when that append is durable. Effects are in the order in which they happened. The
-order of responses within one step is that of a hash map in Kafka; here members are answered in the
+flight is sent when that append is durable. Effects are in the order in which they happened. Within
+one step, Kafka sends responses in the order of a hash map; here, members receive responses in the
 order in which they joined.
 
-A Tick runs one deadline, the first that is due, because Kafka queues each expired timer as an event
-behind the waiting requests. While more deadlines are due, `next_deadline_ms()` is the present.
-If all rebalance timeouts of a group are 0, a deadline can be armed for the present again and again,
-until a session ends. A host that stops its clock during Ticks must then let time pass:
-`VirtualBroker` adds a millisecond when one deadline has fallen due 3 times. The simulator needs no
-such step, because its members have timeouts of at least 1 ms.
+A Tick runs one deadline, the earliest, because Kafka queues each expired timer as an event behind
+the waiting requests. While more deadlines are due, `next_deadline_ms()` returns the present time.
+If all rebalance timeouts of a group are 0, a deadline can be armed for the present time again and
+again, until a session ends. A host that stops its clock during Ticks must then let time pass:
+`VirtualBroker` adds a millisecond when one deadline has run 3 times. The simulator need not do
+this, because its members have timeouts of at least 1 ms.
 
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic groups.
 """
@@ -167,7 +167,7 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
             response = messages.ListGroupsResponse()  # this broker coordinates no groups
         is_loading = refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         if isinstance(request, messages.Heartbeat) and is_loading:
-            response = messages.HeartbeatResponse()  # Kafka keeps members while the log is loaded
+            response = messages.HeartbeatResponse()  # sessions do not end while the log is loaded
         state.respond(event.request_id, response)
     elif isinstance(request, messages.FindCoordinator):
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
@@ -187,10 +187,7 @@ _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
 def _gate(state: CoordinatorState, request: messages.Request) -> ErrorCode | None:
-    """Returns the error of a request that is refused before its group is read, else None.
-
-    Source   docs/behaviour/coordinator.md#31-refused-before-the-group-is-read.
-    """
+    """Returns the error that refuses a request before its group is read, else None."""
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if isinstance(request, messages.JoinGroup):

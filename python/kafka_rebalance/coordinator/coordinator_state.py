@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a coordinator's state, with the actions that steps share: answer, append, arm, move.
+"""Holds a coordinator's state, with the actions that several steps need: respond, append, arm.
 
 The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the state is their first
 argument.
@@ -29,7 +29,7 @@ from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
 
 
 class Ownership(Enum):
-    """The broker loads the log of the groups, coordinates the groups, or has lost them."""
+    """Whether the broker loads the groups' log, coordinates the groups, or has lost them."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -47,10 +47,7 @@ class StoreAssignment:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceStatic:
-    """After the append, a static member has a new id without a rebalance.
-
-    `before` is a copy of the member with its old id, `old_leader` is the leader before the step.
-    """
+    """After the append, the static member `before` has a new id without a rebalance."""
 
     group: Group
     before: ClassicGroupMember
@@ -72,19 +69,19 @@ Continuation = StoreAssignment | ReplaceStatic | SendResponse | None
 
 
 class Created(NamedTuple):
-    """A new group without a durable record; `before` has the offsets older than the group."""
+    """A new group whose first record is not durable; `before` has offsets from before the group."""
 
     group: Group
     before: frozenset[OffsetValue]
 
     def is_of(self, group_id: str, offsets: GroupOffsets) -> bool:
-        """Returns whether the group has this id, and all `offsets` are older than the group."""
+        """Returns whether the group has this id, and all `offsets` are from before the group."""
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An append in flight: its continuation, and the groups that it creates or deletes."""
+    """An append in flight: the action after it, and the groups that it creates or deletes."""
 
     then: Continuation
     created: tuple[Created, ...] = ()
@@ -110,7 +107,7 @@ class CoordinatorState:
 
     config: CoordinatorConfig
     new_id: Callable[[], str]
-    vouched: bool = False  # the host reports members that stop heartbeats; others count as alive
+    vouched: bool = False  # the host reports silent members; others count as alive
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, Group] = field(default_factory=dict)
     created: list[Created] = field(default_factory=list)
@@ -140,7 +137,7 @@ class CoordinatorState:
         self.effects.append(Respond(request_id, response))
 
     def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
-        """Sends the response, which may depend on appends in flight, when they are all durable."""
+        """Sends the response when all appends in flight, on which it may depend, are durable."""
         if self.writes:
             self.waiting[request_id] = Waiting(request, response, set(self.writes))
         else:
@@ -175,10 +172,7 @@ class CoordinatorState:
 
     @contextmanager
     def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
-        """Sends the response when the append of the `with` block is durable.
-
-        If the block appends nothing, the response is sent as `respond_when_durable` sends it.
-        """
+        """Sends the response when the append of the `with` block, if any, is durable."""
         self.answer = SendResponse(request_id, response, request)
         yield
         if self.answer is not None:
@@ -188,12 +182,12 @@ class CoordinatorState:
     # Arm ------------------------------------------------------------------------------------------
 
     def arm_session(self, group: Group, member_id: str, timeout_ms: int) -> None:
-        """Arms the deadline that ends the session of a member or pending id, `timeout_ms` ahead."""
+        """Arms the end of the session of a member or pending id, in `timeout_ms` from now."""
         key = DeadlineKey("heartbeat", group.group_id, member_id)
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
-        """Starts the member's session anew, because the member has shown that it is alive."""
+        """Starts the member's session anew, because the member has proved that it is alive."""
         if self.vouched and (group.group_id, member.member_id) not in self.silent:
             self.end_session(group, member.member_id)
         else:
@@ -224,7 +218,7 @@ class CoordinatorState:
         del self.groups[group.group_id]
 
     def durable_group(self, group_id: str) -> Group | None:
-        """Returns the group if it is in the log: from its first durable record to its tombstone."""
+        """Returns the group between its first durable record and its durable tombstone."""
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
             if any(one.is_of(group_id, offsets) for one in write.created):
@@ -258,10 +252,7 @@ class CoordinatorState:
         producer_id: int | None = None,
         committed: bool | None = None,
     ) -> None:
-        """Asks for an append; `changes`, if any, has each record's change of the offsets.
-
-        Without a record and a marker there is nothing to append, and only the response is sent.
-        """
+        """Appends `records`, whose changes of offsets are `changes`, then sends the response."""
         if not records and committed is None:
             if isinstance(write.then, SendResponse):
                 then = write.then

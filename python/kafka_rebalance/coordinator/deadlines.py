@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds named deadlines: arming a name again replaces its deadline; the earliest is taken first.
 
-A heap with lazy deletion finds the earliest of 10,000 deadlines in under 1 us, a scan in 210 us.
+With 10,000 deadlines, a heap finds the earliest in under 1 us, a scan in 210 us. An entry of the
+heap whose deadline was cancelled or replaced is stale, and is removed later.
 
 Order    by time; tie-break: the order of arming.
 """
@@ -41,7 +42,7 @@ class Deadlines:
         """Sets `key`'s deadline to `at_ms`, in place of an older deadline."""
         armed = self._armed[key] = _Armed(at_ms, next(self._sequence), key)
         heapq.heappush(self._heap, armed)
-        # Each heartbeat arms its key again and leaves a stale entry; many of them are removed.
+        # Each heartbeat arms its key again and leaves a stale entry; many are removed here.
         if len(self._heap) > 64 + 4 * len(self._armed):
             self._heap = list(self._armed.values())
             heapq.heapify(self._heap)
@@ -66,6 +67,6 @@ class Deadlines:
         return {key: one.at_ms for key, one in self._armed.items()}
 
     def _drop_stale(self) -> None:
-        """Removes entries from the top whose key was cancelled or armed again."""
+        """Removes stale entries from the top of the heap."""
         while self._heap and self._armed.get(self._heap[0].key) is not self._heap[0]:
             heapq.heappop(self._heap)

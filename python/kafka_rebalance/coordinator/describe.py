@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DescribeGroups and ListGroups: groups as administrators see them.
+"""DescribeGroups and ListGroups: show groups to administrators.
 
 Both requests read durable state, so a group whose first record is still in flight is absent.
 A description has metadata and protocol only in Stable, and the last assignment in every state. An
-absent group is described as Dead, from version 6 on also with an error (KIP-1043).
+absent group is described as Dead; from version 6 on, the response also has an error (KIP-1043).
 """
 
 from kafka_rebalance.protocol import messages

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a classic group: members, leader, generation, votes. Other files hold its timers.
+"""Holds a classic group: members, leader, generation, votes. Timers are in other files.
 
     members        member id -> member, in the order in which the members joined
     pending        ids sent with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)
@@ -31,7 +31,7 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class Group:
-    """A group; its methods answer questions (is_, supports, …) or change it (add, remove, …).
+    """A group; its methods ask for facts (is_, supports, …) or change the group (add, remove, …).
 
     `state_timestamp_ms` is None only if the group was loaded from a record without a timestamp.
     """
@@ -53,7 +53,7 @@ class Group:
     subscribed_topics: frozenset[str] | None = None
     new_member_added: bool = False
     initial_delay_ms: int | None = None  # the part of the initial delay that runs now
-    initial_remaining_ms: int = 0  # the initial delay may still grow by this time
+    initial_remaining_ms: int = 0  # how much longer the initial delay can still become
 
     # State ----------------------------------------------------------------------------------------
 
@@ -102,10 +102,7 @@ class Group:
         )
 
     def add(self, member: ClassicGroupMember) -> None:
-        """Adds a member; the first member sets the protocol type, and leads.
-
-        Errors: ValueError if the instance id is taken, or the protocols do not fit the group's.
-        """
+        """Adds a member; the first one leads. Errors: ValueError if it does not fit the group."""
         instance = member.group_instance_id
         if instance is not None and instance in self.static_members:
             raise ValueError(f"{instance!r} is taken by {self.static_members[instance]!r}")
@@ -163,7 +160,7 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
 
     def add_pending(self, member_id: str) -> None:
-        """Registers an id that was handed out. Errors: ValueError if a member has this id."""
+        """Registers an id that a response contained. Errors: ValueError if a member has this id."""
         if self.has(member_id):
             raise ValueError(f"{member_id!r} is a member already")
         self.pending[member_id] = None
@@ -221,10 +218,10 @@ class Group:
         return select_protocol([member.names() for member in self.members.values()])
 
     def find_subscribed_topics(self) -> None:
-        """Sets `subscribed_topics` from the members' metadata, or to None if it cannot be read.
+        """Sets `subscribed_topics` from the members' metadata; None if they are unreadable.
 
         Metadata of every version starts with the fields of version 0. Kafka fails on some broken
-        metadata here; we treat it as an unknown subscription.
+        metadata; here the subscription is then unknown.
         """
         self.subscribed_topics = None
         if self.protocol_type != CONSUMER:

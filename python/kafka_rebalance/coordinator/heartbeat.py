@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeat: renews a member's session, and reports to the member that it has to rejoin.
+"""Heartbeat: renews a member's session, and informs the member of a rebalance.
 
-`member_checks` has the error of each state. In PreparingRebalance a heartbeat renews the session
-although its answer is REBALANCE_IN_PROGRESS, also for members that have rejoined.
-
+`member_checks` has the error of each state. In PreparingRebalance, a heartbeat renews the session
+although its response is REBALANCE_IN_PROGRESS. This holds for members that have rejoined, too.
 Source   GroupMetadataManager.classicGroupHeartbeat;
          docs/behaviour/coordinator.md#6-heartbeat.
 """

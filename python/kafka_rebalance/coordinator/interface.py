@@ -48,7 +48,7 @@ class LogEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request has arrived. The caller chooses `request_id`; `Respond` refers to it.
+    """A request has arrived. The caller chooses `request_id`, to which `Respond` refers.
 
     `api_version` is the request's version; None means the newest version of Kafka 4.4.0.
     """
@@ -95,7 +95,7 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsDeleted:
-    """(topic, partition)s were deleted from the cluster."""
+    """Partitions, as (topic, partition), were deleted from the cluster."""
 
     partitions: tuple[tuple[str, int], ...]
 

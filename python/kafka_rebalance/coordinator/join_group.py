@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JoinGroup decides who may join, with which member id, and whether the group rebalances.
+"""JoinGroup: decides who may join, with which member id, and whether the group rebalances.
 
     check, in this order                          error
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
@@ -50,7 +50,7 @@ def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> 
         group = state.create(request.group_id)
     request = replace(request, protocols=without_repeats(request.protocols))
     if _version(event) == 0:
-        # Version 0 has one field for both timeouts.
+        # In version 0, one field has both timeouts.
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     if not _has_room(state, group, request.member_id):
         group.remove(request.member_id)
@@ -113,14 +113,14 @@ def _join_with_id(
     member = group.get(member_id)
     unchanged = member.protocols == request.protocols
     if group.is_(GroupState.COMPLETING_REBALANCE) and unchanged:
-        # The member may have missed our first response.
+        # The member may not have received our first response.
         state.respond(event.request_id, joined(group, member, group.joined_members()))
     elif group.is_(GroupState.STABLE) and unchanged and not group.is_leader(member_id):
         state.respond(event.request_id, joined(group, member))
     elif group.is_(GroupState.EMPTY):
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
-        # A leader with unchanged protocols rejoins because topics that it watches have changed.
+        # A leader rejoins with unchanged protocols if the topics that it watches have changed.
         _update(state, event, request, group, member)
         rebalance_or_complete(state, group)
 
@@ -176,7 +176,7 @@ def _take_over(
     group.replace_static(request.group_instance_id, member_id)
     state.renew_session(group, member)
     _update(state, event, request, group, member)
-    # 3. The state decides how the group goes on.
+    # 3. The group's state decides what follows.
     if group.is_(GroupState.PREPARING_REBALANCE):
         try_complete_join(state, group)
     elif group.is_(GroupState.COMPLETING_REBALANCE):
@@ -195,13 +195,13 @@ def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
     """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
     group, member = then.group, _waiting_member(then)
     if member is None or group.not_(GroupState.STABLE):
-        return  # a new rebalance has begun, and answers the JoinGroup
+        return  # a new rebalance has begun, and will answer the JoinGroup
     leads = group.is_leader(member.member_id)
     if then.knows_skipping:
         response = replace(joined(group, member, group.joined_members()), skip_assignment=leads)
     else:
-        # A leader whose client does not know `skip_assignment` would assign again. The response
-        # names the old id as leader, so the member acts as a follower.
+        # A client that does not know `skip_assignment` would assign again if it were the leader. So
+        # the response names the old id as leader, and the member acts as a follower.
         response = replace(joined(group, member), leader=then.old_leader or "")
     state.answer_join(group, member, response)
 
@@ -226,7 +226,7 @@ def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode)
 
 
 def _waiting_member(then: ReplaceStatic) -> ClassicGroupMember | None:
-    """Returns the static member; None if its JoinGroup was answered, or the member removed."""
+    """Returns the static member; None if it was removed, or its JoinGroup was answered."""
     group, instance = then.group, then.before.group_instance_id or ""
     member = group.members.get(group.static_members.get(instance, ""))
     return member if member is not None and member.parked_join == then.request_id else None

@@ -36,7 +36,7 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
         for member in group.members.values():
             state.renew_session(group, member)
         if group.size > state.config.group_max_size:
-            # `group.max.size` was lowered: members rejoin, and the last of them are refused.
+            # `group.max.size` was lowered: all members rejoin, and the last to do so are refused.
             prepare(state, group)
 
 
@@ -55,7 +55,7 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
         case wire.OffsetCommitKey(group_id, topic, partition), None:
             state.offsets.load(Forget(group_id, (topic, partition)), entry.position)
         case wire.OffsetCommitKey(group_id, topic, partition), wire.OffsetCommitValue():
-            # Offsets without a group record were committed without membership.
+            # Offsets without a group record come from clients that are not members of a group.
             state.groups.setdefault(group_id, Group(group_id, state.now_ms))
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)

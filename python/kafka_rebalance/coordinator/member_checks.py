@@ -4,7 +4,7 @@
     1. state        the error in ERROR_BY_STATE, except REBALANCE_IN_PROGRESS
     2. ids          UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
     3. generation   ILLEGAL_GENERATION
-    4. state        REBALANCE_IN_PROGRESS, which only members of the generation get
+    4. state        REBALANCE_IN_PROGRESS, which only members of the present generation receive
 
 Source   ClassicGroup.validateOffsetCommit/validateOffsetDelete/validateDeleteGroup,
          GroupMetadataManager.validateClassicGroupHeartbeat/validateClassicGroupSync (Kafka 4.4.0).

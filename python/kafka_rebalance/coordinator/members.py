@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member of a group, as the group's coordinator knows it."""
+"""A member of a group, as stored by the group's coordinator."""
 
 from dataclasses import dataclass
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """OffsetCommit, TxnOffsetCommit and the end of a transaction.
 
-Who may commit; the first row that matches decides:
+The first row that matches decides who may commit:
 
     no generation, group Empty                    accepted, without a check of the ids
-    generation, member or instance id given       checked, as `member_checks` says
-    none of them given, group not Empty           UNKNOWN_MEMBER_ID; accepted in a transaction
+    generation, member or instance id present     checked by `member_checks`
+    none of them present, group not Empty         UNKNOWN_MEMBER_ID; accepted in a transaction
 
 Commits of the current generation are accepted in PreparingRebalance.
 
@@ -28,7 +28,7 @@ from .refusals import refuse
 
 _Commit = messages.OffsetCommit | messages.TxnOffsetCommit
 
-# The first version of each request whose error for an absent group is GROUP_ID_NOT_FOUND.
+# Request -> its first version in which an absent group has the error GROUP_ID_NOT_FOUND.
 _ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
     messages.OffsetCommit: 9,
     messages.TxnOffsetCommit: 6,
@@ -77,11 +77,14 @@ def _commit(
     expires = None if retention_ms in (None, messages.NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
-        too_large = _utf16_length(one.metadata or "") > limit
+        # Java's String.length, which Kafka compares with a limit in bytes.
+        too_large = len((one.metadata or "").encode("utf-16-le")) // 2 > limit
         code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
         codes.append(messages.PartitionError(one.topic, one.partition, code))
         if not too_large:
-            value = _value(one, state.now_ms, expires)
+            epoch = None if one.leader_epoch == -1 else one.leader_epoch
+            text = one.metadata or ""
+            value = CommittedOffset(one.offset, text, state.now_ms, epoch, expires)
             partition = (one.topic, one.partition)
             commits.append(Commit(request.group_id, partition, value, producer_id))
     response = messages.OffsetCommitResponse(partitions=tuple(codes))
@@ -91,16 +94,6 @@ def _commit(
     then = SendResponse(event.request_id, response, request)
     records = [offset_record(commit) for commit in commits]
     state.append(records, Write(then), commits, producer_id)
-
-
-def _value(one: messages.OffsetToCommit, now_ms: int, expires: int | None) -> CommittedOffset:
-    epoch = None if one.leader_epoch == -1 else one.leader_epoch
-    return CommittedOffset(one.offset, one.metadata or "", now_ms, epoch, expires)
-
-
-def _utf16_length(text: str) -> int:
-    """Returns Java's String.length, which Kafka compares with a limit that is given in bytes."""
-    return len(text.encode("utf-16-le")) // 2
 
 
 def end_transaction(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes offsets: those of an OffsetDelete, of deleted groups, and of deleted partitions.
+"""Deletes offsets: for an OffsetDelete request, with deleted groups, and with deleted partitions.
 
 Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;
          docs/behaviour/coordinator.md#85-deletes; KIP-496 (OffsetDelete).
@@ -42,7 +42,7 @@ def offset_delete(state: CoordinatorState, event: Received, request: messages.Of
 
 
 def delete_groups(state: CoordinatorState, event: Received, request: messages.DeleteGroups) -> None:
-    """Deletes empty groups and their offsets; a group that is named twice is answered once."""
+    """Deletes empty groups and their offsets; a repeated group id has one result."""
     codes, records, changes, deleted = [], [], list[OffsetChange](), []
     for group_id in dict.fromkeys(request.group_ids):
         group = state.groups.get(group_id)

@@ -16,7 +16,7 @@ from .offsets import GroupOffsets
 
 
 def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
-    """Answers with durable offsets; `require_stable` first waits for all appends in flight."""
+    """Returns durable offsets; with `require_stable`, only after all appends in flight."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
         response = _fetched(state.groups.get(request.group_id), offsets, request)
@@ -30,7 +30,7 @@ def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch)
 def _fetched(
     group: Group | None, offsets: GroupOffsets, request: OffsetFetch
 ) -> OffsetFetchResponse:
-    # Committed offsets of a removed group are ignored, but its open transactions count.
+    # Committed offsets of a removed group are ignored, but its open transactions still matter.
     is_absent = group is None or group.is_(GroupState.DEAD)
     wanted = request.partitions
     if wanted is None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Committed offsets: the durable ones, and the changes of appends in flight.
+"""Committed offsets: the durable offsets, and the changes of appends in flight.
 
     committed   (topic, partition) -> value and its position in the log; the later position wins
     pending     producer -> (topic, partition) -> value that waits for the transaction's marker
     staged      append -> its changes, not durable yet
 
-A fetch reads durable values. Decisions about new records (deletes, expiry, stability) read the
-latest values: the durable ones with all staged changes applied.
+A fetch reads durable offsets. Decisions about new records (deletes, expiry, stability) read the
+latest offsets: the durable ones with all staged changes applied.
 
 Source   OffsetMetadataManager.java; docs/behaviour/coordinator.md#81-what-is-kept,
          docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 for `pending`.
@@ -108,7 +108,7 @@ class GroupOffsets:
         return GroupOffsets(dict(self.committed), pending)
 
     def apply(self, change: OffsetChange, position: int) -> None:
-        """Applies one record of the log. Only markers depend on the order of calls."""
+        """Applies one record of the log. The order of calls matters for markers only."""
         match change:
             case Commit(_, partition, value, producer_id):
                 stored = Stored(value, position)
@@ -133,7 +133,7 @@ class GroupOffsets:
             self.committed[partition] = stored
 
     def purge(self) -> None:
-        """Drops tombstones, which only matter while an older append is in flight."""
+        """Drops tombstones; they only matter while an older append is in flight."""
         gone = [partition for partition, one in self.committed.items() if one.value is None]
         for partition in gone:
             del self.committed[partition]
@@ -151,7 +151,7 @@ class Offsets:
         self._groups: dict[str, GroupOffsets] = {}
         self._groups_of: dict[int, dict[str, None]] = {}  # producer -> groups with its values
         self._staged: dict[int, tuple[OffsetChange, ...]] = {}
-        self._tombstones: dict[str, None] = {}  # groups that still keep tombstones
+        self._tombstones: dict[str, None] = {}  # groups whose tombstones are not dropped yet
 
     def durable(self, group_id: str) -> GroupOffsets:
         """Returns a group's durable offsets; the caller must not change them."""
@@ -199,7 +199,7 @@ class Offsets:
         self._purge()
 
     def load(self, change: OffsetChange, position: int) -> None:
-        """Applies one record while the log is being loaded; records come in the log's order."""
+        """Applies one record while the log is being loaded, in the log's order."""
         self._apply(change, position)
         self._purge()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rebalance: from its start to a new generation and the deadline of its SyncGroups.
+"""A rebalance: its start, the new generation, and the deadline for SyncGroup.
 
     prepare          answers parked SyncGroups with REBALANCE_IN_PROGRESS; an Empty group waits the
                      initial delay (KIP-134), others at most the longest rebalance timeout
@@ -24,7 +24,7 @@ from .records import group_record
 
 
 def rebalance_or_complete(state: CoordinatorState, group: Group) -> None:
-    """Starts a rebalance, or completes the join phase of the running one if all have joined."""
+    """Starts a rebalance; in a running one, ends the join phase if all members have joined."""
     if group.can_rebalance():
         prepare(state, group)
     else:
@@ -66,10 +66,10 @@ def try_complete_join(state: CoordinatorState, group: Group) -> None:
 def join_deadline(state: CoordinatorState, group: Group) -> None:
     """Ends the join phase, or a part of the initial delay, because its time is over."""
     if group.not_(GroupState.PREPARING_REBALANCE):
-        return  # the deadline belongs to a removed group of this id
+        return  # the deadline belongs to a removed group with this id
     delay = group.initial_delay_ms
     if delay is not None and group.new_member_added and group.initial_remaining_ms:
-        # A member joined during this part of the delay: more members may follow.
+        # A member joined during this part of the delay, so more members may follow.
         group.new_member_added = False
         remaining = group.initial_remaining_ms
         group.initial_delay_ms = min(state.config.group_initial_rebalance_delay_ms, remaining)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the records that the coordinator writes to `__consumer_offsets`.
 
-The versions are those that Kafka 4.4.0 writes: group metadata 3; offsets 4, or 1 if the offset has
-its own expiry. Version 4's tagged field, the topic id, is never written.
+The versions are those that Kafka 4.4.0 writes: 3 for group metadata; 4 for offsets, or 1 if the
+offset has its own expiry. Version 4's tagged field, the topic id, is never written.
 """
 
 from kafka_rebalance.wire import group_records as wire
@@ -13,7 +13,7 @@ from .offsets import Commit, Partition
 
 
 def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
-    """Returns the group's record with `assignment` and the selected protocol's metadata only."""
+    """Returns the group's record: the assignment, and metadata of the selected protocol only."""
     timestamp = -1 if group.state_timestamp_ms is None else group.state_timestamp_ms
     members = tuple(
         wire.MemberMetadata(
@@ -42,12 +42,12 @@ def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
 
 
 def new_group_record(group: Group) -> LogRecord:
-    """Returns the first record of a group: it has no members, even if one is joining."""
+    """Returns the first record of a group: it contains no members, even if one is joining."""
     return group_record(Group(group.group_id, group.state_timestamp_ms), {})
 
 
 def group_tombstone(group_id: str) -> LogRecord:
-    """Returns the record that removes a group; each of its offsets needs a tombstone of its own."""
+    """Returns the record that removes a group; its offsets need tombstones of their own."""
     return LogRecord(wire.encode_key(wire.GroupMetadataKey(group_id)), None)
 
 

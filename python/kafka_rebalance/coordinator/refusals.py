@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds responses that refuse a whole request; the place of the error depends on the request."""
+"""Builds responses that refuse a whole request; the field of the error depends on the request."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ _RESPONSES: dict[type[messages.Request], Callable[..., messages.Response]] = {
 
 
 def refuse(request: messages.Request, error: ErrorCode) -> messages.Response:
-    """Returns the response to `request` that carries only `error`."""
+    """Returns the response to `request` that contains only `error`."""
     match request:
         case messages.OffsetCommit(offsets=offsets) | messages.TxnOffsetCommit(offsets=offsets):
             codes = (messages.PartitionError(one.topic, one.partition, error) for one in offsets)

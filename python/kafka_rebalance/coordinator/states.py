@@ -7,7 +7,7 @@
     Stable               every member has its assignment
     Dead                 removed, or moved to another coordinator
 
-`python -m tools.tables` draws `LEGAL_PREDECESSORS` into the page below.
+`python -m tools.tables` draws `LEGAL_PREDECESSORS` into docs/behaviour/coordinator.md.
 
 Source   ClassicGroupState.java; docs/behaviour/coordinator.md#21-states.
 """
@@ -17,7 +17,7 @@ from kafka_rebalance.protocol.group_state import GroupState
 
 _S = GroupState
 
-# Each state, with the states that it may follow.
+# Each state, with the states from which a group can enter it.
 LEGAL_PREDECESSORS: dict[GroupState, frozenset[GroupState]] = {
     _S.EMPTY: frozenset({_S.PREPARING_REBALANCE}),
     _S.PREPARING_REBALANCE: frozenset({_S.EMPTY, _S.COMPLETING_REBALANCE, _S.STABLE}),

@@ -36,7 +36,7 @@ def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> 
         stop_waiting_for_syncs(state, group)
     state.park_sync(member, event.request_id)
     if group.is_(GroupState.STABLE):
-        # `hand_out` would renew the session, but Kafka does not renew it for this SyncGroup.
+        # `hand_out` would renew the session; Kafka does not renew it for this SyncGroup.
         response = SyncGroupResponse(
             protocol_type=group.protocol_type,
             protocol_name=group.protocol_name,

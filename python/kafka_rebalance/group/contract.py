@@ -2,8 +2,8 @@
 """Reads and writes the contract: one group as one JSON line, and its result as another.
 
 This module checks types, `group/spec.py` checks values. Errors have the path of the field. Unknown
-fields are ignored. `src/group/contract.rs` reads lines in bulk, with these checks in this order and
-with these words.
+fields are ignored. `src/group/contract.rs` reads lines in bulk: its checks have the order of this
+module, and its errors have equal texts.
 """
 
 import json
@@ -66,7 +66,7 @@ def parse(line: str | bytes) -> Any:
     return value
 
 
-# The following functions read numbers and text as the Rust core's parser reads them.
+# The functions below read numbers and text as the Rust core's parser does.
 
 
 def _whole(text: str) -> int | float:
@@ -90,7 +90,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _no_half_pairs(text: str) -> None:
-    """Refuses escapes of half a surrogate pair. In JSON a backslash always begins an escape."""
+    """Refuses escapes of half a surrogate pair: a backslash in JSON always begins an escape."""
     for escape in _ESCAPE.finditer(text):
         if escape[1]:
             raise ValueError(f"{escape[0]} is half of a surrogate pair")
@@ -111,7 +111,7 @@ def read(value: Any) -> dict[str, Any]:
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
-    """Raises the error that an earlier step of the pipeline wrote in place of the group."""
+    """Raises the error that an earlier step of a pipeline wrote in place of the group."""
     error = fields.get("error")
     if isinstance(error, str) and "topics" not in fields:
         place, separator, problem = error.partition(": ")
@@ -138,7 +138,7 @@ def _racks(value: Any, at: str) -> tuple[str | None, ...]:
 
 def _member(value: Any, at: str) -> Member:
     fields = object_(value, at)
-    return Member(  # the arguments are read, and so checked, in this order
+    return Member(  # keep the order of the arguments: the first bad field is reported
         member_id=string(fields, "member_id", at),
         group_instance_id=optional_string(fields, "group_instance_id", at),
         client_id=optional_string(fields, "client_id", at),
@@ -164,11 +164,8 @@ def _owned_partitions(fields: dict[str, Any], at: str) -> tuple[TopicPartition, 
 def _owned(value: Any, at: str) -> list[TopicPartition]:
     fields = object_(value, at)
     topic = string(fields, "topic", at)
-    return [TopicPartition(topic, p) for p in each(fields, "partitions", at, _partition)]
-
-
-def _partition(value: Any, at: str) -> int:
-    return integer(value, at, "partition")
+    numbers = each(fields, "partitions", at, lambda value, at: integer(value, at, "partition"))
+    return [TopicPartition(topic, p) for p in numbers]
 
 
 def _generation(fields: dict[str, Any], at: str, name: str = "generation_id") -> int | None:
@@ -221,7 +218,7 @@ def _add_known(line: dict[str, Any], source: object, *names: str) -> None:
 
 
 def group_by_topic(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any]]:
-    """Joins neighbours of one topic, in their order: `[{"topic", "partitions"}, …]`."""
+    """Groups neighbours that have one topic, in their order: `[{"topic", "partitions"}, …]`."""
     runs: list[dict[str, Any]] = []
     for topic, partition in partitions:
         if not runs or runs[-1]["topic"] != topic:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the fields of parsed JSON. A function checks one type; its error has the field's path."""
+"""Reads fields of parsed JSON. Each function checks one type; its error has the field's path."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

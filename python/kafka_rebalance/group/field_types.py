@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the types of the fields of a group that was made in Python; both engines rely on them.
+"""Checks the types of the fields of a group that Python code made.
 
-The core accepts a group that has exactly these types. For any other group, this module looks for
-the first field of a wrong type, and raises an error with its path. If there is none, the group has
-subclasses of the types, which are allowed. (`group/contract.py` checks the types of JSON lines.)
+The core accepts a group that has exactly the types of `model.py`. For any other group, this module
+looks for the first field of a wrong type, and raises an error with its path. If no field is wrong,
+the group has subclasses of the types, which are allowed. (`group/contract.py` checks JSON lines.)
 """
 
 from collections.abc import Callable, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML tables for pages, and small ones for notebooks (`_repr_html_`). All text is escaped."""
+"""HTML tables for pages, and short ones for notebooks (`_repr_html_`). All text is escaped."""
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
@@ -20,10 +20,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str
 def small_table(
     title: str, columns: Sequence[str], items: Sequence[_T], row: Callable[[_T], Sequence[object]]
 ) -> str:
-    """Returns a table for a notebook: a row for each of the first items, and a note on the others.
-
-    Long texts are cut.
-    """
+    """Returns a table for a notebook: its first items (long texts are cut), and how many more."""
     rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS
     note = f"<p>… and {more:,} more</p>" if more > 0 else ""
@@ -35,5 +32,5 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Returns at most this many characters; the end of a longer text is left out."""
+    """Returns the text, cut after this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -43,13 +43,13 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as its leader sees it, with its subscription and the partitions that it owned.
+    """A member as its leader sees it: its subscription, and the partitions that it owned.
 
     `generation_id` is the generation in which the member owned `owned_partitions`; None if the
     member sent no generation.
 
-    The last three fields describe a client that sends other bytes than Kafka's newest Java client.
-    For the newest Java client all three are None. `assignors/classic/claims.py` reads them.
+    The last three fields describe a client whose bytes differ from those of Kafka's newest Java
+    client. For the newest Java client all three are None. `assignors/classic/claims.py` reads them.
 
     `subscription_version`     the version of the member's subscription: it has owned partitions
                                from 1 on, a generation from 2, a rack from 3. If set, `topics` and
@@ -96,7 +96,7 @@ class Member:
 
 
 def quoted(name: str) -> str:
-    """Returns a name in JSON quotes, as messages of Python and Rust show it."""
+    """Returns a name in JSON quotes, as in the messages of both engines."""
     return json.dumps(name, ensure_ascii=False)
 
 
@@ -107,8 +107,7 @@ def unknown_user_data(text: str) -> str:
 def static_first(members: Iterable[Member]) -> list[Member]:
     """Returns static members by `group_instance_id`, then dynamic ones by `member_id`.
 
-    Members that share an instance id keep their order, which is that of the leader's map. (No
-    broker lets two members share an instance id.)
+    Members that share an instance id keep their order. (No broker lets two members share one.)
 
     Source   AbstractPartitionAssignor.MemberInfo.compareTo.
     """

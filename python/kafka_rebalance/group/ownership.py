@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which member owns which partitions: assignments as values that print, compare and subtract.
+"""Assignments as values: which member owns which partitions. They print, compare and subtract.
 
 kept         = owned ∩ target
 revoked      = owned - target
@@ -24,7 +24,7 @@ _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, Topi
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How many partitions the members hold: least, most, mean, population standard deviation."""
+    """The number of partitions of the members: least, most, mean, population standard deviation."""
 
     min: int
     max: int
@@ -33,7 +33,7 @@ class Balance:
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Balance":
-        """Computes with integers as long as possible, so that the members' order has no effect."""
+        """Computes with integers up to the last step, so that the members' order has no effect."""
         if not counts:
             return cls(0, 0, 0.0, 0.0)
         members, total = len(counts), sum(counts)
@@ -42,7 +42,7 @@ class Balance:
 
     @property
     def least_to_most(self) -> str:
-        """Returns text such as 3-4, or 3 if all members hold equally many."""
+        """Returns a text such as 3-4, or 3 if all members own equally many."""
         return str(self.min) if self.min == self.max else f"{self.min}-{self.max}"
 
     def to_dict(self) -> dict[str, float]:
@@ -54,7 +54,7 @@ AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """A fault in an assignment that Kafka's own assignor would return, too.
+    """A fault in an assignment that Kafka's own assignor would also make.
 
     duplicate     assigned to this member and to an earlier one (or to this member twice)
     unsubscribed  assigned to a member that does not subscribe to the topic
@@ -75,9 +75,9 @@ class Anomaly:
 class Assignment(Mapping[str, Sequence[TopicPartition]]):
     """An immutable mapping from member id to the member's partitions; members are in join order.
 
-    The data are kept in columns: member m has the entries `offsets[m]:offsets[m + 1]` of
-    `topic_ids` (indexes into `topics`) and of `partitions`. Each TopicPartition is made only when a
-    caller reads the member.
+    The data are columns: member m has the entries `offsets[m]:offsets[m + 1]` of `topic_ids`
+    (indexes into `topics`) and of `partitions`. The TopicPartitions of a member are made when a
+    caller reads that member.
 
     >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
     C0: t0[0, 1]
@@ -181,7 +181,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     @property
     def balance(self) -> Balance:
-        """Returns how evenly the partitions are shared."""
+        """Returns how evenly the members share the partitions."""
         return Balance.of(self.counts())
 
     def counts(self) -> list[int]:
@@ -196,7 +196,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 def named_partitions(
     topics: tuple[str, ...], topic_ids: Sequence[int], partitions: Sequence[int]
 ) -> Iterator[TopicPartition]:
-    """Makes partitions out of two columns; an entry of `topic_ids` is a place in `topics`."""
+    """Makes partitions from two columns; `topic_ids` has indexes into `topics`."""
     return map(_PAIR, zip(map(topics.__getitem__, topic_ids), partitions, strict=True))
 
 
@@ -209,10 +209,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The difference of two assignments; each part is an assignment of its own.
-
-    `transferring` maps each partition that goes from one member to another to its new owner.
-    """
+    """The difference of two assignments; `transferring` maps partitions to their new owners."""
 
     kept: Assignment
     revoked: Assignment
@@ -238,7 +235,7 @@ class Delta:
 
     @property
     def moves(self) -> int:
-        """Returns how many partitions get an owner that they did not have."""
+        """Returns how many partitions have an owner that did not own them before."""
         return len(self.gained.partitions)
 
     def __repr__(self) -> str:
@@ -287,7 +284,7 @@ def find_anomalies(
                 found.append(Anomaly("duplicate", *tp, member.member_id))
             given.add(tp)
     if withholds:
-        # A member that claims a partition may still be reading it, however old the claim is.
+        # A member that claims a partition may still read it, however old the claim is.
         given.update(tp for member in group.members for tp in member.owned_partitions)
     for topic, count in counts.items():
         if topic in subscribed:

@@ -3,7 +3,7 @@
 
     assign: GroupSpec -> Assignment      total, deterministic, without memory
 
-A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does); no other code
+A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this); no other code
 validates it again.
 """
 
@@ -32,10 +32,10 @@ from .model import (
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group: topics in any order, and members in join order. Answers depend on the join order.
+    """A group: topics in any order, and members in join order, on which answers depend.
 
-    `leader_library` is the library of the last rebalance's leader, as the assignment's bytes
-    show: "java" for Kafka's own format, also from a plug-in; "librdkafka"; "python" for the
+    `leader_library` is the library of the last rebalance's leader, recognised by the assignment's
+    bytes: "java" for Kafka's format (our plug-ins write it too); "librdkafka"; "python" for the
     assignors of kafka-python and aiokafka. None means unknown.
 
     Errors   GroupError with the field's path: duplicate names or ids; counts out of range; `racks`
@@ -68,7 +68,7 @@ class GroupSpec:
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":
-        """Returns the group as the core holds it, which is made at the first call and then kept."""
+        """Returns the group in the core's form, which is made at the first call and then kept."""
         if self._interned is None:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
@@ -131,8 +131,8 @@ class GroupSpec:
     ) -> "GroupSpec":
         """Returns a copy whose members own this assignment: the present state for `plan`.
 
-        Their generation is `generation_id`, or else the group's own, or else 1. A member without an
-        entry owns nothing. Errors: GroupError for a member that the group does not have.
+        The generation of this ownership is `generation_id`, or else the group's own, or else 1. A
+        member without an entry owns nothing. Errors: GroupError for a member that the group lacks.
         """
         members = {member.member_id for member in self.members}
         for member_id, owned in assignment.items():
@@ -152,11 +152,11 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns how many partitions the group may have: MAX_PARTITIONS, or its own if more."""
+        """Returns the allowed number of partitions: MAX_PARTITIONS, or the group's if larger."""
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics))
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns the topics with metadata and at least one partition; assignors see no others."""
+        """Returns topic -> number of partitions, if above 0; assignors see no other topics."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 

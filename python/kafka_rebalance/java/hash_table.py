@@ -19,8 +19,8 @@ from typing import Any, Generic, TypeVar
 DEFAULT_SLOTS = 16
 """The number of slots of a new table, unless the caller chooses another number."""
 
-_TREEIFY_AT = 8  # the most nodes of a chain; one more makes it a tree
-_UNTREEIFY_AT = 6  # the most nodes for which half of a split tree becomes a chain again
+_TREEIFY_AT = 8  # the largest chain; one more key makes it a tree
+_UNTREEIFY_AT = 6  # the largest half of a split tree that becomes a chain again
 _MIN_TREE_TABLE = 64
 
 K = TypeVar("K")
@@ -30,7 +30,7 @@ K = TypeVar("K")
 class _Node(Generic[K]):
     key: K
     hash: int  # the spread hash, as a signed 32-bit number
-    tie: Any  # orders keys with equal hashes: Comparable.compareTo
+    tie: Any  # orders keys with equal hashes, as Comparable.compareTo does
     left: "_Node[K] | None" = None
     right: "_Node[K] | None" = None
     parent: "_Node[K] | None" = None
@@ -105,8 +105,8 @@ class HashTable(Generic[K]):
     def state(self) -> object:
         """Returns all that later orders depend on: the number of slots, chains and trees.
 
-        Two trees with one order of keys may differ in shape; a new key then has another place in
-        each. The result is for comparisons only.
+        Two trees with one order of keys can differ in shape; then a new key can have different
+        places. The result is for comparisons only.
         """
         return len(self._slots), [
             [(node.key, node.red, _key(node.left), _key(node.right)) for node in slot.nodes]

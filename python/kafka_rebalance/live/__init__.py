@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads live clusters: consumer groups through a broker, Connect clusters through REST.
-
-No Kafka client is imported before `snapshot` runs.
-"""
+"""Reads live clusters: consumer groups through a broker, Connect clusters through REST."""
 
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags

@@ -4,10 +4,10 @@
     configs = client_configs(read_properties("client.properties"))
     lines = snapshot("broker:9093", configs=configs)
 
-Settings have Kafka's names (`security.protocol`, `sasl.jaas.config`, `ssl.truststore.location`).
-A setting that is not in the file is taken from the environment: KAFKA_REBALANCE_SASL_JAAS_CONFIG is
-`sasl.jaas.config`. Settings that have nothing to do with security are ignored, as Kafka's tools
-ignore those of producers; a setting of security that cannot be followed is an error.
+Settings have Kafka's names (`security.protocol`, `sasl.jaas.config`, `ssl.truststore.location`). If
+the file lacks a setting, the environment can have it: KAFKA_REBALANCE_SASL_JAAS_CONFIG stands for
+`sasl.jaas.config`. Settings outside security are ignored, as Kafka's tools ignore settings of
+producers. A security setting that kafka-python cannot follow is an error.
 """
 
 import importlib
@@ -82,10 +82,10 @@ _HINTS = {
 
 
 def read_properties(path: str | Path | None) -> dict[str, str]:
-    """Returns the settings of a properties file, completed by the environment; None has no file.
+    """Returns the settings of a properties file and the environment; None stands for no file.
 
-    Without a path, the file that KAFKA_REBALANCE_COMMAND_CONFIG names is read. The values of
-    settings with secrets do not show themselves in a repr. Errors: ClusterError, OSError.
+    Without a path, the file that KAFKA_REBALANCE_COMMAND_CONFIG names is read. The repr of a secret
+    value does not show it. Errors: ClusterError, OSError.
     """
     path = path or os.environ.get(f"{ENVIRONMENT}COMMAND_CONFIG")
     found = {} if path is None else parse_properties(Path(path).read_text(encoding="latin-1"))
@@ -130,7 +130,7 @@ def client_configs(
 
 
 def check_settings(properties: Mapping[str, str]) -> None:
-    """Reports a setting of security that this package does not follow."""
+    """Raises an error for a security setting that this package does not support."""
     for setting, value in properties.items():
         if setting in _FOLLOWED or setting.startswith(_WITHOUT_EFFECT):
             if value.startswith("${") and "config.providers" in properties:
@@ -145,7 +145,7 @@ def check_settings(properties: Mapping[str, str]) -> None:
 
 
 def _sasl(properties: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
-    mechanism = properties.get("sasl.mechanism", "GSSAPI")  # Kafka's default
+    mechanism = properties.get("sasl.mechanism", "GSSAPI")  # the default in Kafka
     if mechanism not in _MECHANISMS:
         raise ClusterError(f"sasl.mechanism: {mechanism} is not one of {', '.join(_MECHANISMS)}")
     jaas = properties.get("sasl.jaas.config")
@@ -169,6 +169,6 @@ def _sasl(properties: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
 
 
 def _provider(source: Any) -> Any:
-    """Returns a token provider of kafka-python, which asks for one of its own class."""
+    """Returns a token provider for kafka-python, which requires a subclass of its own class."""
     oauth: Any = importlib.import_module("kafka.net.sasl.oauth")
     return type("TokenProvider", (oauth.AbstractTokenProvider,), {"token": lambda _: source()})()

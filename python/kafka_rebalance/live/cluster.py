@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects to a cluster through kafka-python's admin client, and says why that does not work.
+"""Connects to a cluster through kafka-python's admin client, and reports why this fails.
 
-kafka-python tries to connect until its time is over, and forgets the reasons. Here, the reason of
-each failed connection is kept: a reason that time does not mend ends the attempts at once, and the
-last one is in the error. Its debug log is without the secrets of the settings.
+kafka-python tries to connect until its time is over, and drops the reasons of failures. This module
+keeps them. A reason that another attempt cannot change ends the attempts at once; the error has the
+last reason. Secrets are removed from kafka-python's debug log.
 """
 
 import importlib
@@ -49,7 +49,7 @@ def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> It
     """Yields a KafkaAdminClient that is connected. Errors of the client become ClusterError.
 
     `bootstrap_server` is "host:port", or several separated by commas; `configs` are settings of
-    KafkaAdminClient, as `client_configs` makes them.
+    KafkaAdminClient, made by `client_configs`.
     """
     kafka = kafka_module()
     errors: Any = importlib.import_module("kafka.errors")
@@ -78,7 +78,7 @@ class _Failure(NamedTuple):
 
 
 class _Connections:
-    """Watches the connections of one client."""
+    """Watches the connections of one client, and keeps the reasons of failures."""
 
     def __init__(self, errors: Any, settings: Mapping[str, Any]) -> None:
         self._errors, self._settings = errors, settings
@@ -87,7 +87,7 @@ class _Connections:
         self._client: Any = None
 
     def client(self, **configs: Any) -> Any:
-        """Returns kafka-python's network client, whose failed connections are kept."""
+        """Returns kafka-python's network client; its failed connections are recorded here."""
         self._client = importlib.import_module("kafka.net.compat").KafkaNetClient(**configs)
         manager = self._client._manager
         connect = manager.get_connection
@@ -99,7 +99,7 @@ class _Connections:
 
         def get_connection(node_id: Any, timeout_ms: float | None = None, **named: Any) -> Any:
             if node_id in final:
-                raise final[node_id]  # which ends the attempts
+                raise final[node_id]  # ends the attempts
             timeout_ms = min(most_ms, timeout_ms or most_ms)
             connection = connect(node_id, timeout_ms=timeout_ms, **named)
             if not connection.init_future.is_done:
@@ -122,13 +122,13 @@ class _Connections:
         return self._client
 
     def stop(self) -> None:
-        """Ends the client's thread, which goes on if the first connection failed."""
+        """Ends the client's thread, which would otherwise survive a failed first connection."""
         if self._client is not None:
             self._client.close()
             self._client._net.stop()
 
     def _is_final(self, error: BaseException) -> bool:
-        """Returns whether another attempt would fail in this way too."""
+        """Returns whether another attempt would fail for this reason, too."""
         errors = self._errors
         final = (
             errors.SaslAuthenticationFailedError,
@@ -141,7 +141,7 @@ class _Connections:
         return isinstance(error, final) or _tls_error(error) is not None
 
     def problem(self, error: BaseException) -> str:
-        """Returns the text of an error; for a lost connection, that of the last failed one."""
+        """Returns the text of an error, or of the last failed connection if one was lost."""
         errors = self._errors
         lost = (
             errors.KafkaConnectionError,
@@ -185,10 +185,10 @@ class _Connections:
 
 
 def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Lets a connection read what the broker sent before it closed.
+    """Lets a connection read the data that the broker sent before it closed.
 
     A broker that refuses a password answers and closes at once. kafka-python reads both together,
-    and drops the answer, which has the reason.
+    and drops the answer, which contains the reason.
     """
 
     def made(transport: Any) -> None:
@@ -196,7 +196,7 @@ def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], Non
 
         def received() -> tuple[bytes, BaseException | None]:
             data, error = receive()
-            return data, None if data else error  # the next call meets the end again
+            return data, None if data else error  # the next call reads the end again
 
         transport._sock_recv = received
         connection_made(transport)
@@ -205,7 +205,7 @@ def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], Non
 
 
 def _tls_error(error: BaseException) -> ssl.SSLError | None:
-    """Returns the error of TLS in the arguments or the context of a client's error."""
+    """Returns the TLS error in the arguments or the context of a client's error."""
     seen: list[Any] = [error, error.__context__, *getattr(error, "args", ())]
     return next((one for one in seen if isinstance(one, ssl.SSLError)), None)
 
@@ -218,7 +218,7 @@ def _last_line(error: BaseException) -> str:
 
 
 class _WithoutSecrets(logging.Filter):
-    """Takes secrets out of log records: kafka-python logs bytes that it sends at DEBUG."""
+    """Removes secrets from log records: kafka-python logs the bytes that it sends."""
 
     def __init__(self, secrets: list[str]) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads how far the committed offsets of groups are behind the ends of its partitions.
+"""Reads the lag of consumer groups.
 
-Lag      end of the partition (its last stable offset, which is as far as a consumer that reads only
-         committed records gets) minus the committed offset. A partition without a committed offset
-         has no lag: nobody knows where its consumer would begin.
+Lag      end of the partition minus the committed offset. The end is the last stable offset, up to
+         which a consumer can read committed records. A partition without a committed offset has no
+         lag, because it is unknown where its consumer would begin.
 Errors   ClusterError if the cluster cannot be read.
 Source   Kafka's OffsetFetch and ListOffsets messages.
 """
@@ -23,11 +23,7 @@ def group_lags(
     *,
     configs: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[TopicPartition, int]]:
-    """Returns, for each group id in `partitions`, the lag in records of each of these partitions.
-
-    A partition without a committed offset is left out. `configs` are settings of kafka-python's
-    KafkaAdminClient.
-    """
+    """Returns group id -> partition -> lag in records; without a committed offset, no entry."""
     kafka = kafka_module()
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     asked = {
@@ -45,7 +41,7 @@ def group_lags(
         latest = dict.fromkeys(known, offsets.OffsetSpec.LATEST)
         level = offsets.IsolationLevel.READ_COMMITTED
         ends = admin.list_partition_offsets(latest, level) if known else {}
-    # A committed offset beyond the end is that of an earlier topic with this name.
+    # A committed offset beyond the end comes from an earlier topic with this name.
     return {
         group_id: {
             TopicPartition(*tp): max(0, ends[tp].offset - offset)

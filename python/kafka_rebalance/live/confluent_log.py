@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads ranges of a Kafka log with confluent-kafka, which costs a third of kafka-python's CPU."""
+"""Reads ranges of a Kafka log with confluent-kafka, for a third of kafka-python's CPU time."""
 
 import importlib
 import logging
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _POLL_RECORDS = 5_000
-_POLL_S = 0.05  # `consume` waits all of this time unless there are _POLL_RECORDS
+_POLL_S = 0.05  # `consume` always waits this long, unless _POLL_RECORDS records are there
 _REQUEST_S = 30.0
-_TIME_TYPES = {0: -1, 1: 0, 2: 1}  # librdkafka: none, CreateTime, LogAppendTime
+_TIME_TYPES = {0: -1, 1: 0, 2: 1}  # none, CreateTime, LogAppendTime in librdkafka -> Kafka
 
-# librdkafka writes to standard error by itself, unless it has a logger.
+# Without a logger, librdkafka writes to standard error.
 _LOGGER = logging.getLogger("kafka_rebalance.live")
 _LOGGER.addHandler(logging.NullHandler())
 
 
 class ConfluentLog:
-    """A TopicLog over confluent-kafka; each range has a consumer of its own."""
+    """A TopicLog that uses confluent-kafka, with one consumer for each range."""
 
     def __init__(self, settings: Mapping[str, str], topic: str, idle_s: float) -> None:
         self._client: Any = importlib.import_module("confluent_kafka")
@@ -52,7 +52,7 @@ class ConfluentLog:
     def _consumer(self) -> Any:
         configs = {
             **self._configs(),
-            "group.id": "kafka-rebalance",  # demanded, and never written to the cluster
+            "group.id": "kafka-rebalance",  # required, but never written to the cluster
             "allow.auto.create.topics": False,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -63,7 +63,7 @@ class ConfluentLog:
         return self._client.Consumer(configs, logger=_LOGGER)
 
     def _partitions(self) -> list[int]:
-        # Not by the admin client: its request would create the topic where brokers allow that.
+        # The admin client's request would create the topic on brokers that allow it.
         consumer = self._consumer()
         try:
             listed = retried(
@@ -98,7 +98,7 @@ class ConfluentLog:
         earliest = offsets(spec.earliest(), level.READ_COMMITTED)
         stable = offsets(spec.latest(), level.READ_COMMITTED)
         high = offsets(spec.latest(), level.READ_UNCOMMITTED)
-        # The bounds are asked for one after the other, and the log goes on in between.
+        # Between these requests the log may grow.
         return {
             place: Bounds(earliest[place], max(earliest[place], stable[place]), high[place])
             for place in partitions
@@ -111,9 +111,9 @@ class ConfluentLog:
         consumer.assign([self._client.TopicPartition(self._topic, partition, start)])
         columns = RecordColumns(self._topic, partition)
         idle = IdleLimit(self._idle_s, partition, end)
-        # Aborted records and their markers move no position that is visible here: the range is
-        # done with a record at or beyond its end, with the record before it, or with the
-        # consumer's end of the partition.
+        # A client never returns aborted records and their markers. So a range is complete after a
+        # record at or beyond its end, after the record before the end, or when the client reports
+        # the end of the partition.
         position = start
         while position < end:
             idle.check(position)
@@ -144,7 +144,7 @@ class ConfluentLog:
 
 
 def _is_passing(error: Any, codes: Any) -> bool:
-    """Returns whether the client itself goes on after the error, for example to a new leader."""
+    """Returns whether the client recovers by itself, for example with a new leader."""
     transport = (codes._TRANSPORT, codes._ALL_BROKERS_DOWN, codes._TIMED_OUT, codes._RESOLVE)
     return bool(error.retriable()) or error.code() in transport
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds which predictions about a Connect cluster depend on facts that REST does not show.
+"""Finds predictions about a Connect cluster that depend on facts that REST does not show.
 
-REST does not show the order in which a worker started its connectors and tasks; a leader revokes
-from the front of that order. Nor does REST show the ids of workers, `connect-host:port-<uuid>`; a
-leader visits workers in the order of the ids' hashes. So the events are played many times, each
-time with another draw of orders and ids:
+REST does not show the order in which a worker started its connectors and tasks, although a leader
+revokes from the front of that order. Nor does REST show the ids of workers,
+`connect-host:port-<uuid>`; a leader visits workers in the order of the ids' hashes. So the events
+are played many times. Each time (a draw) has other random orders and ids:
 
     orders   rotations, so that each item is at the front in some draw; every fourth is a shuffle
     ids      a random UUID for each worker and draw
@@ -22,18 +22,18 @@ from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # a bound for the number of connectors and tasks times the number of draws
+_MOST_WORK = 200_000  # a limit for the number of connectors and tasks times the number of draws
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
 ConnectChange = tuple[
     frozenset[Item], frozenset[Item]
-]  # the items that a worker starts, and those that it stops
+]  # two lists: the items that a worker starts, and the items that it stops
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """The items that a worker starts (or stops) in a round, if they differ between draws.
+    """The items that a worker starts (or stops) in one round, if they differ between draws.
 
     The worker starts `least` to `most` items: the items in `sure` in every draw, those in `maybe`
     in some draws.
@@ -48,7 +48,7 @@ class Varying:
     maybe: frozenset[Item]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the form of `connect --json`."""
+        """Returns this entry as in the output of `connect --json`."""
         return {**asdict(self), "sure": _items_dict(self.sure), "maybe": _items_dict(self.maybe)}
 
 
@@ -65,7 +65,7 @@ class Variation:
     varying: tuple[Varying, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the form of `connect --json`."""
+        """Returns these entries as in the output of `connect --json`."""
         varying = [one.to_dict() for one in self.varying]
         return {"draws": self.draws, "rounds": list(self.rounds), "varying": varying}
 
@@ -111,7 +111,7 @@ class _Names:
         self._names: dict[str, str] = {}
 
     def id_of(self, worker: str) -> str:
-        """Returns the drawn id of the worker at `host:port`, which it keeps during the draw."""
+        """Returns the worker's id in this draw; `worker` is `host:port`."""
         if worker not in self._ids:
             random_id = uuid.UUID(int=self._rng.getrandbits(128), version=4)
             self._ids[worker] = f"connect-{worker}-{random_id}"
@@ -122,7 +122,7 @@ class _Names:
         return self._names[member_id]
 
     def in_event(self, event: str) -> str:
-        """Returns `worker W joins` with the worker's id in place of W."""
+        """Returns the event `worker W joins` with the worker's id in place of W."""
         words = event.split()
         if len(words) > 1 and words[0] in ("worker", "leader"):
             words[1] = self.id_of(words[1])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a live Connect cluster through its REST interface, as round one of a script.
+"""Reads a live Connect cluster through its REST interface, as the first round of a script.
 
-REST returns the statuses that workers wrote last to the cluster's status topic. This has limits:
+REST returns the statuses that workers last wrote to the cluster's status topic. This has limits:
 
 - A worker that runs nothing is missing. No endpoint lists workers: `/`, `/health`, `/admin` and
   `/connector-plugins` describe only the worker that answers, without its id. Let idle workers join
@@ -10,7 +10,7 @@ REST returns the statuses that workers wrote last to the cluster's status topic.
   other workers, up to `scheduled.rebalance.max.delay.ms` later. Until then, a worker that returned
   is listed with its old work too. If a worker has just left, read again after the delay.
 - Workers have the ids of the REST interface, `host:port`. The leader orders workers by the hashes
-  of their member ids, `connect-host:port-<uuid>`. So the leader may choose another one of several
+  of their member ids, `connect-host:port-<uuid>`. So the leader may choose differently between
   equal workers; the number of connectors and tasks of each worker is right.
 """
 
@@ -45,8 +45,7 @@ def read_cluster(
     `config` maps a connector to its number of tasks. `url` is the URL of any worker:
     `http://host:8083`, `https://user:password@host/path`. `properties` are settings of a client:
     `ssl.*` for https, and `basic.auth.user.info`, which is "user:password". The notes name
-    connectors and tasks that are configured and run nowhere, and those that have failed and are
-    still assigned.
+    connectors and tasks that are configured but run nowhere, and those that failed.
 
     Order    workers by id, connectors and tasks by name; the leader uses other orders.
     Errors   ClusterError.

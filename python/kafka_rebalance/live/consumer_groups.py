@@ -6,8 +6,8 @@
    as assignments. `kafka_rebalance.wire` decodes the bytes, not the client library.
 3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
 
-Reading changes nothing: it joins no group, commits no offset and creates no topic. Each group is
-described at another moment.
+Reading changes nothing: it joins no group, commits no offset and creates no topic. The groups are
+described at slightly different times.
 
 Order    groups as given, else by name; members as the coordinator lists them, which is the order in
          which the leader receives them; partitions as the leader assigned them.
@@ -80,22 +80,22 @@ def snapshot(
     """Yields one contract line for each classic consumer group of a live cluster.
 
     `group_ids` None means every group that has members and a classic assignor. Each other group is
-    reported to `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list
-    for want of a permission. A group named by the caller always yields a line, if
-    necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
-    rebalance yields an error line in both cases, because its members' subscriptions and assignments
-    are unavailable then.
+    reported to `on_left_out(group_id, why)`; "*" stands for groups that the cluster hides because
+    a permission is missing. A group named by the caller always yields a line, if necessary
+    `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a rebalance yields
+    an error line in both cases, because its members' subscriptions and assignments are
+    unavailable then.
 
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
-    kafka-python's KafkaAdminClient; `client_configs` makes them of Kafka's own settings.
+    kafka-python's KafkaAdminClient; `client_configs` makes them from Kafka's own settings.
 
     DescribeGroups does not report the generation. A member that rejoins sends its last generation,
-    in the subscription or in the user data. The group is now one generation after the newest of
-    these, or later if a rebalance failed since. If no member sent a generation, as in a group that
-    has just formed, `generation_id` is null.
+    in the subscription or in the user data. The group's present generation is at least one more
+    than the newest of these (failed rebalances add to it). If no member sent a generation, as in a
+    group that has just formed, `generation_id` is null.
 
-    A member whose client is not Kafka's newest has `subscription_version` and `user_data`, which
-    describe the form of its last subscription; its next subscription will have that form too.
+    A member of another client than Kafka's newest has `subscription_version` and `user_data`. They
+    describe the form of its last subscription, which its next subscription will have, too.
 
     Raises MissingExtra without kafka-python 3 and ClusterError if the cluster cannot be read, both
     when the first line is requested.
@@ -108,7 +108,7 @@ def snapshot(
 
 
 class _Reader:
-    """Reads one cluster once, and remembers the topics that it has described."""
+    """Reads one cluster once, and keeps the topics that the cluster has described."""
 
     def __init__(self, admin: Any, errors: Any) -> None:
         # kafka-python decodes the members' bytes of a response, and fails for all groups if the
@@ -170,7 +170,7 @@ class _Reader:
             for group in self._patiently(self._admin.list_groups, broker_ids=[broker]):
                 yield (
                     group["group_id"],
-                    # Brokers before 3.8 send no type, brokers before 2.6 no state.
+                    # A broker before 3.8 sends no type, a broker before 2.6 no state.
                     _Listed(
                         broker,
                         group.get("group_type") or "classic",
@@ -180,7 +180,7 @@ class _Reader:
                 )
 
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
-        """Returns the groups as DescribeGroups describes them."""
+        """Returns the groups from DescribeGroups responses, by id."""
         described: dict[str, Any] = {}
         for coordinator in sorted(set(coordinators.values())):
             ids = [group_id for group_id, node in coordinators.items() if node == coordinator]
@@ -248,7 +248,7 @@ class _Reader:
 
 
 def _fit(listed: _Listed | None) -> _Listed:
-    """Returns the group if a classic assignor assigns it."""
+    """Returns the group; raises an error if no classic assignor assigns it."""
     if listed is None:
         raise _NotAssignedError("group_id", "no such group, or no permission Describe on it")
     if listed.group_type.lower() != "classic":
@@ -297,7 +297,7 @@ def described_line(group: Any) -> _Line:
 
 
 def _sent(described: Any, assignor: str, at: str) -> Member:
-    """Returns the member as it was when it last joined."""
+    """Returns the member with the data of its last JoinGroup."""
     data = described.member_metadata
     return wire.sent_member(
         described.member_id,
@@ -310,7 +310,7 @@ def _sent(described: Any, assignor: str, at: str) -> Member:
 
 
 def _given(described: Any, at: str) -> wire.AssignmentData | None:
-    """Returns the assignment that the leader sent; None if the coordinator holds no bytes."""
+    """Returns the assignment that the leader sent; None if the coordinator has no bytes."""
     data = described.member_assignment
     return _read(wire.decode_assignment, data, f"{at}.assignment") if data else None
 
@@ -321,9 +321,10 @@ def leader_library(
     """Returns the library whose assignor wrote the assignments; None if all of them are empty.
 
     Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
-    and user data without a byte; librdkafka writes version 0 and each member's own user data, which
-    also has no byte if the member uses librdkafka. The leader is one of the members, and members of
-    the Python libraries have subscriptions of version 0 or 1: `versions` are those of the members.
+    and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,
+    which are also empty if the member uses librdkafka. To tell these apart, `versions` has the
+    members' subscription versions: the leader is one of the members, and the Python libraries
+    use version 0 or 1.
     """
     written = [one for one in given if one is not None]
     if not written:
@@ -334,7 +335,7 @@ def leader_library(
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
-    """Returns a member of the contract: the partitions it holds, and what its client will send."""
+    """Returns a contract member, with the partitions and the form of its next subscription."""
     member = {
         "member_id": sent.member_id,
         "group_instance_id": sent.group_instance_id,
@@ -348,7 +349,7 @@ def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | N
         "generation_id": generation_id,
         "rack_id": sent.rack_id,
     }
-    # Without these two fields, a member sends subscriptions as Kafka's newest Java client does.
+    # Without these two fields, the member's subscription is that of Kafka's newest Java client.
     if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:
         member["subscription_version"] = sent.version
         member["user_data"] = sent.user_data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks an HTTP server for JSON, and says in one line why there is no answer."""
+"""Requests JSON from an HTTP server; an error says in one line why no answer came."""
 
 import http.client
 import json
@@ -25,8 +25,8 @@ def fetch_json(
 ) -> Any:
     """Returns the answer to a request. `hints` explain HTTP's status codes.
 
-    Errors: ClusterError, with `server` as the caller writes it; if a server answered, also with
-    `path`. Nothing else of the request is in it.
+    Errors: ClusterError. Its text has `server` as the caller writes it and, if a server answered,
+    `path`; it has nothing else of the request.
     """
     asked = f"{server}: {path}" if path else server
     try:

@@ -25,7 +25,7 @@ _JAAS_FLAGS = ("required", "requisite", "sufficient", "optional")
 
 
 class Secret(str):
-    """A string that does not show itself in the repr of what holds it, such as a logged dict."""
+    """A string whose repr hides it, for example in a logged dict."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yields lines without comments; a line that ends in a backslash goes on in the next one."""
+    """Yields lines without comments; a line that ends in a backslash continues in the next one."""
     pending = ""
     for natural in re.split(r"\r\n|\r|\n", text):
         line = natural.lstrip(" \t\f")
@@ -75,7 +75,7 @@ def _unescaped(text: str) -> str:
 
 
 def parse_jaas(text: str) -> JaasEntry:
-    """Returns the login module of `sasl.jaas.config`. Errors: ClusterError, without any value."""
+    """Returns the login module of `sasl.jaas.config`. Errors: ClusterError, without values."""
     tokens = list(_tokens(text))
     if len(tokens) < 3 or _unquoted(tokens[1]).lower() not in _JAAS_FLAGS or tokens[-1] != ";":
         raise _jaas_error("it is not MODULE required KEY='VALUE' …; or the `;` is missing")

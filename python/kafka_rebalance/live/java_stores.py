@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Java's key stores and trust stores: JKS with this file alone, PKCS12 with `cryptography`.
 
-JKS      magic, version and count, then one entry after the other: a private key with its chain (tag
-         1), or a trusted certificate (tag 2). At the end stands the SHA-1 of password, salt and all
-         bytes before. Numbers are big-endian; text and bytes follow their length.
-Keys     a stream of SHA-1 digests of the password and the digest before it, from a salt on, XORed
-         with the PKCS#8 bytes; then the SHA-1 of password and plain bytes.
+JKS      magic, version and count, then the entries: a private key with its chain (tag 1), or a
+         trusted certificate (tag 2). The last 20 bytes are the SHA-1 of the password, a salt and
+         all bytes before them. Numbers are big-endian; text and bytes follow their length.
+Keys     the PKCS#8 bytes, XORed with a stream of SHA-1 digests; then the SHA-1 of the password and
+         the plain bytes. Each digest is that of the password and the digest before it; the first
+         one uses a salt.
 Source   sun.security.provider.JavaKeyStore and KeyProtector.
 """
 
@@ -43,9 +44,7 @@ class Store(NamedTuple):
 
 
 def read_store(data: bytes, password: str | None, key_password: str | None = None) -> Store:
-    """Returns the contents of a JKS or PKCS12 store. Errors: MissingExtra; ClusterError, which
-    names no file and no password.
-    """
+    """Returns the contents of a JKS or PKCS12 store. Errors: MissingExtra; ClusterError."""
     if data.startswith(_JKS):
         return _Jks(data, password).read(key_password or password)
     if data.startswith(_JCEKS):
@@ -63,7 +62,7 @@ def _armoured(label: str, der: bytes) -> str:
 class _Jks:
     def __init__(self, data: bytes, password: str | None) -> None:
         body, digest = data[:-_DIGEST], data[-_DIGEST:]
-        if password is not None:  # as in Java, a store is not checked without a password
+        if password is not None:  # as in Java, a store is checked only if a password is given
             wanted = hashlib.sha1(_java_bytes(password) + _WHITENER + body).digest()
             if wanted != digest:
                 raise ClusterError("the password is wrong, or the file is damaged")
@@ -112,7 +111,7 @@ class _Jks:
 
 
 def _opened(sealed: bytes, password: str | None) -> bytes:
-    """Returns the private key in an EncryptedPrivateKeyInfo of Java's own algorithm."""
+    """Returns the private key of an EncryptedPrivateKeyInfo that Java's own algorithm encrypted."""
     if password is None:
         raise ClusterError("a password is needed for the private key")
     _, protected = _der_values(next(_der_values(sealed)))

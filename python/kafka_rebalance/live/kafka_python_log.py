@@ -39,7 +39,7 @@ _FETCH_BYTES = 4 << 20
 
 
 class KafkaPythonLog:
-    """A TopicLog over kafka-python; each range has a consumer of its own."""
+    """A TopicLog that uses kafka-python, with one consumer for each range."""
 
     def __init__(self, settings: Mapping[str, str], topic: str, idle_s: float) -> None:
         self._kafka: Any = importlib.import_module("kafka")
@@ -54,7 +54,7 @@ class KafkaPythonLog:
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
         with cluster_errors(self._settings, self._kafka.errors.KafkaError):
-            # kafka-python's default would show aborted commits, and jump over deleted records.
+            # kafka-python's default would return aborted commits, and skip deleted records.
             consumer = self._kafka.KafkaConsumer(
                 **self._configs(),
                 group_id=None,
@@ -83,7 +83,8 @@ class KafkaPythonLog:
         return configs
 
     def _bounds(self, admin: Any) -> dict[int, Bounds]:
-        spec, level = self._constants()
+        messages = importlib.import_module("kafka.protocol.consumer")
+        spec, level = messages.OffsetSpec, messages.IsolationLevel
         [described] = self._retried(lambda: admin.describe_topics([self._topic]))
         places = [
             self._kafka.TopicPartition(self._topic, one["partition_index"])
@@ -100,7 +101,7 @@ class KafkaPythonLog:
         earliest = offsets(spec.EARLIEST, level.READ_COMMITTED)
         stable = offsets(spec.LATEST, level.READ_COMMITTED)
         high = offsets(spec.LATEST, level.READ_UNCOMMITTED)
-        # The bounds are asked for one after the other, and the log goes on in between.
+        # Between these requests the log may grow.
         return {
             place: Bounds(earliest[place], max(earliest[place], stable[place]), high[place])
             for place in sorted(earliest)
@@ -114,7 +115,7 @@ class KafkaPythonLog:
         consumer.seek(place, start)
         columns = RecordColumns(self._topic, partition)
         idle = IdleLimit(self._idle_s, partition, end)
-        # The position passes compaction gaps, control records and aborted records.
+        # The position also moves over compaction gaps, control records and aborted records.
         while (position := consumer.position(place)) is not None and position < end:
             idle.check(position)
             try:
@@ -130,10 +131,6 @@ class KafkaPythonLog:
                     yield columns.batch()
         if columns:
             yield columns.batch()
-
-    def _constants(self) -> tuple[Any, Any]:
-        offsets = importlib.import_module("kafka.protocol.consumer")
-        return offsets.OffsetSpec, offsets.IsolationLevel
 
     def _retried(self, call: Any) -> Any:
         return retried(call, lambda error: bool(getattr(error, "retriable", False)))

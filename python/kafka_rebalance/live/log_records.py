@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every reader of a Kafka log has in common: bounds, settings, columns, errors.
+"""The parts that every reader of a Kafka log uses: bounds, settings, columns, errors.
 
-Settings have the names of librdkafka ("bootstrap.servers", "sasl.password"), whichever client
-reads. Their values never appear in the text of an error: `cluster_errors` takes them out.
+Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Their
+values never appear in the text of an error: `cluster_errors` removes them.
 """
 
 import time
@@ -24,16 +24,15 @@ IDLE_S = 120.0
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
-_YEAR_10000_MS = 253_402_300_800_000  # Python and Spark show no later time
+_YEAR_10000_MS = 253_402_300_800_000  # Python and Spark cannot represent later times
 
 _T = TypeVar("_T")
 
 
 class Bounds(NamedTuple):
-    """The offsets of a partition: records are in [earliest, last_stable).
+    """The offsets of a partition: a reader gets the records in [earliest, last_stable).
 
-    A transaction that is still open holds back all records between the last stable offset and
-    the high watermark.
+    While a transaction is open, no reader gets its records or later ones, up to the high watermark.
     """
 
     earliest: int
@@ -49,10 +48,10 @@ class TopicLog(Protocol):
         ...
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
-        """Yields the committed records of offsets [start, end); compaction leaves gaps in them.
+        """Yields the committed records of offsets [start, end); compaction leaves gaps.
 
-        Errors: ClusterError if the log no longer has `start`, or if no record and no new position
-        arrives for the idle time.
+        Errors: ClusterError if the log no longer has `start`, or if during the idle time no record
+        arrives and the position stays the same.
         """
         ...
 
@@ -91,7 +90,7 @@ class RecordColumns:
         return bool(self._offsets)
 
     def batch(self) -> "pa.RecordBatch":
-        """Returns the records so far, and begins anew."""
+        """Returns the records collected so far, and empties the collection."""
         import pyarrow as pa
 
         rows = len(self._offsets)
@@ -110,7 +109,7 @@ class RecordColumns:
 
 
 class IdleLimit:
-    """Ends a range that stands still: the client retries for ever, a task must not."""
+    """Ends a range that makes no progress: a client retries for ever, but a task must end."""
 
     def __init__(self, seconds: float, partition: int, end: int) -> None:
         self._seconds, self._partition, self._end = seconds, partition, end
@@ -118,7 +117,7 @@ class IdleLimit:
         self._deadline = time.monotonic() + seconds
 
     def check(self, position: int) -> None:
-        """Errors: ClusterError if `position` has been the same for the whole time."""
+        """Raises a ClusterError if `position` has not changed for the whole idle time."""
         if position != self._position:
             self._position = position
             self._deadline = time.monotonic() + self._seconds
@@ -130,7 +129,7 @@ class IdleLimit:
 
 
 def no_partitions(topic: str) -> ClusterError:
-    """Returns the error of a topic without partitions: it would read as an empty table."""
+    """Returns the error of a topic without partitions, which would look like an empty table."""
     return ClusterError(
         f"topic {topic}: the cluster shows no partition of it; no group has been there yet, "
         "or the principal may not describe the topic"
@@ -147,10 +146,7 @@ def lost_offset(partition: int, offset: int) -> ClusterError:
 
 @contextmanager
 def cluster_errors(settings: Mapping[str, str], *kinds: type[Exception]) -> Iterator[None]:
-    """Turns a client's exceptions of these kinds into ClusterError, without secrets.
-
-    The client's own exception is no cause of the new one: its text could show a secret.
-    """
+    """Turns a client's exceptions into ClusterErrors; their texts and causes show no secret."""
     caught: tuple[type[Exception], ...] = (*kinds, OSError, ValueError)
     try:
         yield
@@ -171,7 +167,7 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
 
 
 def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
-    """Calls again while the cluster is busy with a change of leaders, at most for RETRY_S."""
+    """Repeats a call that fails while the cluster changes leaders, at most for RETRY_S."""
     deadline = time.monotonic() + RETRY_S
     while True:
         try:

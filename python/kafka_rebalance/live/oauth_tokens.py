@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gets the tokens of SASL/OAUTHBEARER as Kafka's own login modules do.
 
-Endpoint   `sasl.oauthbearer.token.endpoint.url`: an OAuth endpoint, asked for a token with the
+Endpoint   `sasl.oauthbearer.token.endpoint.url`: an OAuth endpoint that returns a token for the
            client's credentials, or a `file:` URL whose content is the token.
-Unsecured  without an endpoint, a token without a signature is made of `unsecuredLogin…` options;
-           brokers accept it only if they were set up for tests.
+Unsecured  without an endpoint, a token without a signature is made from the `unsecuredLogin…`
+           options; brokers accept it only if they were set up for tests.
 Source     org.apache.kafka.common.security.oauthbearer: OAuthBearerLoginModule, HttpJwtRetriever,
            FileJwtRetriever and OAuthBearerUnsecuredLoginCallbackHandler.
 """
@@ -29,25 +29,25 @@ _CREDENTIALS = "sasl.oauthbearer.client.credentials.client."
 _UNSECURED = "unsecuredLogin"
 _HINTS = {400: "the client's credentials or the scope are refused", 401: "the client is refused"}
 _LIFETIME_S = 3600.0
-_RENEW = 0.8  # of a token's life, as `sasl.login.refresh.window.factor`
+_RENEW = 0.8  # of a token's life: the default of `sasl.login.refresh.window.factor`
 
 
 class _Token(NamedTuple):
     text: Secret
-    renew_at: float  # of the monotonic clock
+    renew_at: float  # on the monotonic clock
 
 
 def token_source(
     properties: Mapping[str, str], options: Mapping[str, str], timeout_s: float
 ) -> Callable[[], str]:
-    """Returns a function that returns a valid token; it asks again when the last one grows old.
+    """Returns a function that returns a valid token, and renews the token before it expires.
 
-    `options` are those of the JAAS entry. Errors: ClusterError without any secret, at once for
-    missing settings, and by the returned function if there is no token.
+    `options` are those of the JAAS entry. Errors: ClusterError without any secret: from this call
+    for missing settings, from the returned function if it gets no token.
     """
     url = properties.get(_ENDPOINT)
     if url is None:
-        _unsecured(options)  # reports what is missing
+        _unsecured(options)  # raises the error of a missing option
         return lambda: _unsecured(options)
     if url.startswith("file:"):
         return lambda: _file_token(url)
@@ -117,7 +117,7 @@ def _unsecured(options: Mapping[str, str]) -> str:
 
 
 def _listed(value: str) -> list[str]:
-    """Returns the items of `,a,b`: the first character separates them."""
+    """Returns the items of a list such as `,a,b`, whose first character is the separator."""
     return value[1:].split(value[0]) if value else []
 
 

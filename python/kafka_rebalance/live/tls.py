@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes an SSL context from Kafka's `ssl.*` settings, as Kafka's own clients understand them.
+"""Makes an SSL context from Kafka's `ssl.*` settings, with their meaning in Kafka's own clients.
 
-Trust    `ssl.truststore.certificates` (PEM text), else `ssl.truststore.location`, else what the
-         system trusts. Every certificate of a trust store is trusted as it is, as in Java.
+Trust    `ssl.truststore.certificates` (PEM text), else `ssl.truststore.location`, else the
+         certificates that the system trusts. As in Java, every certificate in a trust store is
+         trusted, even without its issuer.
 Key      `ssl.keystore.key` with `ssl.keystore.certificate.chain` (PEM text), else the first private
          key of `ssl.keystore.location`.
-Forms    the content of a file decides: JKS, PKCS12 or PEM; `ssl.*.type` is not needed.
-Errors   ClusterError with the name of the setting; no password is in it.
+Forms    a file's content shows its form (JKS, PKCS12 or PEM); `ssl.*.type` is not needed.
+Errors   ClusterError with the name of the setting, and without a password.
 """
 
 import re
@@ -33,7 +34,7 @@ def ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     if not versions:
         raise ClusterError(f"ssl.enabled.protocols: has none of {', '.join(_VERSIONS)}")
     context.minimum_version, context.maximum_version = min(versions), max(versions)
-    # Kafka's default is "https"; an empty value switches the check of the host's name off.
+    # Kafka's default is "https"; an empty value disables the check of the host name.
     context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
     _trust(context, properties)
     _identify(context, properties)
@@ -55,14 +56,15 @@ def _trust(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     else:
         context.load_default_certs()
         return
-    # Java trusts a certificate of the store even if it is not that of a root.
+    # Java trusts a certificate of the store even if it is not a root certificate.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         if not trusted:
             raise ClusterError(f"{setting}: it has no certificate")
         context.load_verify_locations(cadata=trusted)
     except (ssl.SSLError, ValueError) as error:
-        raise ClusterError(f"{setting}: not certificates: {_reason(error)}") from None
+        reason = getattr(error, "reason", None) or error
+        raise ClusterError(f"{setting}: not certificates: {reason}") from None
 
 
 def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
@@ -82,7 +84,7 @@ def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 
 def _load_text(context: ssl.SSLContext, pem: str, password: str | None) -> None:
-    """Loads a key with its chain. Python reads them from a file: a private one, removed at once."""
+    """Loads a key and its chain from a private temporary file, because Python reads only files."""
     with tempfile.TemporaryDirectory(prefix="kafka-rebalance-") as directory:
         file = Path(directory) / "key.pem"
         file.touch(mode=0o600)
@@ -102,7 +104,7 @@ def _load(context: ssl.SSLContext, file: Path, password: str | None) -> None:
 
 
 def _lines(text: str) -> str:
-    """Returns PEM text with its lines, which the continued line of a properties file has lost."""
+    """Returns PEM text with its line breaks, which the properties file does not keep."""
     return _BLOCK.sub(
         lambda block: (
             f"-----BEGIN {block[1]}-----\n"
@@ -129,12 +131,8 @@ def _read(properties: Mapping[str, str], setting: str) -> bytes:
         raise ClusterError(f"{setting}: {properties[setting]}: {error.strerror}") from None
 
 
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "reason", None) or error)
-
-
 def tls_problem(error: ssl.SSLError) -> str:
-    """Returns what an error of TLS means, and which setting mends it."""
+    """Returns the meaning of a TLS error, with the setting that can repair it."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
         mend = "ssl.truststore.location needs the CA that signed it"

@@ -23,11 +23,7 @@ CLIENTS = {"confluent-kafka": "confluent_kafka", "kafka-python": "kafka"}
 def open_log(
     settings: Mapping[str, str], topic: str, *, client: str | None = None, idle_s: float = IDLE_S
 ) -> TopicLog:
-    """Returns the log of a topic; nothing is connected before it is asked for something.
-
-    `client` is a name of CLIENTS; None takes the first one that is installed.
-    Errors: MissingExtra without a client.
-    """
+    """Returns the log of a topic, read by `client` or the first installed one of CLIENTS."""
     names = [client] if client else list(CLIENTS)
     installed = [name for name in names if importlib.util.find_spec(CLIENTS[name])]
     if not installed:

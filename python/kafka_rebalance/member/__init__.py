@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client's side of the classic group protocol, without I/O: consumers and Connect workers.
+"""The client's side of the classic group protocol, without I/O: consumers, Connect workers."""
 
-`member.handle(event, now_ms)` returns effects.
-"""
-
-# `as` marks a name that this package exports.
 from .config import ConsumerConfig as ConsumerConfig
 from .config import WorkerConfig as WorkerConfig
 from .consumer import Consumer as Consumer

@@ -49,7 +49,7 @@ def failed(state: Membership, sent: SentRequest) -> None:
         case messages.FindCoordinator():
             state.back_off()
         case messages.JoinGroup() | messages.SyncGroup():
-            # The member id is kept: the coordinator may have added the member.
+            # The member id is kept, because the coordinator may have added the member.
             state.forget_coordinator()
             state.rejoin_needed = True
             state.back_off()
@@ -63,7 +63,7 @@ def failed(state: Membership, sent: SentRequest) -> None:
 
 
 def joined(state: Membership, sent: SentRequest, response: messages.JoinGroupResponse) -> None:
-    """Handles a JoinGroup response: leads or follows, or reacts to the error."""
+    """Handles a JoinGroup response: the member leads or follows, or reacts to the error."""
     error = response.error_code
     if error is not ErrorCode.NONE:
         if error is ErrorCode.MEMBER_ID_REQUIRED:
@@ -142,7 +142,7 @@ def react(state: Membership, sent: SentRequest, reaction: Reaction, error: Error
     """Carries out a reaction; resets only if the generation has not changed since the request."""
     unchanged = sent.generation == state.generation
     if isinstance(sent.request, messages.OffsetCommit) and not unchanged:
-        # An error of an older generation's commit resets the generation, unless a join is going on.
+        # An error of an old generation's commit resets the generation, except during a join.
         unchanged = state.state is not MemberState.PREPARING_REBALANCE
     match reaction:
         case Reaction.ADOPT_ID | Reaction.RETRY | Reaction.REJOIN:

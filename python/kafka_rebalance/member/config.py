@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of consumers and Connect workers: Kafka's names (underscores for dots), defaults."""
+"""The settings of consumers and Connect workers, with Kafka's names (underscores) and defaults."""
 
 from dataclasses import dataclass
 
@@ -41,7 +41,7 @@ class ConsumerConfig:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Returns JoinGroup's rebalance timeout: the poll interval, as members rejoin in poll()."""
+        """Returns JoinGroup's rebalance timeout: the poll interval, because polls rejoin."""
         return self.max_poll_interval_ms
 
     def assignors(self) -> dict[str, Assignor]:
@@ -92,7 +92,7 @@ class WorkerConfig:
 
     @property
     def version(self) -> int:
-        """The highest version of Connect's protocol that the worker supports."""
+        """Returns the highest version of Connect's protocol that the worker supports."""
         return _VERSIONS[self.connect_protocol]
 
 
@@ -100,12 +100,12 @@ GroupConfig = ConsumerConfig | WorkerConfig
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """Returns after what time an unanswered JoinGroup fails: the rebalance timeout plus 5 s."""
+    """Returns how long a JoinGroup may stay unanswered: the rebalance timeout plus 5 s."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 
 def _check_times(config: GroupConfig) -> None:
-    """Raises a GroupError for a time below 1 ms, or heartbeats not faster than the session."""
+    """Raises a GroupError for a time below 1 ms, or a heartbeat interval that is too long."""
     for name in _NOT_0:
         if getattr(config, name, 1) < 1:
             raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")

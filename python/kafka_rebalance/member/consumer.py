@@ -31,17 +31,17 @@ class Consumer(GroupMember):
 
     @property
     def owned_partitions(self) -> interface.Partitions:
-        """The partitions that the member owns, in the assignment's order."""
+        """Returns the partitions that the member owns, in the assignment's order."""
         return self._subscriber.owned
 
     @property
     def subscription(self) -> frozenset[str]:
-        """The subscribed topics; for a pattern, the topics that match now."""
+        """Returns the subscribed topics; for a pattern, the topics that now match."""
         return self._subscriber.subscription
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether the metadata lack a subscribed topic; a client then asks again soon."""
+        """Returns whether the metadata lack a subscribed topic; they are soon requested again."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:
@@ -50,13 +50,13 @@ class Consumer(GroupMember):
 
     @property
     def matches_before_joining(self) -> bool:
-        """Returns whether the next poll joins, and first asks for metadata to match a pattern."""
+        """Returns whether the next poll requests metadata, to match a pattern before it joins."""
         state = self._state
         is_joining = joining.needs_rejoin(state) and not state.is_joining()
         return self._subscriber.pattern is not None and is_joining
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether this metadata differs from the metadata that the consumer has."""
+        """Returns whether these topics differ from the metadata that the consumer has."""
         return tuple(self._subscriber.topics.values()) != topics
 
     def _poll(self, event: interface.Poll) -> None:

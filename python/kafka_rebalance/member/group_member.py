@@ -33,12 +33,12 @@ class GroupMember:
 
     @property
     def member_id(self) -> str:
-        """The id that the coordinator gave the member; an empty text if there is none yet."""
+        """Returns the id that the coordinator chose for the member; an empty text before that."""
         return self._state.generation.member_id
 
     @property
     def generation_id(self) -> int:
-        """The member's generation, -1 if it has none."""
+        """Returns the member's generation; -1 if it has none."""
         return self._state.generation.generation_id
 
     @property
@@ -48,25 +48,25 @@ class GroupMember:
 
     @property
     def coordinator_node(self) -> int | None:
-        """The coordinator's node; None while the coordinator is unknown."""
+        """Returns the coordinator's node; None while the coordinator is unknown."""
         return self._state.coordinator_node
 
     @property
     def is_in_poll(self) -> bool:
-        """Returns whether the last poll blocks, so that it returns no records before it continues.
+        """Returns whether the last poll blocks; a poll that blocks returns no records.
 
         A poll blocks while it looks for the coordinator, or while an eager member commits. The
-        caller polls again at `next_poll_ms`; the application has no time to process records.
+        caller polls again at `next_poll_ms`; until then, the application processes no records.
         """
         return self._state.poll_waits
 
     @property
     def reads_in_poll(self) -> bool:
-        """Returns whether only a poll reads responses: no heartbeat thread runs during a join."""
+        """Returns whether responses wait for a poll: no heartbeat thread runs during a join."""
         return self._state.state is MemberState.PREPARING_REBALANCE
 
     def is_idle(self) -> bool:
-        """Returns whether only heartbeats are due; a host may skip them and send Vouched later."""
+        """Returns whether only heartbeats are due; a host may send Vouched in place of them."""
         state = self._state
         return (
             state.state is MemberState.STABLE
@@ -77,7 +77,7 @@ class GroupMember:
         )
 
     def next_poll_ms(self) -> int | None:
-        """Returns when a poll will change something; None if another event must come first."""
+        """Returns when the next poll will change something; None if an event must come first."""
         state = self._state
         if state.fatal is not None:
             return state.now_ms
@@ -88,7 +88,7 @@ class GroupMember:
         return state.role.next_settle_ms(state)
 
     def next_deadline_ms(self) -> int | None:
-        """Returns the next time to Tick: a heartbeat, or the end of a session or timeout."""
+        """Returns when the host must call Tick: for a heartbeat, a session end or a timeout."""
         state = self._state
         due = [one.expires_ms for one in state.sent.values()]
         if state.heartbeat_at_ms is not None:
@@ -133,7 +133,7 @@ class GroupMember:
         return effects
 
     def _handle_own(self, event: MemberEvent) -> None:
-        """Handles an event that only this kind of member takes."""
+        """Handles an event that only consumers or only workers accept."""
         raise TypeError(f"{type(self).__name__} takes no {type(event).__name__}")
 
     def _poll(self, event: Poll) -> None:
@@ -154,7 +154,7 @@ class GroupMember:
 
 
 def _tick(state: Membership) -> None:
-    """Does the work of the heartbeat thread, and fails requests that have timed out."""
+    """Sends a heartbeat that is due, and fails requests that have timed out."""
     for number, sent in list(state.sent.items()):
         if sent.expires_ms <= state.now_ms:
             del state.sent[number]
@@ -164,7 +164,7 @@ def _tick(state: Membership) -> None:
     if state.coordinator_node is None:
         state.find_coordinator()
     elif state.session_until_ms <= state.now_ms:
-        # Partitions are kept, because only the coordinator can end a session.
+        # The partitions are kept, because only the coordinator can end a session.
         state.forget_coordinator()
         state.find_coordinator()
     elif state.poll_until_ms <= state.now_ms:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role of a Connect worker: to report, lead, start and stop connectors and tasks.
+"""The role of a Connect worker: reports, leads, starts and stops connectors and tasks.
 
     prepare     an eager worker stops everything, an incremental one nothing
     protocols   reports the newest configuration's offset, and from version 1 on the assigned work
@@ -8,12 +8,12 @@
     settle      starts new work when the worker has read the leader's configuration; joins again
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
-The steps use three configurations. A report has the newest one, a leader assigns the one that it
-reported, and `settle` works with the one that the herder applied last. If that one differs from the
-leader's, the worker joins again.
+The steps use three configurations. A report has the newest one; a leader assigns the one that it
+reported; `settle` uses the one that the herder last applied. If the applied configuration differs
+from the leader's, the worker joins again.
 
-    downgrade   incremental workers that follow an eager leader stop nothing, in Kafka too: work
-                that has moved to other workers keeps running on this worker until it ends
+    downgrade   incremental workers that follow an eager leader stop nothing, as in Kafka: work that
+                has moved to other workers keeps running on this worker until it ends
 
 Source   WorkerCoordinator, DistributedHerder.tick/handleRebalanceCompleted/startWork (Connect
          4.3.1); KIP-415, KIP-507.
@@ -54,12 +54,12 @@ class Herder:
 
     config: WorkerConfig
     url: str
-    # The newest configuration, the one of the last JoinGroup, and the one that the herder applied
+    # The newest configuration, that of the last JoinGroup, and the one that the herder last applied
     newest: Configuration = Configuration()
     joined_with: Configuration = Configuration()
     configuration: Configuration = Configuration()
     has_read: bool = False  # the topic was read to its end, before the first join
-    is_reconfigured: bool = False  # connectors or tasks have changed, which needs a rebalance
+    is_reconfigured: bool = False  # connectors or tasks have changed, so a rebalance is needed
     reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
     # The assigned work (None before the first assignment), and the started work
     assignment: wire.ConnectAssignment | None = None
@@ -81,12 +81,12 @@ class Herder:
         return self.is_in
 
     def has_news(self, state: Membership) -> bool:
-        """Returns whether the assignment is missing or failed, or the herder asked to rejoin."""
+        """Returns whether the assignment is missing or failed, or the herder requested a rejoin."""
         failed = self.assignment is None or self.assignment.error != wire.NO_ERROR
         return failed or self.work is None or self.is_rejoin_requested
 
     def update(self, configuration: Configuration) -> None:
-        """Takes a newer configuration; added or removed connectors and tasks need a rebalance."""
+        """Stores a newer configuration; added or removed connectors and tasks need a rebalance."""
         before, self.newest = self.newest.connectors, configuration
         if not self.has_read:
             self.has_read = True
@@ -101,16 +101,14 @@ class Herder:
 
     def prepare(self, state: Membership) -> bool:
         """Stops all assigned work of an eager worker."""
-        if self._protocol_in_use() == wire.EAGER:
+        version = self.config.version if self.assignment is None else self.assignment.version
+        if version == wire.EAGER:
             self._stop(state, self.work or NOTHING)
         return True
 
     def prepares_until_ms(self, state: Membership) -> int | None:
         """Returns None, because a worker never waits in `prepare`."""
         return None
-
-    def _protocol_in_use(self) -> int:
-        return self.config.version if self.assignment is None else self.assignment.version
 
     def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
         """Returns the worker's report, encoded in every protocol version up to its own."""
@@ -134,7 +132,7 @@ class Herder:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
-        """Returns each worker's assignment; CONFIG_MISMATCH for all if a worker is ahead."""
+        """Returns each worker's assignment; CONFIG_MISMATCH if one has a newer configuration."""
         reports = {
             one.member_id: wire.decode_connect_metadata(one.metadata) for one in response.members
         }
@@ -203,22 +201,22 @@ class Herder:
         return self.is_reconfigured or self.newest.offset != self.configuration.offset
 
     def _read_updates(self, state: Membership) -> None:
-        """Applies a newer configuration to the herder, before the rebalance that it needs."""
+        """Applies a newer configuration to the herder, before the rebalance that follows."""
         assert self.assignment is not None
         self.configuration = self.newest
-        # While a rebalance is scheduled, the herder keeps checking that the offsets are equal.
+        # While a rebalance is scheduled, the herder keeps comparing the offsets.
         differs = self.configuration.offset != self.assignment.config_offset
         is_unsettled = self.scheduled_ms is not None and differs
         self.is_rejoin_requested = self.is_reconfigured or is_unsettled
         self.is_reconfigured = False
         if self.assignment.version > wire.EAGER:
-            # Tasks with new settings stop now; the rebalance decides where they start.
+            # Tasks with new settings stop now; the rebalance assigns them anew.
             anew = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
             self._stop(state, Work((), anew))
             self.reconfigured.clear()
 
     def _complete(self, state: Membership) -> None:
-        """Starts new work after a rebalance, once the worker has the leader's configuration."""
+        """Starts new work after a rebalance, when the worker has the leader's configuration."""
         assert self.assignment is not None
         assert self.work is not None
         wanted = self.assignment.config_offset
@@ -239,7 +237,7 @@ class Herder:
             self.is_rejoin_requested = True
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Returns now if work waits, else the time of the leader's scheduled rebalance, if any."""
+        """Returns the present time if work waits, else the time of the scheduled rebalance."""
         if state.coordinator_node is None:
             return None
         if not self.is_resolved:

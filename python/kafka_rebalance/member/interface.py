@@ -30,7 +30,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class SubscribePattern:
-    """The application calls subscribe(pattern): topics whose whole name matches."""
+    """The application calls subscribe(pattern); the pattern must match a topic's whole name."""
 
     pattern: str
 
@@ -54,14 +54,14 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdated:
-    """The client has new metadata: all topics of the cluster that it may see."""
+    """The client has new metadata: all topics of the cluster that the client may see."""
 
     topics: tuple[Topic, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationUpdated:
-    """A worker has read the configuration topic up to `offset`: (name, number of tasks)s."""
+    """A worker has read the configuration topic up to `offset`; `connectors` are (name, tasks)."""
 
     offset: int
     connectors: tuple[tuple[str, int], ...]
@@ -84,10 +84,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """The host reports that this member, not simulated for a while, was healthy all the time.
-
-    The member's last heartbeat was answered at `heartbeat_ms`, its last poll() was at `polled_ms`.
-    """
+    """The host reports that a member was healthy, and the times of its last signs of life."""
 
     heartbeat_ms: int
     polled_ms: int
@@ -120,7 +117,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class FetchMetadata:
-    """The client asks for the cluster's metadata now."""
+    """The client requests the cluster's metadata now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the group's part of poll(): prepare, join, take the assignment, and repeat.
+"""Does the group's part of poll(), and repeats it while a rejoin is needed.
 
-    1. rejoin?      `rejoin_needed` is set, or the role has news
+    1. rejoin?      yes if `rejoin_needed` is set, or the role has a reason
     2. coordinator  is looked up if it is unknown
-    3. prepare      the role prepares, once a rebalance
+    3. prepare      the role prepares, once for each rebalance
     4. JoinGroup    is sent with the role's protocols; `answers.joined` handles the response
-    5. take         the role takes the assignment
+    5. take         the role takes over the assignment
 
 Source   AbstractCoordinator.joinGroupIfNeeded; docs/behaviour/member.md#3-poll,
          docs/behaviour/member.md#4-join.
@@ -27,7 +27,7 @@ def needs_rejoin(state: Membership) -> bool:
 
 
 def go_on(state: Membership) -> None:
-    """Takes all steps of a rebalance that one poll can take without waiting."""
+    """Takes all steps of a rebalance that are possible in one poll without waiting."""
     while needs_rejoin(state) or state.is_joining():
         if state.coordinator_node is None:
             state.find_coordinator()
@@ -40,7 +40,7 @@ def go_on(state: Membership) -> None:
                 except WireError as error:
                     problem = f"the assignment cannot be read: {error}"
                     state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, problem)
-                    state.arrived = assignment  # kept, so that every further poll throws again
+                    state.arrived = assignment  # kept, so that every later poll throws again
                 state.needs_prepare = True
                 if state.fatal is not None:
                     return
@@ -74,7 +74,7 @@ def join(state: Membership) -> None:
 
 
 def waits_in_poll(state: Membership) -> bool:
-    """Returns whether poll() blocks: it waits for the coordinator, or for an eager member's commit.
+    """Returns whether poll() blocks: for the coordinator, or for the commit of an eager member.
 
     Source   ConsumerCoordinator.poll, maybeMarkPartitionsPendingRevocation (nothing is fetched).
     """
@@ -84,7 +84,7 @@ def waits_in_poll(state: Membership) -> bool:
 
 
 def next_step_ms(state: Membership) -> int | None:
-    """Returns when `go_on` can take its next step; None if it waits for an event or has no step."""
+    """Returns when `go_on` can take its next step; None if it must wait for an event."""
     if not (needs_rejoin(state) or state.is_joining()):
         return None
     if state.coordinator_node is None:

@@ -26,11 +26,7 @@ _NO_LIMIT = 2**31 - 1
 def assignments(
     assignor: Assignor, members: Iterable[JoinedMember], topics: Mapping[str, Topic]
 ) -> tuple[tuple[str, bytes], ...]:
-    """Returns (member id, encoded assignment) of every member.
-
-    Topics without metadata are left out. Errors: WireError for metadata that cannot be decoded,
-    AssignorThrows if Kafka's assignor throws.
-    """
+    """Returns (member id, encoded assignment)s. Errors: WireError, AssignorThrows."""
     known = tuple(
         sent_member(
             one.member_id,
@@ -56,6 +52,6 @@ def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
 
 
 def snapshot(topics: Mapping[str, Topic], names: Iterable[str], *, racks: bool) -> Snapshot:
-    """Returns the facts whose change makes an assignment outdated: partition counts, and racks."""
+    """Returns the data that an assignment depends on: partition counts, and optionally racks."""
     there = (topics[name] for name in sorted(names) if name in topics)
     return tuple(one if racks else Topic(one.name, one.partitions) for one in there)

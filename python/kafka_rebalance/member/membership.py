@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a group member's state, with the actions that steps share: send, move, reset, back off.
+"""Holds a group member's state, with the actions that several steps need, such as send and reset.
 
-`Subscriber` holds the state that only consumers have, `Herder` the state that only workers have.
+`Subscriber` has the state that only consumers have, `Herder` the state that only workers have.
 """
 
 import random
@@ -19,7 +19,7 @@ from .states import LEGAL_PREDECESSORS, MemberState
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A member's place in the group; a member with only an id has not joined yet."""
+    """A member's id and generation; a member without a generation has not joined yet."""
 
     generation_id: int = NO_GENERATION
     member_id: str = ""
@@ -42,7 +42,7 @@ class SentRequest:
 
 @dataclass(slots=True)
 class Membership:
-    """A member's state; `effects` has the current event's effects, None is an unset time."""
+    """A member's state; `effects` has the current event's effects, an unset time is None."""
 
     config: GroupConfig
     rng: random.Random
@@ -50,21 +50,21 @@ class Membership:
     state: MemberState = MemberState.UNJOINED
     generation: Generation = Generation()
     is_leader: bool = False
-    # The join
+    # The join.
     rejoin_needed: bool = True
     needs_prepare: bool = True
-    arrived: bytes | None = None  # an assignment for the next poll to take
-    poll_waits: bool = False  # the last poll is blocked: a step before the join has not ended
-    failures: int = 0  # failed attempts to join in a row
+    arrived: bytes | None = None  # an assignment that the next poll will take
+    poll_waits: bool = False  # the last poll is blocked by a step before the join
+    failures: int = 0  # consecutive failed attempts to join
     retry_at_ms: int = 0
     fatal: Fatal | None = None
-    # Requests and clocks
+    # Requests and timers.
     coordinator_node: int | None = None
     unknown_since_ms: int | None = None  # when the coordinator was lost
     sent: dict[int, SentRequest] = field(default_factory=dict)
     request_ids: "count[int]" = field(default_factory=lambda: count(1))
     heartbeat_at_ms: int | None = None
-    heartbeat_failures: int = 0  # failed heartbeats in a row
+    heartbeat_failures: int = 0  # consecutive failed heartbeats
     session_until_ms: int = 0
     poll_until_ms: int = 0
     now_ms: int = 0
@@ -91,15 +91,15 @@ class Membership:
         return sent
 
     def find_coordinator(self) -> None:
-        """Sends FindCoordinator, unless one is unanswered or the back-off is not over."""
+        """Sends FindCoordinator, unless one is unanswered or the back-off has not ended."""
         if not self.is_waiting_for(protocol.FindCoordinator) and self.now_ms >= self.retry_at_ms:
             request = protocol.FindCoordinator(group_id=self.config.group_id)
             self.send(request, self.config.request_timeout_ms)
 
     def forget_coordinator(self) -> None:
-        """Forgets the coordinator, which is gone or has moved; its requests will stay unanswered.
+        """Drops the coordinator, which is gone or has moved; its requests will stay unanswered.
 
-        The next step looks for the coordinator again; a join starts anew after a back-off.
+        The next step looks for a coordinator; a join starts anew after a back-off.
         """
         if self.coordinator_node is not None:
             self.unknown_since_ms = self.now_ms
@@ -113,7 +113,7 @@ class Membership:
                 self.back_off()
 
     def move(self, state: MemberState) -> None:
-        """Changes the state; stops heartbeats if the new state has none."""
+        """Changes the state; stops heartbeats if the new state does not send them."""
         if state is self.state:
             return
         if self.state not in LEGAL_PREDECESSORS[state]:
@@ -130,7 +130,7 @@ class Membership:
         self.poll_until_ms = self.now_ms + self.config.rebalance_timeout_ms
 
     def reset(self, *, keep_id: bool) -> None:
-        """Drops the generation, so that owned partitions are lost at the next poll."""
+        """Drops the generation; the next poll then loses the owned partitions."""
         member_id = self.generation.member_id if keep_id else ""
         self.generation = Generation(member_id=member_id)
         self.move(MemberState.UNJOINED)
@@ -144,7 +144,7 @@ class Membership:
         self.failures += 1
 
     def fail_heartbeat(self) -> None:
-        """Retries a failed heartbeat after a back-off instead of a heartbeat interval."""
+        """Schedules the next heartbeat after a back-off, instead of a heartbeat interval."""
         if self.heartbeat_at_ms is not None:
             self.heartbeat_at_ms = self.now_ms + self._backoff_ms(self.heartbeat_failures)
             self.heartbeat_failures += 1
@@ -156,7 +156,7 @@ class Membership:
         return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
 
     def leave(self) -> None:
-        """Leaves without waiting for the response; a static member sends no LeaveGroup."""
+        """Leaves without waiting for the response; a static member does not send LeaveGroup."""
         config, member_id = self.config, self.generation.member_id
         if (
             config.group_instance_id is None
@@ -170,7 +170,7 @@ class Membership:
             self.send(request, config.request_timeout_ms)
         for number, one in list(self.sent.items()):
             if isinstance(one.request, protocol.JoinGroup | protocol.SyncGroup):
-                del self.sent[number]  # its response no longer matters
+                del self.sent[number]  # the response no longer matters
         self.reset(keep_id=False)
 
     def throw(self, error: protocol.ErrorCode, message: str) -> None:

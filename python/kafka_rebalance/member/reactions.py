@@ -19,11 +19,11 @@ class Reaction(Enum):
     """A member's reaction to an error."""
 
     ADOPT_ID = auto()  # join again at once, with the member id of the response
-    RETRY = auto()  # join again at once, generation kept, callbacks not called again
+    RETRY = auto()  # join again at once; keep the generation, call no callbacks again
     BACK_OFF = auto()  # join again after a back-off
-    REDISCOVER = auto()  # look for the coordinator again; id and generation kept
-    RESET_GENERATION = auto()  # drop the generation, keep the id; owned partitions are lost
-    RESET_ALL = auto()  # drop generation and id; owned partitions are lost
+    REDISCOVER = auto()  # look for the coordinator again; keep id and generation
+    RESET_GENERATION = auto()  # drop the generation, so owned partitions are lost; keep the id
+    RESET_ALL = auto()  # drop generation and id, so owned partitions are lost
     REJOIN = auto()  # the group rebalances: join at the next poll
     FATAL = auto()  # poll throws
 

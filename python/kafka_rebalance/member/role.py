@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps that consumers and Connect workers do differently; all other steps are shared.
+"""The steps that consumers and Connect workers do differently; they share all other steps.
 
     Subscriber   a consumer: topics, an assignor, callbacks (subscriber.py)
     Herder       a Connect worker: connectors and tasks, a configuration (herder.py)
@@ -28,36 +28,36 @@ class Role(Protocol):
         """Returns whether `prepare` waits; poll then returns no records."""
 
     def wants_in(self) -> bool:
-        """Returns whether the member wants to be in a group at all."""
+        """Returns whether the member wants to be in a group."""
 
     def has_news(self, state: "Membership") -> bool:
         """Returns whether the role has a reason to join again."""
 
     def prepare(self, state: "Membership") -> bool:
-        """Does onJoinPrepare; returns False while it has to wait."""
+        """Does the work of onJoinPrepare; returns False while it has to wait."""
 
     def prepares_until_ms(self, state: "Membership") -> int | None:
-        """Returns until when `prepare` waits; None if it does not wait."""
+        """Returns when the wait of `prepare` ends; None if it does not wait."""
 
     def protocols(self, state: "Membership") -> tuple[protocol.JoinGroupProtocol, ...]:
         """Returns the supported protocols, preferred first, each with the member's metadata."""
 
     def lead(self, state: "Membership", response: protocol.JoinGroupResponse) -> Shares:
-        """Does onLeaderElected and returns every member's share. Errors: KafkaRebalanceError."""
+        """Returns every member's share, as onLeaderElected does. Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
-        """Does onJoinComplete: takes over the assignment. Errors: WireError, before any change."""
+        """Takes over the assignment (onJoinComplete). Errors: WireError, before any change."""
 
     def settle(self, state: "Membership") -> None:
         """Does the role's work while no join is in progress."""
 
     def next_settle_ms(self, state: "Membership") -> int | None:
-        """Returns when `settle` has work to do; None if it has none."""
+        """Returns when `settle` will have work to do; None if it has none."""
 
     def answered(
         self, state: "Membership", sent: "SentRequest", response: protocol.Response
     ) -> None:
-        """Handles the response to a request that the role itself sent."""
+        """Handles the response to a request that the role sent."""
 
     def give_up(self, state: "Membership") -> None:
-        """Does onLeavePrepare: gives up the member's work before it leaves the group."""
+        """Gives up the member's work before it leaves the group (onLeavePrepare)."""

@@ -6,7 +6,7 @@
     COMPLETING_REBALANCE   the member has a generation, and waits for its assignment; heartbeats
     STABLE                 the member has its assignment; heartbeats
 
-`python -m tools.tables` draws `LEGAL_PREDECESSORS` into the page below.
+`python -m tools.tables` draws `LEGAL_PREDECESSORS` into docs/behaviour/member.md.
 
 Source   AbstractCoordinator.MemberState (Kafka 4.4.0); docs/behaviour/member.md#1-states.
 """
@@ -28,7 +28,7 @@ class MemberState(Enum):
 
 _S = MemberState
 
-# Each state, with the states that it may follow.
+# Each state, with the states from which a member can enter it.
 LEGAL_PREDECESSORS: dict[MemberState, frozenset[MemberState]] = {
     _S.UNJOINED: frozenset(_S),
     _S.PREPARING_REBALANCE: frozenset(_S),

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role of a consumer: its metadata, its callbacks, and its work when it leads.
+"""The role of a consumer: its metadata, its callbacks, and its work as a leader.
 
-    prepare     commits; then an eager member revokes everything, a cooperative member revokes the
+    prepare     commits; then an eager member revokes everything, and a cooperative member revokes
                 partitions of topics that it left; without a generation all partitions are lost.
                 While an eager member waits for its commit, poll returns no records
     protocols   the subscription and the owned partitions, encoded for every assignor
-    lead        assigns, and watches the topics of all members from now on
+    lead        assigns, and from then on watches the topics of all members
     take        calls onPartitionsRevoked, then onPartitionsAssigned; after a revocation the member
                 joins again
 
@@ -42,7 +42,7 @@ class Subscriber:
     config: ConsumerConfig
     assignors: dict[str, Assignor]
     owned: Partitions = ()
-    # The subscription, and the cluster's topics
+    # The subscription, and the cluster's topics.
     subscription: frozenset[str] = frozenset()
     pattern: str | None = None
     joined_subscription: frozenset[str] | None = None  # the subscription of the last JoinGroup
@@ -50,7 +50,7 @@ class Subscriber:
     # The topics that a leader watches
     group_subscription: frozenset[str] = frozenset()
     assigned_by: Snapshot | None = None
-    # Commits
+    # Commits.
     prepare_until_ms: int | None = None  # when the wait for the commit before a join ends
     prepare_commit: SentRequest | None = None  # the commit before a join
     is_committed: bool = False  # the commit before a join has ended
@@ -65,17 +65,15 @@ class Subscriber:
         return self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
 
     def wants_in(self) -> bool:
-        """Returns whether there is a subscription; a pattern counts even if no topic matches."""
+        """Returns whether there is a subscription; a pattern without a matching topic counts."""
         return bool(self.subscription) or self.pattern is not None
 
     def has_news(self, state: Membership) -> bool:
         """Returns whether the subscription, or a topic that this leader assigned, has changed."""
-        return self.joined_subscription != self.subscription or self._is_outdated(state)
-
-    def _is_outdated(self, state: Membership) -> bool:
-        if not state.is_leader or self.assigned_by is None:
-            return False
-        return self._snapshot() != self.assigned_by
+        if self.joined_subscription != self.subscription:
+            return True
+        watches = state.is_leader and self.assigned_by is not None
+        return watches and self._snapshot() != self.assigned_by
 
     def _snapshot(self) -> Snapshot:
         racks = bool(self.config.client_rack)
@@ -110,7 +108,7 @@ class Subscriber:
         return True
 
     def _has_committed(self, state: Membership) -> bool:
-        """Returns whether the commit before the join, or the rebalance timeout, has ended."""
+        """Returns whether the wait is over: the commit before the join, or its time, has ended."""
         if self.is_committed or not state.generation.is_known:
             return True
         if self.prepare_until_ms is None:
@@ -119,7 +117,7 @@ class Subscriber:
             return True
         if self._is_preparing(state):
             return False
-        # A periodic commit in flight does not cover the records read since: commit once more.
+        # A periodic commit in flight does not cover records read later, so commit once more.
         self.prepare_commit = self.commit(state)
         return self.prepare_commit is None
 
@@ -159,7 +157,7 @@ class Subscriber:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: protocol.JoinGroupResponse) -> Shares:
-        """Watches the topics of all members, and assigns unless the response says to skip it."""
+        """Watches the topics of all members; assigns unless the response has `skip_assignment`."""
         self.group_subscription = subscribed_topics(response.members)
         self.assigned_by = self._snapshot()
         if response.skip_assignment:
@@ -170,7 +168,7 @@ class Subscriber:
     # After the join -------------------------------------------------------------------------------
 
     def take(self, state: Membership, assignment: bytes) -> None:
-        """Takes over an assignment, with callbacks in Kafka's order."""
+        """Takes over an assignment, and calls the callbacks in Kafka's order."""
         assigned = decode_assignment(assignment).partitions
         if not state.is_leader:
             self.assigned_by = None
@@ -184,7 +182,7 @@ class Subscriber:
                 state.effects.append(Revoked(revoked))
                 state.rejoin_needed = True
         if self.pattern is not None and self.joined_subscription is not None:
-            # Topics that the leader has already assigned are no reason to join again.
+            # The leader has already assigned these topics, so they are no reason to join again.
             added = {one.topic for one in assigned} - self.joined_subscription
             self.subscription |= added
             self.joined_subscription |= added
@@ -213,11 +211,11 @@ class Subscriber:
             self.commit(state)
 
     def next_settle_ms(self, state: Membership) -> int | None:
-        """Returns None: automatic commits wait for polls that the application makes anyway."""
+        """Returns None: automatic commits happen in polls that the application makes anyway."""
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Revokes all partitions before the member leaves, or loses them in an unsettled group."""
+        """Revokes all partitions before the member leaves; without a generation they are lost."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,
@@ -253,7 +251,7 @@ class Subscriber:
         reaction = OFFSET_COMMIT.get(errors[0]) if errors else None
         again = reaction in (Reaction.BACK_OFF, Reaction.REDISCOVER)
         if sent is self.prepare_commit:
-            self.is_committed = not again  # otherwise `prepare` commits again, until its time is up
+            self.is_committed = not again  # after an error, `prepare` commits again in time
         elif again:
             self.commit_at_ms = state.now_ms + self.config.retry_backoff_ms
         if reaction is Reaction.FATAL:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Connect worker's membership: starts and stops connectors and tasks (see `group_member`).
 
-Kafka's herder thread polls all the time. So the host polls at `next_poll_ms()`, but not while the
-worker starts or stops work. A ConfigurationUpdated event reports news of the configuration topic.
+Kafka's herder thread polls all the time. So the host polls at `next_poll_ms()`, except while the
+worker starts or stops work. ConfigurationUpdated reports new entries of the configuration topic.
 
 Source   DistributedHerder, WorkerCoordinator, WorkerGroupMember (Connect 4.3.1).
 """
@@ -21,11 +21,11 @@ from .states import MemberState
 
 
 class Worker(GroupMember):
-    """A Connect worker, which starts and stops connectors and tasks as its group assigns them."""
+    """A Connect worker: starts and stops the connectors and tasks of its group's assignment."""
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
-        self._looks_since_ms = -1  # when it began to do nothing but look for a coordinator
+        self._looks_since_ms = -1  # the start of the time in which it only looks for a coordinator
         super().__init__(Membership(config, rng, self._herder))
 
     @property
@@ -34,11 +34,11 @@ class Worker(GroupMember):
 
     @property
     def running(self) -> Work:
-        """The connectors and tasks that the worker has started and not stopped."""
+        """Returns the connectors and tasks that the worker has started and not stopped."""
         return self._herder.running
 
     def is_at_work(self) -> bool:
-        """Returns whether no rebalance is in progress or expected: a leader then takes requests."""
+        """Returns whether no rebalance is in progress or expected; then a leader takes requests."""
         state = self._state
         return (
             state.state is MemberState.STABLE
@@ -49,7 +49,7 @@ class Worker(GroupMember):
     def next_poll_ms(self) -> int | None:
         """Returns when a poll will change something, or when the worker gives up its work.
 
-        A worker that cannot find a coordinator gives up its work, a busy worker somewhat later.
+        A worker that finds no coordinator gives up its work; a busy worker does so somewhat later.
         """
         due = super().next_poll_ms()
         alone = self._gives_up_ms()
@@ -60,7 +60,7 @@ class Worker(GroupMember):
     def _gives_up_ms(self) -> int | None:
         """Returns when the worker gives up its work; None while it has a coordinator or joins.
 
-        The time is a heartbeat interval after the worker began to look only for a coordinator.
+        This happens a heartbeat interval after the worker began to look only for a coordinator.
         """
         state = self._state
         unknown = state.unknown_since_ms

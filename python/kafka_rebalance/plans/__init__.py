@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans (the effect of changes on a group), comparisons of assignors, and explanations."""
 
-# `X as X` marks a name that this package exports.
 from .affected import as_far_as_affected as as_far_as_affected
 from .clients import Recipe as Recipe
 from .comparison import Candidate as Candidate

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies one list of changes to many groups, and leaves out the changes that do not fit a group.
+"""Applies one list of changes to many groups, without the changes that do not fit a group.
 
 If a group lacks the topic, member, client or rack to which a change refers (NotAffected), this
-change is left out for this group; the other changes are applied. Mirror: `as_far_as_affected` in
+change is left out for the group; the other changes are applied. Mirror: `as_far_as_affected` in
 `src/bulk/batch.rs`.
 """
 
@@ -22,10 +22,10 @@ _PLACE = re.compile(r"changes\[(\d+)\]\Z")
 def as_far_as_affected(
     work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change]
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` on the changes that concern a group, and a line for each other.
+    """Returns the result of `work` on the changes that affect a group, and a line for others.
 
-    The result is None if there are changes, but none concerns the group. Errors: those of `work`;
-    their path has the place of the change in `changes`.
+    The result is None if there are changes, but none affects the group. Errors: those of `work`,
+    with the index of the change in `changes` in their path.
     """
     left = list(range(len(changes)))
     left_out: list[str] = []

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the client library of a group's members, and how it changes to another assignor.
+"""Finds the client library of a group's members, and how members change to another assignor.
 
     client          assignors                                    eager and cooperative in one list
     Java            all four                                     yes: eager while any is eager
-    kafka-python    all four, as plug-ins of this package        yes, as Java: with the plug-ins
+    kafka-python    all four, as plug-ins of this package        with the plug-ins: yes, as in Java
     aiokafka        the eager ones, as plug-ins of this package  -
     librdkafka      range, roundrobin, cooperative-sticky        no: refuses to start
 
-If a list cannot have both kinds, all members have to stop, and start again with the new setting.
-A client is recognised by its default client id. With another id, a member may run any client.
+If a client's list cannot have both kinds, all members have to stop, and start with the new setting.
+A client is recognised by its default client id. A member with another id may run any client.
 
 kafka-python refuses a list of its own cooperative assignor and an eager one. Our plug-in reports
 both protocols, as Java's class does; kafka-python then uses the protocol that all assignors of the
-list have in common.
+list support.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -32,10 +32,10 @@ from .rounds import protocol_of
 
 @dataclass(frozen=True, slots=True)
 class ClientLibrary:
-    """A client library; the registry of assignors names the libraries that have an assignor.
+    """A client library; the registry of assignors says which assignors each library has.
 
-    If `mixes`, a list may have eager and cooperative assignors. Unless `joins_once`, a member joins
-    once for each assignor of its list, so a list of two cannot lead from one to the other.
+    `mixes` means that a list may have eager and cooperative assignors. `joins_once` False means
+    that a member joins once for each listed assignor, so it cannot change from one to the other.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ClientLibrary:
         return f"partition_assignment_strategy=[{names}]"
 
     def needs(self, assignors: Sequence[str]) -> str | None:
-        """Returns the Python import line that the setting needs, if it needs one."""
+        """Returns the Python import line that the setting needs, or None."""
         if self in (JAVA, LIBRDKAFKA):
             return None
         module = self.name.replace("-", "_")
@@ -75,13 +75,13 @@ CLIENTS = (JAVA, KAFKA_PYTHON, AIOKAFKA, LIBRDKAFKA)
 
 
 def clients_of(group: GroupSpec) -> tuple[ClientLibrary, ...]:
-    """Returns the libraries that the members' client ids show."""
+    """Returns the libraries that the members' client ids reveal."""
     found = {client_of(member, group.group_id) for member in group.members}
     return tuple(client for client in CLIENTS if client in found)
 
 
 def client_of(member: Member, group_id: str) -> ClientLibrary | None:
-    """Returns the library that a member's client id shows, or None."""
+    """Returns the library that a member's client id reveals, or None."""
     client_id = member.client_id or ""
     if re.match(r"kafka-python-[0-9]", client_id):
         return KAFKA_PYTHON
@@ -101,8 +101,8 @@ class Recipe:
     """The steps by which members of one client change to another assignor.
 
     `way`       "rolling": restart one after another, once for each of `settings`; "stop all": stop
-                all, then start all with the one setting; "none": the client lacks the assignor.
-    `settings`  configuration lines, in order; `needs` is the Python import that they need.
+                all, then start all with the only setting; "none": the client lacks the assignor.
+    `settings`  configuration lines, in order; `needs` is the Python import for them.
     """
 
     client: str

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares all assignors for one group, and recommends one with its reason.
 
-Each step of the rule chooses among the candidates that are equal so far:
+Each step of the rule compares the candidates that were equal in the steps before:
 
 1. An assignor that fails, or never settles, is not recommended.
-2. The smallest difference between the most and the fewest partitions of a member at the end.
+2. The smallest difference at the end between the members with the most and fewest partitions.
 3. The fewest partition-rounds without a reader.
 4. The fewest moves.
 5. The largest share of partitions read in the rack of a replica.
 6. The group's own assignor, which needs no migration; then Kafka's own order of names.
 
 Every assignor is planned as if the group already used it, from the partitions that the members own
-now. `migration` has the steps and costs of the change to the recommended one. If client ids show
-which client the members run (`clients.py`), only assignors of this client are recommended.
+now. `migration` has the steps and costs of the change to the recommended assignor. If client ids
+reveal the members' clients (`clients.py`), only assignors of these clients are recommended.
 
-Dialects ("librdkafka/range") are candidates if the group's assignor is a dialect, if a librdkafka
-member led the group last, or if the caller names them. A group of Java members never meets their
-answers, so there they would only be noise. They stand beside the answers of Kafka's own assignors:
-only answers of the library of the group's own assignor are recommended.
+Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
+group's assignor is a dialect, if a librdkafka member led the group last, or if the caller names
+them. A group of Java members never gets the answers of a dialect. Only answers of the library of
+the group's own assignor are recommended.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -86,7 +86,7 @@ class Comparison:
 
     @property
     def migration(self) -> Migration | None:
-        """Plays the migration to the recommended assignor; None if the group uses it already."""
+        """Plays the migration to the recommended assignor; None if the group already uses it."""
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or old == new:
             return None
@@ -113,9 +113,9 @@ def compare(
     assignors: Sequence[str] | None = None,
     engine: Engine = "rust",
 ) -> Comparison:
-    """Plans the changes with each assignor (None: with all that the group can meet).
+    """Plans the changes with each assignor; None stands for all assignors that the group can meet.
 
-    Without changes, it plans the next rebalance of the group as it is.
+    Without changes, this plans the next rebalance of the present group.
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
              the group's own assignor is not known here, for example that of Kafka Streams.
@@ -158,13 +158,13 @@ def compare(
 
 
 def _met_by(group: GroupSpec) -> list[str]:
-    """Returns the assignors whose answers the group can get."""
+    """Returns the assignors of which a leader of this group may send answers."""
     dialects = library_of(group.assignor) or group.leader_library == "librdkafka"
     return [name for name in assignor_names() if dialects or not library_of(name)]
 
 
 def _lacking(clients: Sequence[ClientLibrary], assignor: str, group: GroupSpec) -> list[str]:
-    """Returns the clients that lack this assignor; none for a custom one, which any may have."""
+    """Returns the clients that lack this assignor; any client may have a custom assignor."""
     if assignor == group.assignor or assignor not in BUILT_IN:
         return []
     return [client.name for client in clients if assignor not in client.assignors]
@@ -184,8 +184,8 @@ def _candidate(
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` is a text about the values of two candidates, which are written in the format `show`.
-    `equal` is a text about the earlier criteria, in which the two candidates are equal.
+    `words` is a text about the values of two candidates, which have the format `show`. `equal` is a
+    text about the earlier criteria, in which the two candidates are equal.
     """
 
     words: str
@@ -224,7 +224,7 @@ def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
 
 
 def _reason(group: GroupSpec, best: Candidate, others: Sequence[Candidate]) -> str:
-    """Returns why the best one is better than the group's own assignor, or than the next best."""
+    """Returns why `best` is better than the group's own assignor, or than the next best one."""
     if not others:
         return f"{best.assignor} is the only one that settles"
     own = [one for one in others if one.assignor == group.assignor]

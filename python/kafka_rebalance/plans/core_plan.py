@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that Rust has played, as `Step`s and `Round`s that read a field when it is first needed.
+"""A plan that Rust has played, as `Step`s and `Round`s whose fields are read at their first use.
 
-Assignments are columns of the core. Rust never sends a group back to Python. If the group of a step
-is needed, the edits of all events up to that step are made again in Python, and the members'
-partitions are read from the core's columns. No assignor runs again.
+Assignments are columns of the core. Rust never sends a group back to Python. For the group of a
+step, Python repeats the edits of all events up to that step, and reads the members' partitions
+from the core's columns. No assignor runs again.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from .rounds import Round, Step, as_claimed, claiming
 
 
 class CorePlan:
-    """The core's steps, and the groups between them; `ids` makes up the ids that the core has."""
+    """The core's steps, and the groups between them; `ids` makes up the ids that the core used."""
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes a group as it is: who owns what, how even that is, and what is wrong with it.
+"""Describes the present state of a group: who owns what, how even that is, and what is wrong.
 
 Every finding is computed from the group alone, and names the command that shows more. A finding is
 not always a fault: a member may be idle on purpose.
 
     unread      a member subscribes to the partition, but no member owns it
     doubled     several members own the partition
-    stale       a member owns a partition of a topic that it does not subscribe to, or that is gone
+    stale       a member owns a partition that does not exist, or whose topic it does not read
     idle        members own nothing
     uneven      a more even assignment is possible
     far         members read partitions of which no replica is in the member's rack
@@ -15,7 +15,7 @@ not always a fault: a member may be idle on purpose.
     mixed       members send different versions of the subscription, so their clients differ
     moves       the next rebalance moves partitions, although nothing changes
     hangs       the leader's next rebalance, or one after a simple change, never ends
-    foreign     Kafka's assignors do not assign this group, or another library's assignor did
+    foreign     Kafka's assignors do not assign this group, or another library did so last
 
 Errors   those of GroupSpec; findings about the next rebalance are left out for a group whose
          assignor is unknown.
@@ -34,7 +34,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .clients import client_of
 from .figures import rack_share
-from .never_ends import Endless, endless
+from .never_ends import endless
 from .possible import best_possible
 from .rebalance_plan import plan
 
@@ -47,10 +47,10 @@ FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a person who runs the group may want to change.
+    """An observation about which a person who runs the group may want to act.
 
-    `member_ids` and `partitions` are the members and partitions that the finding is about. `ask` is
-    the subcommand that shows more, such as "plan", or None.
+    `member_ids` and `partitions` are the members and partitions concerned. `ask` is the subcommand
+    that shows more, such as "plan", or None.
     """
 
     kind: FindingKind
@@ -71,11 +71,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A group as it is.
+    """The present state of a group.
 
     `assignment` has the partitions that the members own now. `balance` is that of these partitions,
-    `possible` is the best one. `lags` has the records not yet consumed, by partition with a
-    committed offset; None if nobody read the offsets (as for a group from a file).
+    `possible` is the best one. `lags` has the records not yet consumed, for each partition with a
+    committed offset; None if the offsets were not read (as for a group from a file).
     """
 
     group: GroupSpec
@@ -88,11 +88,11 @@ class Description:
 
     @property
     def lag(self) -> int | None:
-        """Returns the sum of all lags; None if nobody read the offsets."""
+        """Returns the sum of all lags; None if the offsets were not read."""
         return None if self.lags is None else sum(self.lags.values())
 
     def lag_of(self, member_id: str) -> int | None:
-        """Returns the lag of a member's partitions; None if nobody read the offsets."""
+        """Returns the lag of a member's partitions; None if the offsets were not read."""
         if self.lags is None:
             return None
         return sum(self.lags.get(tp, 0) for tp in self.assignment[member_id])
@@ -202,7 +202,7 @@ def _loads(
 
 
 def _far(group: GroupSpec, assignment: Assignment) -> list[tuple[str, TopicPartition]]:
-    """Returns (member, partition) where no known replica is in the member's known rack."""
+    """Returns (member, partition) if the member's rack is known and holds no known replica."""
     racks = {topic.name: topic.racks or () for topic in group.topics}
     found = []
     for member in group.members:
@@ -249,21 +249,18 @@ def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
         return
     found = endless(group, group.assignor, engine=engine)
     if found is not None and found.hangs:
-        yield Finding("hangs", _hangs(found), ask="plan")
+        text = f"the rebalance never ends after: {'; '.join(found.following[:3])}"
+        if found.now:
+            text = "the next rebalance never ends: its leader computes for ever"
+        yield Finding("hangs", text, ask="plan")
     if found is None or not found.now:
         yield from _moves(group, engine)
-
-
-def _hangs(found: Endless) -> str:
-    if found.now:
-        return "the next rebalance never ends: its leader computes for ever"
-    return f"the rebalance never ends after: {'; '.join(found.following[:3])}"
 
 
 def _moves(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
     try:
         planned = plan(group, group.assignor, (), engine=engine)
-    except NeverEnds:  # a later round of it
+    except NeverEnds:  # a later round of this rebalance hangs
         yield Finding("hangs", "the next rebalance never ends", ask="plan")
         return
     figures = planned.figures()

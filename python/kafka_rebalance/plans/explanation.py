@@ -14,7 +14,7 @@ from .rounds import Round, Step
 
 
 def partition_from_text(text: str) -> TopicPartition:
-    """Reads `payments-3`, or `payments[3]` as plans print it."""
+    """Parses `payments-3`, or `payments[3]` as in printed plans."""
     if text.endswith("]"):
         topic, _, number = text[:-1].rpartition("[")
     else:
@@ -33,7 +33,8 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     text: list[str] = []
     for step in steps:
         if not step.rounds:
-            text.append(f"{step.cause}: {_place(Assignment.owned(step.after), tp)}")
+            holders = _holders(Assignment.owned(step.after), tp)
+            text.append(f"{step.cause}: {tp} stays with {_names(holders)}")
         for number, one in enumerate(step.rounds, 1):
             text.append(f"{step.cause}, round {number} ({one.protocol.name.lower()}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
@@ -58,10 +59,6 @@ def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
     before, after = _holders(one.held, tp), _holders(one.assignment, tp)
     steps = lines(reasons(group, step.before.assignor or "", tp))
     return [*steps, f"{_names(before)} -> {_names(after)}"]
-
-
-def _place(assignment: Assignment, tp: TopicPartition) -> str:
-    return f"{tp} stays with {_names(_holders(assignment, tp))}"
 
 
 def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation: each is a line about one step of an assignor.
+"""The facts of an explanation: each is a sentence about one step of an assignor.
 
 This file has the facts of range and round-robin, `sticky_facts.py` those of the sticky assignors.
 `step` is a short name of the step. `reasons.py` finds the facts in a run of the reference;
@@ -24,7 +24,7 @@ class Fact(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No steps are known, because the assignor is not one of Kafka's own."""
+    """The steps are unknown, because the assignor is not one of Kafka's own."""
 
     assignor: str
     step = "assignor"
@@ -57,10 +57,7 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """The member that gets the partition in the rack pass, if any.
-
-    `alone` is True if no other topic is co-partitioned with the partition's topic.
-    """
+    """The member that gets the partition in the rack pass; `alone`: no co-partitioned topics."""
 
     member_id: str | None
     alone: bool
@@ -87,7 +84,7 @@ class NoRackPass:
 
 @dataclass(frozen=True, slots=True)
 class RangeOf:
-    """The member whose range `holds` has the partition; `place` counts the members from 1."""
+    """The member whose range has the partition; `place` is the member's number, from 1 on."""
 
     member_id: str
     place: int
@@ -107,7 +104,7 @@ class RangeOf:
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """The place of the partition in the row of all `of` partitions; `at` counts from 1."""
+    """The number of the partition (`at`, from 1 on) in the sorted list of all `of` partitions."""
 
     members: int
     at: int
@@ -123,11 +120,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class NextInCircle:
-    """The member of the circle that gets the partition.
-
-    `before` is the partition before it in the row, with its owner; `passed` is the number of
-    members in between, which do not subscribe to the topic.
-    """
+    """The member of the circle that gets the partition; `passed` members do not subscribe to it."""
 
     member_id: str
     before: tuple[TopicPartition, str] | None

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a plan. Their names are equal in Python, in JSON and in Spark's columns.
-
-Mirror: `src/plans/figures.rs`.
-"""
+"""The figures of a plan, with equal names in Python, JSON and Spark (`src/plans/figures.rs`)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,17 +13,17 @@ from kafka_rebalance.group.spec import GroupSpec
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The costs and results of a plan, and the best that would have been possible.
+    """The costs and results of a plan, and the best possible result.
 
     `rounds`              rebalances until the group has settled.
     `settled`             False if the group never settles.
     `moves`               gained partitions, added up over all members and rounds.
     `least_moves`         the smallest number of moves that leads to the best balance.
-    `unavailable`         partitions that nobody reads in one round or more.
+    `unavailable`         partitions that no member reads in one round or more.
     `unavailable_rounds`  the `unavailable` partitions, each counted once for each such round.
     `waiting`             partitions whose member is down without a rebalance: a static member that
-                          restarts, or a member in a lost rack until its session ends. Nobody reads
-                          these partitions for that time, which is not counted in rounds.
+                          restarts, or a member in a lost rack until its session ends. No member
+                          reads these partitions for that time, which is not counted in rounds.
     `leaderless`          partitions that lost all replicas with a rack: assigned, but not readable.
     `balance_*`           partitions per member: before the changes, after, and the best possible.
     `rack_share_*`        the share of partitions that are read in the rack of a replica, out of
@@ -57,10 +54,7 @@ class Figures:
 
 
 def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
-    """Returns rows for people: a name, then the figure before, after, and the best possible one.
-
-    `members` are the numbers of members before and after.
-    """
+    """Returns rows for people: name, figure before, after, best possible; then member counts."""
     one = figures
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     rows: list[tuple[str, ...]] = [
@@ -76,7 +70,7 @@ def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, .
 
 
 def count_rows(figures: Figures) -> list[tuple[str, ...]]:
-    """Returns the rows that follow those of `figure_rows`: rebalances, and unread partitions."""
+    """Returns the rows after those of `figure_rows`: rebalances, and unread partitions."""
     rounds = str(figures.rounds) + ("" if figures.settled else ", unsettled")
     counts = (
         ("partitions that wait while their member is down", figures.waiting),
@@ -98,7 +92,8 @@ def rack_share(
 ) -> float | None:
     """Returns the share of partitions that are read in the rack of a replica.
 
-    Partitions count only if the racks of their reader and of a replica are known; None if none are.
+    A partition counts only if the racks of its reader and its replicas are known; None if no
+    partition counts.
     """
     racks = {topic.name: topic.racks for topic in group.topics if topic.racks is not None}
     known = near = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of values whose fields are computed when they are first read, as rounds are."""
+"""The base class of values, such as rounds, whose fields are computed when they are first read."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 
 class Late:
-    """The base of frozen dataclasses with slots; `late` makes one out of functions for its fields.
-
-    A function is called when its field is first read, and only once.
-    """
+    """The base of frozen dataclasses with slots, whose fields are computed at their first use."""
 
     __slots__ = ("_computed",)
 
@@ -25,7 +22,7 @@ class Late:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Python calls this only for a field that has no value in its slot yet.
+            # Python calls this only for a field whose slot has no value yet.
             if name not in self.__dataclass_fields__:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name}")
             found = self._computed[name]()

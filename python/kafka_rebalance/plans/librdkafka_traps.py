@@ -5,12 +5,12 @@ With `client.rack`, such a group may rebalance for ever; with mixed subscription
 the leader's process may die (docs/behaviour/librdkafka.md#44-where-the-leader-dies). No rule is
 known for which groups this happens, so this module plays each rebalance, as `never_ends.py` does:
 
-1. The next rebalance of the group as it is, then the given changes.
-2. If they settle, each simple change by itself from there: those of `never_ends.py`, and a new
-   member with the topics of all members.
+1. The next rebalance without changes, then the given changes.
+2. If these settle, each simple change alone after them: those of `never_ends.py`, and a new member
+   with the topics of all members.
 
 Cost     a plan for each change; `most_plays` and `most_work` limit them.
-Differs  ids of new members are made up; with another id the rebalance may settle.
+Differs  ids of new members are made up; with other ids the rebalance may settle.
 """
 
 from collections.abc import Iterable
@@ -35,8 +35,8 @@ When = Literal["next", "planned", "following"]
 class Trap:
     """A rebalance with a bad end: the leader "dies", or the group "never settles".
 
-    `when`      "next": the next rebalance; "planned": the given changes; "following": a simple
-                change after them, which is in `change`.
+    `when`      "next": the next rebalance; "planned": the given changes; "following": the simple
+                change `change`, made after them.
     """
 
     end: Literal["dies", "never settles"]
@@ -56,10 +56,10 @@ def librdkafka_traps(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> tuple[Trap, ...]:
-    """Returns the traps of a group that librdkafka's cooperative-sticky assigns; else nothing.
+    """Returns the traps of a group that librdkafka's cooperative-sticky assigns; else none.
 
-    It assigns a group that is planned with its dialect, and one that runs cooperative-sticky and
-    whose last leader used librdkafka.
+    Such a group is planned with the dialect "librdkafka/cooperative-sticky", or it runs
+    cooperative-sticky and its last leader used librdkafka.
     """
     name = group.assignor if assignor is None else assignor
     led = group.leader_library == "librdkafka" and name == "cooperative-sticky"
@@ -100,6 +100,6 @@ def _played(
         planned = plan(group, DIALECT, changes, engine=engine)
     except AssignorThrows:
         return None, Trap("dies", when, change)
-    except GroupError:  # a change that fits the group only with another assignor
+    except GroupError:  # this change fits the group only under another assignor
         return None, None
     return planned, None if planned.settled else Trap("never settles", when, change)

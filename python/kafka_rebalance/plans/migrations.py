@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The migration of a group to another assignor: the settings of each client, and the cost."""
+"""The migration of a group to another assignor: each client's settings, and the cost."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +19,8 @@ class Migration:
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
     `from_default` is the single bounce that Java members with Kafka's default list need, because
-    that list has both assignors. If `is_known`, client ids show the libraries of the members, and
-    `recipes` are only for these; else for every library.
+    that list has both assignors. If `is_known`, client ids reveal the members' libraries, and
+    `recipes` has only these; else it has every library.
     """
 
     old: str

@@ -5,17 +5,17 @@ Kafka's sticky assignors may never end for members that subscribe to different t
 (docs/never-ends.md). No rule is known for which groups this happens, so this module plays each
 rebalance:
 
-1. The next rebalance of the group as it is, then the given changes.
-2. After the given changes (or from the group as it is, if the changes hang), each simple change by
-   itself: one more member of each kind, one member less, and a member of each kind with the topics
-   of another kind. A kind of members has equal topics and one rack.
+1. The next rebalance without changes, then the given changes.
+2. After the given changes (or without them, if they hang), each simple change alone: one more
+   member of each kind, one member less, and a member of each kind with the topics of another kind.
+   A kind of members has equal topics and one rack.
 3. Ways out of the first group that hangs: another assignor, equal subscriptions, a stop and start
-   of all members, then the simple changes of 2 and single restarts. Each is played from that group.
+   of all members, then the simple changes of step 2 and single restarts. Each is played alone.
 
 Cost     a few rebalances for each change; `most_plays` and `most_work` limit them, and `untried`
          counts the changes beyond the limit. A group with equal subscriptions, or under an assignor
          that always ends, costs only a comparison of lists.
-Differs  ids of new members are made up; with another id the rebalance may end.
+Differs  ids of new members are made up; with other ids the rebalance may end.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,10 +45,7 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that frees a group that hangs: the rebalance after it was played, and it ended.
-
-    If `for_good`, no later change can hang the group; otherwise only this rebalance ends for sure.
-    """
+    """A change that frees a group that hangs; if `for_good`, no later change can hang it."""
 
     change: str
     for_good: bool
@@ -61,11 +58,12 @@ class WayOut:
 class Endless:
     """The rebalances that were played, and those of them that never end.
 
-    `now`        whether the next rebalance of the group as it is never ends.
-    `after`      the first event of the given changes whose rebalance never ends, if there is one.
+    `now`        whether the next rebalance never ends, without any change.
+    `after`      the first event of the given changes whose rebalance never ends, or None.
     `following`  the simple changes whose rebalance never ends. `tried` simple changes were played;
                  `untried` more were left out, because the limit was reached.
     `ways_out`   changes that free the first group that hangs: that of `now`, `after` or
+                 `following[0]`.
                  `following[0]`.
     """
 
@@ -149,11 +147,7 @@ def may_never_end(group: GroupSpec) -> bool:
 
 
 class _Ended(NamedTuple):
-    """The group after events.
-
-    `hung` is the group whose rebalance never ends, if there is one, and `cause` the event before
-    it. `throws` is True if a rebalance ended with an error.
-    """
+    """The group after events; the rebalance of `hung`, after the event `cause`, never ends."""
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -171,7 +165,7 @@ class _Player:
     ids: MadeUp
 
     def is_spent(self, group: GroupSpec) -> bool:
-        """Returns whether the rest of the limits is too small for another group of this size."""
+        """Returns whether the remaining limits are too small for another group of this size."""
         return self.plays < 1 or self.work < work(group)
 
     def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:

@@ -103,7 +103,7 @@ _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
 
 
 def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
-    """Returns the assignment that the sticky assignor makes of these claims."""
+    """Returns the assignment that the sticky assignor makes from these claims."""
     claims = settle(group, sent)
     if claims.equal_subscriptions:
         return constrained.assign("sticky", group, claims).assignment

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan: a group, changes to it, and every rebalance that the changes cause.
 
-1. Each change is one or more events (`changes`).
-2. After each event that starts a rebalance, rounds until the group has settled (`rounds.py`).
+1. Each change consists of one or more events (`changes`).
+2. After each event that starts a rebalance, the group plays rounds until it has settled
+   (`rounds.py`).
 3. The plan compares its end with the best result that was possible from the beginning (`possible`).
 
 Engine "rust" plays whole plans in the core: `core_plan.py`. Mirror: `src/plans/rebalance_plan.rs`.
@@ -54,11 +55,11 @@ from .samples import Samples, count_ends, enough_draws
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
-    """Every rebalance on the way from a group to the state in which the changes end.
+    """Every rebalance from the given group to the group in which the changes end.
 
-    `possible` is the best result that could have been reached from the beginning. `newcomers` are
-    members that do not exist yet: their real ids will differ, and ids break ties (`samples.py`).
-    `places_guessed` is True if the plan also guesses the racks of new partitions' replicas.
+    `possible` is the best result that was possible from the beginning. `newcomers` are members that
+    do not exist yet: their real ids will differ, and ids break ties (`samples.py`). If
+    `places_guessed`, the racks of new partitions' replicas are guesses, too.
     """
 
     group: GroupSpec
@@ -100,7 +101,7 @@ class RebalancePlan:
 
     @property
     def final(self) -> GroupSpec:
-        """Returns the group at the end, with what its members hold."""
+        """Returns the group at the end; its members own the partitions that they then hold."""
         return self.steps[-1].after
 
     @property
@@ -123,14 +124,14 @@ class RebalancePlan:
 
     @property
     def moves(self) -> int:
-        """Returns how many partitions members gain, over all rounds."""
+        """Returns how many partitions members gain in all rounds."""
         if self._core is None:
             return sum(one.moves for one in self.rounds)
         return self._core.moves
 
     @property
     def unavailable(self) -> dict[TopicPartition, int]:
-        """Returns the partitions that are unavailable in a round -> the number of such rounds."""
+        """Returns partition -> the number of rounds in which it is unavailable, if above 0."""
         if self._core is None:
             return dict(Counter(tp for one in self.rounds for tp in one.unavailable))
         found = self._core.unavailable
@@ -143,7 +144,7 @@ class RebalancePlan:
 
     @property
     def waiting(self) -> tuple[TopicPartition, ...]:
-        """Returns, each once, the partitions whose member is down without a rebalance."""
+        """Returns the partitions whose member is down without a rebalance, each once."""
         return tuple(dict.fromkeys(tp for step in self.steps for tp in step.waiting))
 
     @property
@@ -184,10 +185,10 @@ class RebalancePlan:
         )
 
     def sample(self, draws: int | None = None) -> Samples:
-        """Plays the plan again `draws` times, each time with other ids for the new members.
+        """Plays the plan again `draws` times, each time (a draw) with other ids.
 
-        None means 8 draws, or up to 32 if the plan guesses names or racks. For one group, draw i of
-        n always has the same ids.
+        None means 8 draws, or up to 32 if the plan guesses names or racks. For a given group, draw
+        i of n always has the same ids.
         """
         draws = enough_draws(self) if draws is None else draws
         if not isinstance(draws, int):
@@ -197,11 +198,11 @@ class RebalancePlan:
         return count_ends(self, (replay(*where, draw, self.possible) for draw in chosen))
 
     def explain(self, partition: TopicPartition | str) -> list[str]:
-        """Returns why each owner got a partition, such as `payments-3`, round by round in lines.
+        """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.
 
-        A round has a heading, the assignor's steps, and the owners before and after.
+        Each round has a heading, the assignor's steps, and the owners before and after it.
 
-        Errors   GroupError at `partition` for one that exists neither before nor after the changes.
+        Errors   GroupError at `partition` if it exists neither before nor after the changes.
         """
         return explain(self.group, self.steps, partition)
 
@@ -236,7 +237,7 @@ def plan(
 
     If `assignor` is None, the group's own one is used. Any other assignor is planned as if the
     group already used it; `SwitchAssignor` plans the change of assignor itself. Changes may be
-    texts, as `add-members=2`. Without changes, the next rebalance of the group is planned.
+    texts such as `add-members=2`. Without changes, the next rebalance of the group is planned.
 
     Errors   GroupError at `changes[i]` for a change that does not fit; those of `assign`.
     """
@@ -247,10 +248,7 @@ def plan(
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
-    """Parses the changes that are strings; Change objects stay.
-
-    Errors: GroupError at `changes[i]`; TypeError for a single string in place of a list.
-    """
+    """Parses the changes that are strings. Errors: GroupError at `changes[i]`; TypeError."""
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     if not isinstance(changes, Iterable):
@@ -312,7 +310,7 @@ def played(
 
 
 def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
-    """Returns whether the core has every assignor that takes part."""
+    """Returns whether the core knows every assignor of the plan."""
     later = (change.assignor for change in changes if isinstance(change, SwitchAssignor))
     return all(name in BUILT_IN for name in (group.assignor, *later))
 
@@ -367,7 +365,7 @@ def _step_of(
 
 
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
-    """Returns the last group, but its members own what they owned when the plan began."""
+    """Returns the last group with the ownership of the plan's beginning."""
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:
@@ -395,7 +393,7 @@ def _change(change: Change | str, i: int) -> Change:
 
 
 def at_change(error: GroupError, i: int) -> GroupError:
-    """Returns an error of a change with the change's place in the list as its path."""
+    """Returns an error whose path has the index of its change."""
     if error.path != "change":
         return error
     return type(error)(f"changes[{i}]", error.problem)
@@ -416,7 +414,7 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
                 "protocol": one.protocol.name.lower(),
                 "generation_id": one.generation_id if known else None,
                 **{
-                    part: _non_empty(getattr(one, part))
+                    part: {m: owned for m, owned in getattr(one, part).to_dict().items() if owned}
                     for part in ("kept", "revoked", "gained", "withheld")
                 },
                 "unavailable": [list(tp) for tp in one.unavailable],
@@ -424,7 +422,3 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
             for one in step.rounds
         ],
     }
-
-
-def _non_empty(assignment: Assignment) -> dict[str, list[list[str | int]]]:
-    return {member_id: owned for member_id, owned in assignment.to_dict().items() if owned}

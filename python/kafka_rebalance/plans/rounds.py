@@ -3,19 +3,18 @@
 
     eager         all members revoke all partitions, join, and are assigned: one round
     cooperative   members keep reading while the leader assigns. A member that loses partitions
-                  revokes them and joins again; the next round assigns them. This is repeated until
-                  no member loses any
+                  revokes them and joins again; the next round assigns them. Rounds repeat until
+                  no member loses partitions
 
 1. Cooperative members first revoke partitions of topics to which they no longer subscribe, and
    claim the other partitions that they hold. Eager members claim their whole last assignment.
-2. The leader's assignor answers.
-3. The difference between the two holdings: kept, revoked and gained partitions.
-4. A partition is unavailable in a round in which no member holds it. Eager members hold nothing.
+2. The leader's assignor computes the answer.
+3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
    some of its claims joins again.
 
-If a leader with librdkafka answers, it sees the members in the order of the broker's hash map, and
-members sort the partitions that they receive before they claim them.
+If the leader uses librdkafka's assignor, it sees the members in the order of the broker's hash map,
+and members sort the partitions that they receive before they claim them.
 
 A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
 nothing changed. If a state occurs again, the play ends, and the group has not settled. Mirror:
@@ -47,12 +46,12 @@ class Round(Late):
     """One rebalance.
 
     `group`          the group as the leader sees it: the members with their claims.
-    `generation_id`  the generation that the rebalance leads to.
+    `generation_id`  the generation that the rebalance creates.
     `held`           the partitions that the members held at the beginning; `delta` is the
                      difference between them and `assignment`.
     `withheld`       partitions that are revoked in this round and assigned in the next one; the key
                      is the member that gains them.
-    `unavailable`    the partitions that nobody reads during the round, by topic and partition.
+    `unavailable`    the partitions that no member reads during the round, by topic and partition.
     """
 
     group: GroupSpec = field(repr=False)
@@ -87,12 +86,12 @@ class Round(Late):
 
 @dataclass(frozen=True, slots=True)
 class Step(Late):
-    """One event and the rounds that it causes; there are no rounds if nothing rebalances.
+    """One event and the rounds that it causes, if any.
 
     `before` is the group when the rounds begin, `after` when they end, both with the partitions
-    that the members hold. `origins` maps members that were there when the plan began to the ids
-    that they had then. `waiting` are partitions whose member is down before any round, `leaderless`
-    are partitions that lose all their replicas (see `changes.edits.Edited`).
+    that the members hold. `origins` maps a member that existed when the plan began to its id at
+    that time. `waiting` are partitions whose member is down before any round, `leaderless` are
+    partitions that lose all their replicas (see `changes.edits.Edited`).
     """
 
     cause: str
@@ -106,7 +105,7 @@ class Step(Late):
 
 
 class Played(NamedTuple):
-    """The rounds, the group in which they end, and whether it has settled."""
+    """The rounds, the group after them, and whether it has settled."""
 
     rounds: tuple[Round, ...]
     group: GroupSpec
@@ -136,7 +135,8 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
         # 2.
         assignment = assign(sent, assignor, engine=engine)
         if library_of(assignor) == "librdkafka":
-            assignment = _in_order(assignment, group)
+            members = {one.member_id: assignment[one.member_id] for one in group.members}
+            assignment = Assignment.of(members, assignment.anomalies)
         # 3.
         delta = assignment - held
         # 4.
@@ -181,11 +181,6 @@ def claiming(
     if protocol is RebalanceProtocol.COOPERATIVE:
         return _still_subscribed(group)
     return group
-
-
-def _in_order(assignment: Assignment, group: GroupSpec) -> Assignment:
-    members = {member.member_id: assignment[member.member_id] for member in group.members}
-    return Assignment.of(members, assignment.anomalies)
 
 
 def as_claimed(

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts how much of a plan depends on the ids of new members, which nobody knows yet.
+"""Counts how much of a plan depends on the unknown ids of new members.
 
 Member ids break ties: by name for range and roundrobin, in Java's hash order for the sticky
-assignors. A plan uses made-up ids for new members. It is played again with other ids, drawn at
-random from a seed. Then a partition
+assignors. A plan uses made-up ids for new members. Each *draw* plays the plan again with other ids,
+chosen at random from a seed. Then a partition
 
     is certain   if it ends at one and the same member in every draw, or always at a new member
     depends      if it ends at different members
 
-A draw changes the UUIDs. If the name before the UUID of a new member is a guess, this name is drawn
-too: over the draws, it takes every place among the names of the others (`changes.made_up`). Names
-that are given, or shared by all members, are certain. All new members count as one, because nobody
-can distinguish new members that join alike.
+A draw changes the UUIDs. If the name before a new member's UUID is a guess, a draw changes it too:
+over all draws, it takes every position among the sorted names of the other members
+(`changes.made_up`). A name that is given, or that all members share, is certain. All new members
+count as one, because nothing distinguishes them.
 """
 
 from collections import Counter
@@ -30,11 +30,11 @@ FEWEST_DRAWS, MOST_DRAWS = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Where each partition ends when a plan is played again with other ids, in `draws` draws.
+    """The last owner of each partition in `draws` plays of a plan with other ids.
 
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
-    the draws by the last owner: a member id of the group as it is, or NEW. `planned[tp]` is the
-    last owner in the plan itself, which is not among the draws. `moves` has the moves of each draw.
+    the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
+    owner in the plan itself, which is not among the draws. `moves` has the moves of each draw.
     `varied` is True if names before the UUID were drawn too, `has_newcomers` if any id was drawn,
     and `places_guessed` if racks of new partitions' replicas were drawn.
     """
@@ -50,7 +50,7 @@ class Samples:
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
-        """Returns the partitions that end at another member with other ids of newcomers."""
+        """Returns the partitions whose last owner depends on the ids of newcomers."""
         return frozenset(
             tp for tp, ends in self.ends.items() if len({*ends, self.planned.get(tp, "")}) > 1
         )
@@ -84,10 +84,7 @@ class Samples:
 
 
 def enough_draws(plan: "RebalancePlan") -> int:
-    """Returns how often to play a plan with other ids: 32 times if it guesses racks, else 8 to 32.
-
-    If a name is guessed, each place that it can take among the other names should have its draw.
-    """
+    """Returns how many draws a plan needs: 32 for guessed racks, 8 to 32 for guessed names."""
     if plan.places_guessed:
         return MOST_DRAWS
     if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):
@@ -96,7 +93,7 @@ def enough_draws(plan: "RebalancePlan") -> int:
 
 
 def count_ends(plan: "RebalancePlan", draws: Iterable["RebalancePlan"]) -> Samples:
-    """Counts where partitions end when the plan is played with other made-up ids: its `draws`."""
+    """Counts where partitions end in `draws`: the plan, played with other made-up ids."""
     began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
     planned = _ends(plan)
     moved: Counter[TopicPartition] = Counter()

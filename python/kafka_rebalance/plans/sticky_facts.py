@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the steps of the sticky assignors, as `facts.py` has them for the others."""
+"""Facts about the steps of the sticky assignors; `facts.py` has those of the other assignors."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,10 +12,7 @@ Outcome = Literal["first", "newer", "equal", "older"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim to the partition, and how its generation compares with an earlier claim's.
-
-    `against` is the generation that it is compared with; None for the first claim.
-    """
+    """A claim to the partition, compared with the generation `against` of an earlier claim."""
 
     member_id: str
     generation: int
@@ -37,7 +34,7 @@ _CLAIMED: dict[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ClaimFacts:
-    """All claims to a partition in the order in which the leader meets them."""
+    """All claims to a partition, in the order in which the leader reads them."""
 
     claims: tuple[Claim, ...]
     step = "claims"
@@ -54,8 +51,8 @@ def _generation(generation: int | None) -> str:
 class Algorithm:
     """The algorithm that runs: the constrained one if Kafka's test finds all subscriptions equal.
 
-    `found_equal` is the result of the test, `equal` is True if the subscriptions really are equal.
-    The two can differ: the test counts a topic that a member lists twice as two, and it skips
+    `found_equal` is the result of the test; `equal` is True if the subscriptions really are equal.
+    The two can differ, because the test counts a topic that a member lists twice as two, and skips
     members without topics at the beginning.
     """
 
@@ -92,10 +89,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The believed owner keeps the partition.
-
-    The owner could keep `could` partitions; it keeps the first `kept` of them, by number.
-    """
+    """The believed owner keeps the first `kept` of the `could` partitions that it can keep."""
 
     share: Share
     member_id: str
@@ -140,8 +134,8 @@ _GIVEN_UP = {
 class Unassigned:
     """The partition is one of `unassigned` that still have to be assigned.
 
-    `short` members have fewer than the least share, `one_more` may have one more than that. `again`
-    is True if a member keeps the partition nevertheless.
+    Members in `short` have fewer than the least share; members in `one_more` may have one more than
+    the least share. `again` is True if a member nevertheless keeps the partition.
     """
 
     unassigned: int
@@ -165,8 +159,8 @@ _AGAIN = "a kept partition that does not exist stops the search for unassigned o
 class Given:
     """The member to which the constrained algorithm assigns the partition.
 
-    `near` is True in the rack pass; there the member is None if no member with room is near.
-    `was_short` is True if the member had fewer than the least share.
+    `near` is True in the rack pass; then the member is None if no member that may take one more is
+    near the partition. `was_short` is True if the member had fewer than the least share.
     """
 
     member_id: str | None
@@ -191,7 +185,7 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The believed owner keeps the partition until balancing, or there is a reason `why_not`."""
+    """The believed owner keeps the partition until balancing, unless `why_not` has a reason."""
 
     member_id: str | None
     topic: str
@@ -219,10 +213,7 @@ Among = Literal["subscribers", "near"]
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """The member with the fewest partitions, which gets this one.
-
-    The member is None if the partition can go only to members near a replica, and there are none.
-    """
+    """The member with the fewest partitions; None if no allowed member is near a replica."""
 
     member_id: str | None
     holds: int
@@ -260,8 +251,7 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 class Moved:
     """A move during balancing: how many partitions both members held before it, and its reason.
 
-    If another partition was to move, and this one is sent back in place of it, `instead` is the
-    other partition.
+    If this partition moves back in place of another one that was to move, `instead` is the other.
     """
 
     source: str
@@ -286,7 +276,7 @@ _MOVED: dict[MovedWhy, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Balanced:
-    """The partition's holder after balancing; `undone` is True if all moves were taken back."""
+    """The partition's holder after balancing; `undone` is True if all moves were undone."""
 
     member_id: str
     undone: bool

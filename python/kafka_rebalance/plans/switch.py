@@ -6,12 +6,12 @@ a list of the new assignor and the old one, then with the new assignor alone.
 
 1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time.
 2. The members vote (`protocol/selection.py`). The new assignor is selected as soon as the last
-   member that lists only the old one **leaves**. A static member does not leave: its return changes
+   member that lists only the old one leaves. A static member does not leave: its return changes
    the vote, and starts the only rebalance that a static member causes.
 3. A member is eager unless all assignors of its list are cooperative. An eager member revokes all
-   partitions. It claims its last assignment only if the selected assignor is eager and made that
-   assignment, too.
-4. Cooperative members that lost partitions join again: each of these follow-ups is a rebalance.
+   partitions. It claims its last assignment only if the selected assignor is eager and also made
+   that assignment.
+4. Cooperative members that lost partitions join again; each of these joins starts a rebalance.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
          onJoinPrepare, onJoinComplete. ClassicGroup.selectProtocol. KIP-429, KIP-345.
@@ -43,7 +43,7 @@ class Bounce(NamedTuple):
     """One rolling bounce: every member restarts with `assignors` as its list.
 
     `rebalances` is a lower bound unless `is_exact`. `takes_over` is the event, in words, after
-    which the group uses the other assignor; None if the group does not change it in this bounce.
+    which the group uses the other assignor; None if this bounce does not change the assignor.
     """
 
     assignors: AssignorNames
@@ -72,7 +72,7 @@ def _bounces(
 ) -> tuple[Bounce, ...]:
     if len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, [first, *lists])):
         dynamic = sum(member.group_instance_id is None for member in group.members)
-        # This bound would be wrong for one member, but so small a group never gets here.
+        # This bound would be wrong for one member, but this code never runs for so small a group.
         least = len(group.members), 2 * dynamic
         return tuple(Bounce(names, *least, is_exact=False) for names in lists)
     moment = _Moment(group, {m.member_id: first for m in group.members}, engine)
@@ -85,10 +85,7 @@ def _is_cooperative(names: AssignorNames) -> bool:
 
 @dataclass(slots=True)
 class _Moment:
-    """The group between two events.
-
-    `lists` maps a member to the assignors that it lists, `served` to the one that assigned last.
-    """
+    """The group between two events; `served` maps a member to the assignor of its assignment."""
 
     group: GroupSpec
     lists: dict[str, AssignorNames]

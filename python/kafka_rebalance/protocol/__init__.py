@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages between coordinators and members: requests, responses, error codes, states."""
 
-# `as` marks a name that this package exports.
 from .coordinator_lookup import Node as Node
 from .coordinator_lookup import find_coordinator as find_coordinator
 from .coordinator_lookup import least_loaded_node as least_loaded_node

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a group's coordinator, and the broker that a client asks for the coordinator.
+"""Finds a group's coordinator, and the broker from which a client requests the coordinator.
 
 Source   GroupMetadataManager.partitionFor (Utils.abs), KafkaApis FindCoordinator;
          NetworkClient.leastLoadedNode.
@@ -15,7 +15,7 @@ from .messages import FindCoordinatorResponse
 
 
 def partition_for(group_id: str, partitions: int = 50) -> int:
-    """Returns the group's partition of `__consumer_offsets`; that partition's leader coordinates.
+    """Returns the group's partition of `__consumer_offsets`; its leader coordinates the group.
 
     >>> partition_for("my-group")
     12
@@ -32,7 +32,7 @@ def find_coordinator(
 ) -> FindCoordinatorResponse:
     """Returns the group's coordinator; `leaders` maps an offsets partition to its leader.
 
-    The error is COORDINATOR_NOT_AVAILABLE if the partition has no leader; clients retry then.
+    If the partition has no leader, the error is COORDINATOR_NOT_AVAILABLE; clients then retry.
     """
     node = leaders.get(partition_for(group_id, partitions))
     if node is None:
@@ -42,7 +42,7 @@ def find_coordinator(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A broker as a client's network layer sees it.
+    """A broker in the view of a client's network layer.
 
     ready        connected; takes a request if `can_send_more`
     connecting   a connection is being opened, or the API versions are still being requested
@@ -59,11 +59,11 @@ class Node:
 
 
 def least_loaded_node(nodes: Sequence[Node], offset: int) -> Node | None:
-    """Returns the node to ask. The scan starts at `offset`, which the caller draws at random.
+    """Returns the node to use. The scan starts at `offset`, which the caller draws at random.
 
     1. ready: the first node with no request in flight, else the node with the fewest
     2. connecting: the last such node of the scan
-    3. not connected, back-off over: the node whose last attempt is the oldest
+    3. not connected, but the back-off is over: the node whose last attempt is the oldest
 
     Errors: ValueError without nodes.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defines Kafka's error codes, as far as responses to group requests can have them."""
+"""Defines the Kafka error codes that responses to group requests can have."""
 
 from enum import IntEnum
 
@@ -47,7 +47,7 @@ class ErrorCode(IntEnum):
 
 _E = ErrorCode
 
-# Maps a failed append's error to the error of the response; other errors stay as they are.
+# Maps the error of a failed append to the error of the response; other errors stay unchanged.
 _APPEND_ERRORS = {
     _E.UNKNOWN_TOPIC_OR_PARTITION: _E.COORDINATOR_NOT_AVAILABLE,
     _E.NOT_ENOUGH_REPLICAS: _E.COORDINATOR_NOT_AVAILABLE,
@@ -61,18 +61,15 @@ _APPEND_ERRORS = {
 
 
 def of_append_error(error: ErrorCode) -> ErrorCode:
-    """Returns the response's error code after a failed append of a group's record.
-
-    Source   GroupMetadataManager.appendGroupMetadataErrorToResponseError (JoinGroup, SyncGroup).
-    """
+    """Returns the response's error code after a failed append of a group's record (JoinGroup)."""
     return _APPEND_ERRORS.get(error, error)
 
 
 def of_operation_error(error: ErrorCode) -> ErrorCode:
     """Returns the response's error code after a failed append of any other request's records.
 
-    A NETWORK_EXCEPTION (of a transaction's verification) becomes COORDINATOR_LOAD_IN_PROGRESS,
-    because clients retry then without a new coordinator lookup.
+    A NETWORK_EXCEPTION (from the verification of a transaction) becomes
+    COORDINATOR_LOAD_IN_PROGRESS, because clients then retry without looking for a coordinator.
 
     Source   CoordinatorOperationExceptionHelper.handleOperationException.
     """

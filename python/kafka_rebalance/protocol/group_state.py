@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a classic group, as DescribeGroups and ListGroups report them."""
+"""The states of a classic group, with their names in DescribeGroups and ListGroups."""
 
 from enum import Enum
 

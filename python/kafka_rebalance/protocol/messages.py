@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defines the requests and responses of groups, with Kafka's names of fields. Times are in ms.
+"""Defines the requests and responses of groups, with Kafka's field names. Times are in ms.
 
 Source   the request and response schemas of Kafka 4.4.0 (JoinGroupRequest.json, …).
 """
@@ -16,7 +16,7 @@ UNKNOWN_MEMBER = ""
 
 
 class JoinGroupProtocol(NamedTuple):
-    """An assignor (or a protocol of Connect) that a member supports, with its metadata for it."""
+    """An assignor (or a protocol of Connect) that a member supports, with metadata for it."""
 
     name: str
     metadata: bytes
@@ -64,7 +64,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """A member asks for its assignment; the leader's request carries all members' assignments."""
+    """A member asks for its assignment; the leader's request contains all members' assignments."""
 
     group_id: str
     member_id: str
@@ -77,7 +77,7 @@ class SyncGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """A member reports that it is alive, and learns whether it has to rejoin."""
+    """A member reports that it is alive; the response shows whether it has to rejoin."""
 
     group_id: str
     member_id: str
@@ -95,7 +95,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit:
-    """Offsets of a member, or of a client without membership (generation -1).
+    """Offsets of a member, or of a client that is no member (generation -1).
 
     Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
     """
@@ -130,7 +130,7 @@ class EndTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetch:
-    """A client reads committed offsets of `partitions` (topic, partition); None means all."""
+    """A client reads the committed offsets of `partitions` (topic, partition); None means all."""
 
     group_id: str
     partitions: tuple[tuple[str, int], ...] | None = None
@@ -139,7 +139,7 @@ class OffsetFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetDelete:
-    """An administrator deletes a group's offsets of the given (topic, partition)s."""
+    """An administrator deletes a group's offsets of these partitions (topic, partition)."""
 
     group_id: str
     partitions: tuple[tuple[str, int], ...]
@@ -147,7 +147,7 @@ class OffsetDelete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroups:
-    """A request of an administrator to delete empty groups."""
+    """An administrator deletes empty groups."""
 
     group_ids: tuple[str, ...]
 
@@ -195,7 +195,7 @@ class FindCoordinatorResponse:
 
 
 class JoinedMember(NamedTuple):
-    """A member as the JoinGroup response to the leader lists it."""
+    """A member in the leader's JoinGroup response."""
 
     member_id: str
     group_instance_id: str | None
@@ -204,7 +204,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroupResponse:
-    """Only the leader gets `members`; `skip_assignment` exists from version 9 on (KIP-814)."""
+    """Only the leader receives `members`; `skip_assignment` exists from version 9 on (KIP-814)."""
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION
@@ -228,13 +228,13 @@ class SyncGroupResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatResponse:
-    """The answer to a heartbeat, which is only an error code."""
+    """The response to a heartbeat: only an error code."""
 
     error_code: ErrorCode = ErrorCode.NONE
 
 
 class LeftMember(NamedTuple):
-    """The result of one entry of a LeaveGroup, with the ids that the request had."""
+    """The result of one entry of a LeaveGroup, with the ids of the request."""
 
     member_id: str
     group_instance_id: str | None
@@ -259,7 +259,7 @@ class PartitionError(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitResponse:
-    """Answers OffsetCommit and TxnOffsetCommit: a code for each partition, in their order."""
+    """Responds to OffsetCommit and TxnOffsetCommit: a code for each partition, in request order."""
 
     partitions: tuple[PartitionError, ...] = ()
 
@@ -306,7 +306,7 @@ class DeleteGroupsResponse:
 
 
 class DescribedMember(NamedTuple):
-    """A member as an administrator sees it; as in Kafka, it has `metadata` only in Stable."""
+    """A member in DescribeGroups; as in Kafka, it has `metadata` only if the group is Stable."""
 
     member_id: str
     group_instance_id: str | None
@@ -317,7 +317,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group as an administrator sees it: Dead if it is absent; `state` is None in a refusal."""
+    """A group in DescribeGroups: Dead if it is absent; `state` is None after a refusal."""
 
     group_id: str
     error_code: ErrorCode = ErrorCode.NONE

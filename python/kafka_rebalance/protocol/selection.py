@@ -5,8 +5,9 @@
     2. votes          each member votes for the first candidate of its own list
     3. winner         most votes; tie-break: the first in the order of a java.util.HashMap
 
-Source   ClassicGroup.selectProtocol; its Stream.max over a HashMap decides ties, so among the
-         built-in names sticky wins over range, roundrobin, then cooperative-sticky.
+Source   ClassicGroup.selectProtocol; its Stream.max over a HashMap breaks ties. So if votes are
+equal,
+         sticky wins over range, range over roundrobin, roundrobin over cooperative-sticky.
 """
 
 from collections import Counter

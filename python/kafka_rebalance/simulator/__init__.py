@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rebalances in virtual time: `simulate(scenario)` returns which member held what, and when."""
+"""Plays rebalances in virtual time: `simulate(scenario)` returns who held what, and when."""
 
-# `as` marks a name that this package exports.
 from .from_group import Pace as Pace
 from .from_group import scenario_from_group as scenario_from_group
 from .measure import Stopped as Stopped

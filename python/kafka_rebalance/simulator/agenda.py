@@ -8,10 +8,10 @@ from .scheduled import PollNow, Refresh, ScheduledEvent, Wake
 
 
 class Agenda:
-    """The clock of a simulation, the events that wait for their time, and the processes' timers.
+    """The clock of a simulation, its scheduled events, and the timers of its processes.
 
-    A process has at most one Wake, one PollNow and one Refresh. If a timer is armed again, its
-    older event stays in the heap, and `is_due` returns False for that event.
+    A process has at most one timer each of Wake, PollNow and Refresh. If a timer is armed again,
+    its older event stays in the heap, and `is_due` returns False for that event.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Agenda:
             self._timers.pop((name, kind), None)
 
     def is_due(self, name: str, kind: type) -> bool:
-        """Returns whether a popped timer is the newest one of its kind; that timer is disarmed."""
+        """Returns whether a popped event is the newest of its kind; disarms that timer."""
         if self._timers.get((name, kind)) != self.now_ms:
             return False
         del self._timers[name, kind]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The broker of a simulation: one coordinator, its log, and its node.
 
-Every node answers the request FindCoordinator; only the coordinator's node answers other requests.
+Every node can respond to FindCoordinator; only the coordinator's node responds to other requests.
 An append is durable after the network's `log_ms`.
 """
 
@@ -17,10 +17,7 @@ from .journal import CoordinatorEntry, Entry
 
 @dataclass(eq=False, slots=True)
 class Broker:
-    """The broker that coordinates the group; the role can move to another broker, a new node.
-
-    `watch(now_ms, transition, cause)` receives each change of the group's state.
-    """
+    """The broker that coordinates the group; `watch` receives each change of the group's state."""
 
     coordinator: c.Coordinator
     watch: Callable[[int, c.Transition, str], None]
@@ -30,7 +27,7 @@ class Broker:
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
     log: list[c.LogEntry] = field(default_factory=list)
-    moves: int = 0  # how often another node has taken over; the newest node has this number
+    moves: int = 0  # how often another node has taken over; this is also the newest node's number
 
     def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
         request = event.request
@@ -67,7 +64,7 @@ class Broker:
         self.node = None
 
     def take_node(self, now_ms: int) -> None:
-        """Starts to coordinate at another node, which has loaded the log."""
+        """Starts to coordinate at a new node, which has loaded the log."""
         self.moves += 1
         self.node = self.moves
         self.handle(c.Loaded(tuple(self.log)), now_ms, "the coordinator moves")

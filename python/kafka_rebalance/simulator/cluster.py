@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated cluster as clients see it: topics, racks of replicas, brokers that go and return.
+"""The simulated cluster in the view of clients: topics, racks, brokers that leave.
 
-While a broker is away, nobody reads the partitions that no other broker can lead, and the metadata
-has no rack for the broker's replicas. A broker that is back answers metadata requests before it
-knows its topics; they are missing from its answers for the event's `unseen_ms`.
+While a broker is away, no member reads the partitions that only this broker can lead, and metadata
+have no rack for its replicas. A broker that has returned responds to metadata requests before it
+has loaded its topics: for the event's `unseen_ms`, they are missing from the metadata.
 
 Source   KRaftMetadataCache (a broker publishes topics as it replays the log), MetadataResponse (a
          replica whose broker is not alive is a node without rack).
@@ -25,7 +25,7 @@ class SimulatedCluster:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
         self._plans = scenario.topics
         self._holds = holds
-        # Only topics with a subscriber count as unread when no member reads them.
+        # A topic without a subscriber never counts as unread.
         self._wanted = {
             name for name in scenario.topics if any(one.wants(name) for one in scenario.members)
         }
@@ -72,14 +72,14 @@ class SimulatedCluster:
         self.partitions[name] = max(self.partitions[name], partitions)
 
     def leave(self, event: Happening, now_ms: int) -> None:
-        """Takes a broker down: nobody reads the partitions that only this broker can lead."""
+        """Takes a broker down: no member can read the partitions that only this broker can lead."""
         self._away.append(event)
         for partition in self.led(event):
             self._dark[partition] += 1
             self._holds.darken(partition, now_ms, is_dark=True)
 
     def come_back(self, event: Happening, now_ms: int) -> None:
-        """Takes a broker back, which does not know its topics for the event's `unseen_ms`."""
+        """Brings a broker back; it does not know its topics for the event's `unseen_ms`."""
         self._away.remove(event)
         for partition in self.led(event):
             self._dark[partition] -= 1
@@ -90,7 +90,7 @@ class SimulatedCluster:
             self._unseen_until[name] = until
 
     def led(self, event: Happening) -> Iterable[str]:
-        """Returns the partitions that nobody can lead while the event's broker is away.
+        """Returns the partitions that no broker can lead while the event's broker is away.
 
         If the event names a rack, these are the partitions with all replicas in that rack; else
         they are all partitions of the event's topics.

@@ -4,8 +4,8 @@
 A connector is created without tasks; the worker that runs the connector writes the configurations
 of its tasks once the connector has started. A deletion removes the connector and its tasks.
 
-Source   KafkaConfigBackingStore (Connect 4.3.1): a connector is one record. Its tasks are a record
-         each, and one record that commits them. A deletion is two tombstones.
+Source   KafkaConfigBackingStore (Connect 4.3.1): a connector is one record. Each of its tasks is a
+         record, and one more record commits the tasks. A deletion is two tombstones.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from kafka_rebalance.member import ConfigurationUpdated
 
 
 class ConfigTopic:
-    """The topic. `connectors` and `newest` tell its contents, the other methods write to it."""
+    """The topic. `connectors` and `newest` read its contents, the other methods write to it."""
 
     def __init__(self, connectors: Mapping[str, int]) -> None:
         self.offset = 0

@@ -4,9 +4,9 @@
     scenario_from_group: (GroupSpec, changes) -> Scenario
 
 The scenario has the group's topics, members, assignor and racks. The members start in join order
-and own nothing, so at the first change they hold a first assignment by their assignor. A member's
-name is its instance id, else its client id; members that share a name are numbered. Changes are
-played one after another; each change has time to settle before the next:
+and own nothing, so before the first change they receive an assignment from their assignor. A
+member's name is its instance id, else its client id; members that share a name are numbered.
+Changes are played one after another; each change has time to settle before the next one:
 
     add-members                        the new members start
     remove-members, -member, -client   the members close
@@ -55,7 +55,7 @@ PLAYABLE = (
 """The verbs of the changes that can be played."""
 
 _JOIN_STEP_MS = 10  # between the starts of two members, so that members join in order
-_JOINED_WITHIN_MS = 2_000  # members start within this time, less than the broker's initial delay
+_JOINED_WITHIN_MS = 2_000  # less than the broker's initial delay
 _SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 
 
@@ -83,7 +83,7 @@ def scenario_from_group(
     pace: Pace | None = None,
     seed: int = 1,
 ) -> Scenario:
-    """Returns the scenario; `config` has the settings that no group contains (default: Kafka's).
+    """Returns the scenario; `config` has settings that a group lacks (default: Kafka's).
 
     Errors   GroupError at `assignor`, or at `changes[i]` for a change that does not fit the group
              or cannot be played.
@@ -116,7 +116,7 @@ class _Maker:
     names: dict[str, str] = field(default_factory=dict)
     plans: dict[str, MemberPlan] = field(default_factory=dict)
     topics: dict[str, Topic] = field(default_factory=dict)  # with their final partitions
-    counts: dict[str, int] = field(default_factory=dict)  # first numbers of partitions, by topic
+    counts: dict[str, int] = field(default_factory=dict)  # partitions at the start
     created: list[str] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
 
@@ -130,7 +130,7 @@ class _Maker:
             self._start(member, place * step)
 
     def _name(self, members: Sequence[Member]) -> None:
-        bases = [_base(one) for one in members]
+        bases = [m.group_instance_id or prefix_of(m.client_id, m.member_id) for m in members]
         taken = set(self.names.values())
         for member, base in zip(members, bases, strict=True):
             alone = bases.count(base) == 1 and base not in taken
@@ -204,7 +204,7 @@ class _Maker:
                 config = self._config(member, name)
                 self.plans[name] = replace(self.plans[name], config=config)
             self._happens(Kind.STOP, member=name)
-            # A static member that becomes dynamic is away until its session has ended.
+            # A static member that becomes dynamic is absent until its session has ended.
             too_long = change.static is False and is_static
             session_ms = self.config.session_timeout_ms + _SPARE_MS
             self.now_ms += session_ms if too_long else self.pace.down_ms
@@ -246,7 +246,3 @@ class _Maker:
             return plan
         names = dict.fromkeys([*plan.topics, *self.created])
         return replace(plan, topics=(), pattern="|".join(map(re.escape, names)))
-
-
-def _base(member: Member) -> str:
-    return member.group_instance_id or prefix_of(member.client_id, member.member_id)

@@ -21,11 +21,7 @@ from .scheduled import Back, ClientRequest, Loading, Unstuck
 
 @dataclass(eq=False, slots=True)
 class Happenings:
-    """Carries out the scenario's events when they are due, and what follows from them later.
-
-    `deliver(process, incarnation, event)` hands an event to a process; `schedule` sets the next
-    timers of a process.
-    """
+    """Carries out the scenario's events when they are due, and their later consequences."""
 
     scenario: Scenario
     agenda: Agenda
@@ -38,8 +34,8 @@ class Happenings:
     liveness: Liveness
     deliver: Callable[[str, int, m.MemberEvent], None]
     schedule: Callable[[Process], None]
-    known_absences: list[Absence] = field(default_factory=list)  # except absences in `down_since`
-    down_since: dict[str, int] = field(default_factory=dict)  # the processes that are down
+    known_absences: list[Absence] = field(default_factory=list)  # those with a known end
+    down_since: dict[str, int] = field(default_factory=dict)  # process -> start of its absence
     coordinator_absences: int = 0  # absences of the coordinator that have not ended
 
     def absences(self, until_ms: int) -> tuple[Absence, ...]:
@@ -113,7 +109,7 @@ class Happenings:
         if event.coordinates:
             self._move(event.for_ms)
         if self.cluster.is_reachable():
-            self.metadata.refresh_soon(now_ms)  # clients of the lost broker ask another one
+            self.metadata.refresh_soon(now_ms)  # clients of the lost broker ask another broker
         dark = set(self.cluster.led(event))
         for process in self.processes.values():
             if dark and dark.issuperset(process.held):
@@ -144,7 +140,7 @@ class Happenings:
         self.metadata.start(process, now_ms)
 
     def _close(self, process: Process) -> None:
-        """Closes a member. It sends no heartbeats afterwards, and its LeaveGroup may be lost."""
+        """Closes a member. From then on it sends no heartbeats; its LeaveGroup may be lost."""
         member, now_ms = process.member, self.agenda.now_ms
         assert member is not None
         member_id = member.member_id
@@ -152,7 +148,7 @@ class Happenings:
         self.liveness.fall_silent(process)
         self.deliver(process.name, process.incarnation, m.Close())
         if isinstance(member, m.Worker):
-            # A worker's heartbeats go on while its connectors and tasks stop.
+            # A worker keeps sending heartbeats while its connectors and tasks stop.
             self.liveness.report_silent(member_id, process.busy_until_ms)
         process.stop(now_ms)
 

@@ -18,7 +18,8 @@ _CONFIG = "configuration topic"
 
 
 class Herders:
-    """Serves requests to change the configuration. Inputs: ask, started; call serve at each event.
+    """Serves requests to change the configuration. Call `ask` or `started` to queue a request, and
+    `serve` at each event.
 
     The leader's herder has one thread, so requests wait while the leader does other work.
     """
@@ -74,7 +75,7 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Returns whether a worker can serve a request now; if it cannot, arms its next poll."""
+        """Returns whether a worker can serve a request now; if not, arms the worker's next poll."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.member
         if not isinstance(worker, Worker) or not worker.is_at_work():
@@ -85,7 +86,7 @@ class Herders:
         return True
 
     def _configure(self, one: Started, now_ms: int) -> bool:
-        """Writes the tasks of a running connector; returns False if its worker is not free yet."""
+        """Writes the tasks of a running connector; returns False while its worker is busy."""
         owner, connector = self._processes[one.process], one.connector
         if owner.incarnation != one.incarnation or not owner.is_up:
             return True
@@ -99,7 +100,7 @@ class Herders:
         return True
 
     def _accept(self, request: ClientRequest, now_ms: int) -> None:
-        """Carries out a client's request; the response lets the client send its next request."""
+        """Carries out a client's request; after the response, the client can send the next one."""
         name = request.connector
         if request.happening.kind is Kind.CREATE:
             self.config.create(name)

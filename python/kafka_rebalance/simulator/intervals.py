@@ -4,9 +4,10 @@
     partition   |--- c0 ---|          |--- c1 ------|
                            ^ nobody  ^
 
-Intervals are half-open, [from_ms, to_ms). A hold begins when the member has started the partition
-and can work on it, and ends when the member stops working. Gaps include the holds of stuck members,
-which work on nothing, and the holds of partitions whose broker is down.
+Intervals are half-open, [from_ms, to_ms). A *hold* begins when the member has started the partition
+and can work on it, and ends when the member stops working. A *gap* is time in which no member works
+on a partition. A stuck member works on nothing, so its holds count as gaps, as do the holds of
+partitions whose broker is down.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +29,7 @@ class Hold(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """An interval in which nobody worked on an existing partition."""
+    """An interval in which no member worked on an existing partition."""
 
     partition: str
     from_ms: int
@@ -64,7 +65,7 @@ class Holds:
             holders.append(Hold(partition, member, generation_id, now_ms, now_ms))
 
     def give(self, partition: str, member: str, now_ms: int) -> None:
-        """Records that a member stops working on a partition, if the member had started."""
+        """Records that a member stops working on a partition, if it had started."""
         for one in self._open.get(partition, ()):
             if one.member == member:
                 self._open[partition].remove(one)
@@ -79,14 +80,14 @@ class Holds:
                     holders[place] = self._reopened(one, now_ms, is_stuck)
 
     def darken(self, partition: str, now_ms: int, *, is_dark: bool) -> None:
-        """Records that nobody can read a partition, or that members can read it again."""
+        """Records that no member can read a partition, or that members can read it again."""
         holders = self._open.get(partition, [])
         for place, one in enumerate(holders):
             holders[place] = self._reopened(one, now_ms, one.is_stuck)
         (self._dark.add if is_dark else self._dark.discard)(partition)
 
     def _reopened(self, one: Hold, now_ms: int, is_stuck: bool) -> Hold:
-        """Closes a member's hold, and returns the hold that goes on from now."""
+        """Closes a member's hold, and returns a new hold that continues it from now on."""
         self._close(one, now_ms)
         return one._replace(from_ms=max(now_ms, one.from_ms), is_stuck=is_stuck)
 
@@ -100,13 +101,13 @@ class Holds:
         for partition, holders in list(self._open.items()):
             for one in list(holders):
                 self.give(partition, one.member, now_ms)
-        # A member that starts or stops a partition at the end would finish after it.
+        # A member that is starting or stopping a partition at the end would finish after the run.
         seen = (one._replace(to_ms=min(one.to_ms, now_ms)) for one in self._closed)
         held = [one for one in seen if one.from_ms < one.to_ms]
         return sorted(held, key=lambda one: (partition_key(one.partition), one.from_ms))
 
     def gaps(self, holds: Iterable[Hold], until_ms: int) -> list[Gap]:
-        """Returns the intervals in which nobody worked on a partition that existed."""
+        """Returns the intervals in which no member worked on a partition that existed."""
         working = grouped((one for one in holds if not one.is_stuck), lambda one: one.partition)
         return [
             gap
@@ -119,7 +120,7 @@ class Holds:
 
 
 def without(whole: Gap, holds: Iterable[Hold]) -> Iterator[Gap]:
-    """Yields the parts of an interval that none of `holds` covers; `holds` are ordered by time."""
+    """Yields the parts of an interval that `holds` do not cover; `holds` are ordered by time."""
     at = whole.from_ms
     for hold in holds:
         if hold.from_ms >= whole.to_ms:
@@ -140,7 +141,7 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, 
 
 
 def partition_key(name: str) -> tuple[str, int]:
-    """Returns a sort key by which `orders-2` comes before `orders-10`.
+    """Returns a sort key that puts `orders-2` before `orders-10`.
 
     >>> sorted(["t-10", "t-2", "s"], key=partition_key)
     ['s', 't-2', 't-10']

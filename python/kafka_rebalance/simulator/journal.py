@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps all events and effects of a run's state machines, to replay the run or to print it.
-
-A journal is the list of entries that `simulate(scenario, journal=journal)` fills.
-"""
+"""Keeps the events and effects of a run's state machines, to replay or print the run."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -42,10 +39,7 @@ Entry = MemberEntry | CoordinatorEntry
 
 
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
-    """Yields the run as text: every message, callback and change of state, in order.
-
-    Names stand in place of member ids. Heartbeats are left out, unless their answer is an error.
-    """
+    """Yields the run as text, with names in place of ids, and without successful heartbeats."""
     names = IdNames()
     clients: dict[int, str] = {}
     for entry in journal:
@@ -56,7 +50,8 @@ def lines(journal: Iterable[Entry]) -> Iterator[str]:
 def _entry_lines(entry: Entry, clients: dict[int, str], names: IdNames) -> Iterator[str]:
     if isinstance(entry, MemberEntry):
         for done in entry.effects:
-            if not isinstance(done, FetchMetadata) and not _is_heartbeat(done):
+            request = done.request if isinstance(done, Send) else None
+            if not isinstance(done, FetchMetadata) and not isinstance(request, protocol.Heartbeat):
                 yield f"{entry.process}: {effect_line(done, entry.generation_id)}"
         return
     if isinstance(entry.event, Received):
@@ -74,7 +69,3 @@ def _entry_lines(entry: Entry, clients: dict[int, str], names: IdNames) -> Itera
                 yield f"coordinator -> {clients[number]}: {response_line(response, names)}"
             case Transition(group_id, before, after, generation_id):
                 yield f"group {group_id}: {before} -> {after} generation={generation_id}"
-
-
-def _is_heartbeat(effect: MemberEffect) -> bool:
-    return isinstance(effect, Send) and isinstance(effect.request, protocol.Heartbeat)

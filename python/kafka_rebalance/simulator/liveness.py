@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves out the heartbeats of healthy members, so that a group at rest costs nothing to simulate.
+"""Leaves out the heartbeats of healthy members, so that a stable group costs no simulation time.
 
-idle     A member that has nothing to do but heartbeats is not simulated. When something happens to
-         the member, the event Vouched sets its last heartbeat to the time that its clock implies.
+idle     A member that only has heartbeats to send is not simulated. At the next event for the
+         member, Vouched sets its last heartbeat to the time that the member's clock implies.
 silent   The coordinator runs with `vouched`: it times a member's session only after a report that
          the member is silent.
 """
@@ -22,10 +22,7 @@ from .scheduled import Wake
 
 @dataclass(eq=False, slots=True)
 class Liveness:
-    """Lets idle members skip their heartbeats, and tells the coordinator which members are silent.
-
-    `silent` holds the ids of the members whose sessions the coordinator times.
-    """
+    """Lets idle members skip heartbeats; reports the ids in `silent` to the coordinator."""
 
     agenda: Agenda
     broker: Broker
@@ -45,7 +42,7 @@ class Liveness:
         )
 
     def wake(self, process: Process) -> None:
-        """Simulates a process again if it was idle, because something happens to it."""
+        """Simulates a process again if it was idle, because an event concerns it."""
         if process.idle_since_ms is None or process.member is None:
             return
         now_ms, every = self.agenda.now_ms, process.plan.config.heartbeat_interval_ms
@@ -58,7 +55,7 @@ class Liveness:
             self.agenda.arm(max(due, now_ms), Wake(process.name, process.incarnation))
 
     def wake_all(self) -> None:
-        """Wakes every idle member, because something happens to the group."""
+        """Simulates every idle member again, because an event concerns the group."""
         for process in self.processes.values():
             self.wake(process)
 
@@ -92,6 +89,6 @@ class Liveness:
         self.broker.handle(Heard(self.group_id, member_id), self.agenda.now_ms)
 
     def repeat_reports(self) -> None:
-        """Reports all silent members to a coordinator that has loaded the log."""
+        """Repeats the reports of all silent members after the coordinator has loaded the log."""
         for member_id in sorted(self.silent):
             self.report_silent(member_id, self.agenda.now_ms)

@@ -2,7 +2,7 @@
 """Computes the figures of a run: unavailable partitions, stopped members, times to settle.
 
 The sums leave out the start-up: they begin when the group has settled for the first time, or at 0
-if it never has. Times are in ms.
+if this never happens. Times are in ms.
 """
 
 from bisect import bisect_right
@@ -19,9 +19,9 @@ from .run import Rebalance, Run
 class Totals:
     """The sums of a run. `unavailable_ms` is in partition-ms, `stopped_ms` in member-ms.
 
-    `records_behind` counts the records that came to partitions while nobody worked on them. The
-    group had settled first at `start_up_ms` (None if it never had), and for the last time at
-    `settled_ms` (None if it had not settled at the end).
+    `records_behind` counts the records that arrived at partitions while no member worked on them.
+    `start_up_ms` is when the group first settled (None if it never did), `settled_ms` when it last
+    settled (None if it had not settled at the end).
     """
 
     start_up_ms: int | None
@@ -36,7 +36,7 @@ class Totals:
 
 
 class Stopped(NamedTuple):
-    """An interval in which a member worked on nothing; it had work before and after."""
+    """An interval in which a member worked on nothing, with work before and after it."""
 
     member: str
     from_ms: int
@@ -89,7 +89,7 @@ def _moves(run: Run, from_ms: int) -> int:
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         before = last.get(hold.partition, hold)
         if hold.generation_id < before.generation_id:
-            continue  # the member has lost the partition, and has not learned of it yet
+            continue  # the member has lost the partition, but does not know this yet
         moves += hold.from_ms >= from_ms and hold.member != before.member
         last[hold.partition] = hold
     return moves
@@ -130,7 +130,7 @@ def stops_of(run: Run) -> dict[int, list[Stopped]]:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """The time from the start of a rebalance, or from an event, to the next start or event."""
+    """The time from one rebalance start or event to the next start or event."""
 
     from_ms: int
     to_ms: int
@@ -152,7 +152,7 @@ def chapters(run: Run) -> list[Chapter]:
 
 
 def _events(run: Run) -> dict[int, str]:
-    """Returns the scenario's events as text, by their time and ordered by it."""
+    """Returns the scenario's events as text, by time and in the order of time."""
     by_time = grouped(run.happenings, lambda one: one.at_ms)
     return {at: ", ".join(map(str, by_time[at])) for at in sorted(by_time)}
 
@@ -172,7 +172,7 @@ def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
 
 
 def settlings(run: Run) -> list[Settling]:
-    """Returns, for each time with events, when the group had settled before the next events."""
+    """Returns, for each time with events, when the group had settled; None if others came first."""
     events = _events(run)
     spans = pairwise([*events, run.until_ms])
     return [Settling(at, events[at], _settled(run, at, until)) for at, until in spans]
@@ -191,7 +191,7 @@ def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
 
 
 def unworked(run: Run) -> list[tuple[int, int]]:
-    """Returns steps (from_ms, number of partitions that nobody works on), from time 0 on."""
+    """Returns steps (from_ms, number of partitions on which no member works), from time 0 on."""
     changes: dict[int, int] = {0: 0}
     for gap in run.gaps:
         changes[gap.from_ms] = changes.get(gap.from_ms, 0) + 1
@@ -219,6 +219,6 @@ def unavailability(run: Run) -> Callable[[int, int], int]:
 
 
 def unheld(run: Run) -> list[Gap]:
-    """Returns the gaps, without the time in which a stuck member held the partition."""
+    """Returns the gaps, except the time in which a stuck member held the partition."""
     stuck = grouped((one for one in run.holds if one.is_stuck), lambda one: one.partition)
     return [part for gap in run.gaps for part in without(gap, stuck.get(gap.partition, ()))]

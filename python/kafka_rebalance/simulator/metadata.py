@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides when the simulated clients ask for metadata.
+"""Decides when the simulated clients request metadata.
 
-    age       each client asks every `metadata.max.age.ms`; its first time is drawn
-    missing   a client that subscribes to a missing topic asks after `retry.backoff.max.ms`
-    broker    when a broker goes down or returns, all clients ask within `retry.backoff.max.ms`
-    pattern   a client that subscribes by pattern asks in each poll that joins, before it joins
-    leader    a leader asks before it assigns topics that it does not subscribe to
+    age       each client requests them every `metadata.max.age.ms`, first at a random time
+    missing   a client that subscribes to a missing topic requests them every `retry.backoff.max.ms`
+    broker    when a broker leaves or returns, all clients do so within `retry.backoff.max.ms`
+    pattern   a client that subscribes by pattern does so in each poll that joins, before the join
+    leader    a leader does so before it assigns topics to which it does not subscribe
 
 Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an update),
          NetworkClient.handleServerDisconnect, ConsumerCoordinator.poll, updateGroupSubscription.
@@ -27,7 +27,7 @@ from .scheduled import Refresh
 
 @dataclass(eq=False, slots=True)
 class Metadata:
-    """Decides when clients ask for metadata, and sends it to them by `deliver`."""
+    """Decides when clients request metadata, and passes it to them with `deliver`."""
 
     cluster: SimulatedCluster
     processes: Mapping[str, Process]
@@ -43,21 +43,21 @@ class Metadata:
         self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
 
     def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
-        """Lets a client ask for metadata at its Refresh, and arms its next Refresh."""
+        """Lets a client request metadata at its Refresh, and arms its next Refresh."""
         consumer = process.member
         if process.incarnation == incarnation and isinstance(consumer, Consumer):
             self._update(process, now_ms)
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
     def refresh_soon(self, now_ms: int) -> None:
-        """Lets every consumer ask for metadata, at some time within `retry.backoff.max.ms`."""
+        """Lets every consumer request metadata, at some time within `retry.backoff.max.ms`."""
         for process in self.processes.values():
             if isinstance(process.member, Consumer):
                 spread = process.member.config.retry_backoff_max_ms
                 self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
-        """Lets a client that misses a topic of its subscription ask before the maximal age."""
+        """Lets a client that lacks a subscribed topic request metadata before the maximum age."""
         consumer = process.member
         if isinstance(consumer, Consumer) and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)
@@ -66,12 +66,12 @@ class Metadata:
                 self._arm_refresh(process, at)
 
     def match_anew(self, process: Process, now_ms: int) -> None:
-        """Lets a client with a pattern ask for metadata, before a poll that joins."""
+        """Lets a client with a pattern request metadata, before a poll that joins."""
         if isinstance(process.member, Consumer) and process.member.matches_before_joining:
             self._update(process, now_ms)
 
     def learn_topics(self, process: Process, response: JoinGroupResponse, now_ms: int) -> None:
-        """Lets a leader ask before it assigns, if members have topics outside its subscription."""
+        """Lets a leader request metadata before it assigns topics outside its own subscription."""
         consumer = process.member
         if (
             isinstance(consumer, Consumer)
@@ -82,7 +82,7 @@ class Metadata:
             self._update(process, now_ms)
 
     def _update(self, process: Process, now_ms: int) -> None:
-        """Sends the cluster's metadata to a client, if it differs from the client's own."""
+        """Sends the cluster's metadata to a client whose own metadata differ."""
         consumer, metadata = process.member, self.cluster.metadata(now_ms)
         if not isinstance(consumer, Consumer) or not self.cluster.is_reachable():
             return

@@ -20,10 +20,10 @@ class Wire:
 
     network: Network
     rng: random.Random
-    last_ms: dict[tuple[str, str], int] = field(default_factory=dict)  # arrivals, by connection
+    last_ms: dict[tuple[str, str], int] = field(default_factory=dict)  # by sender and receiver
 
     def arrival_ms(self, sender: str, receiver: str, now_ms: int) -> int:
-        """Returns when a message arrives that leaves the sender at `now_ms`."""
+        """Returns the arrival time of a message that leaves the sender at `now_ms`."""
         delay = self.network.delay_ms + self.rng.randint(0, self.network.spread_ms)
         at = max(now_ms + delay, self.last_ms.get((sender, receiver), 0))
         self.last_ms[sender, receiver] = at

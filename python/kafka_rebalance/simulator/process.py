@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates a member's process: a consumer or a worker, its application, and its partitions.
 
-Callbacks cost time, and the member does nothing else meanwhile, so requests after a callback leave
-the process later. The application does not poll while it processes records.
+Callbacks take time. Meanwhile the member does nothing else, so requests after a callback leave the
+process later. The application does not poll while it processes records.
 """
 
 import random
@@ -16,15 +16,12 @@ from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
 
-Sends = list[tuple[int, m.Send]]  # requests, each with the time when it leaves the process
+Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
 
 
 @dataclass(slots=True)
 class Process:
-    """A process of the scenario: a consumer or worker, which can be stopped and started again.
-
-    `started` collects the connectors that were started, each with the time from which it runs.
-    """
+    """A process of the scenario; `started` has (start time, connector) of running connectors."""
 
     plan: MemberPlan
     seed: str
@@ -34,12 +31,12 @@ class Process:
     member: m.Consumer | m.Worker | None = None
     incarnation: int = 0
     busy_until_ms: int = 0
-    polls_from_ms: int = 0  # no poll before this time
+    polls_from_ms: int = 0  # the application does not poll before this time
     frozen_until_ms: int = 0
     is_cold: bool = True  # the process has not received a JoinGroup response yet
-    idle_since_ms: int | None = None  # since this time, heartbeats are not simulated
+    idle_since_ms: int | None = None  # from this time on, heartbeats are not simulated
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
-    gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
+    gave_up_in: int = -1  # the newest generation that made the member revoke
     crashed: m.Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
     empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments
@@ -63,10 +60,10 @@ class Process:
         return []
 
     def start(self, config: MemberConfig) -> m.Consumer | m.Worker:
-        """Starts a new process, which remembers nothing of the old one."""
+        """Starts a new process, which knows nothing of the old one."""
         self.incarnation += 1
         self.plan = replace(self.plan, config=config)
-        # The process has its own random generator, which leaves those of other members unchanged.
+        # Each process has its own random generator, so processes do not affect each other's draws.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, m.WorkerConfig):
             self.member = m.Worker(config, url=f"http://{self.name}/", rng=rng)
@@ -87,7 +84,7 @@ class Process:
         """Handles one event; returns the requests that leave the process, each with its time."""
         if self.member is None:
             return []
-        # Heartbeats and timeouts have a thread of their own, and do not wait for callbacks.
+        # A separate thread handles heartbeats and timeouts; it does not wait for callbacks.
         at = now_ms if isinstance(event, Tick) else max(now_ms, self.busy_until_ms)
         before = self.member.generation_id
         effects = self.member.handle(event, now_ms)
@@ -128,7 +125,7 @@ class Process:
         return sends
 
     def _give(self, names: list[str], at: int) -> int:
-        """Stops all `names` at once; returns when all have stopped."""
+        """Stops all `names` at once; returns when the last has stopped."""
         for one in names:
             self.holds.give(one, self.name, at)
         return at + self.plan.work.cost_ms(self.plan.work.stop_cost_ms, len(names))
@@ -143,7 +140,7 @@ class Process:
         return at + work.cost_ms(work.start_cost_ms, len(names))
 
     def poll_at_ms(self, now_ms: int) -> int | None:
-        """Returns when the application next polls with an effect on the member; None for never."""
+        """Returns the time of the next poll that has an effect on the member; None for never."""
         if self.member is None:
             return None
         wanted = self.member.next_poll_ms()
@@ -159,7 +156,7 @@ class Process:
         return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
 
     def _end_of_batch_ms(self, at: int) -> int:
-        """Returns the first poll at or after `at`, which ends the batch of records in process."""
+        """Returns the first poll at or after `at`, which ends the present batch of records."""
         process = self.plan.work.process_ms
         return at + (self.phase_ms - at) % process if process and self.held else at
 

@@ -8,7 +8,7 @@ from .run import Rebalance
 
 
 class Rebalances:
-    """Collects the rebalances of a run in `seen`; members have the names of their processes."""
+    """Collects the rebalances of a run in `seen`; members have their process names."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []
@@ -24,8 +24,8 @@ class Rebalances:
 
         `gave_up_in` is the newest generation whose assignment made this process revoke partitions.
 
-        A cooperative member joins again when an assignment has revoked partitions of it (KIP-429).
-        Such a join starts a new round of the last rebalance, not a new rebalance.
+        In a cooperative group, a member whose partitions an assignment has revoked joins again
+        (KIP-429). Such a join starts a new round of the last rebalance, not a new rebalance.
         """
         last = self.seen[-1] if self.seen else None
         running = last if last is not None and last.to_ms is None else None
@@ -33,13 +33,15 @@ class Rebalances:
             if running is None and last is not None and gave_up_in == last.generation_id:
                 last.to_ms = None
             else:
-                self._begin(running, now_ms, transition.generation_id, self._named(cause))
+                for member_id, name in self._names.items():
+                    cause = cause.replace(member_id, name)
+                self._begin(running, now_ms, transition.generation_id, cause)
         elif running is not None and transition.after is GroupState.COMPLETING_REBALANCE:
             running.rounds += 1
             running.generation_id = transition.generation_id
         elif running is not None:
             running.to_ms = now_ms
-            # The group is DEAD when its coordinator moves, and no log records this rebalance.
+            # The coordinator has moved, so the group is DEAD, and no log records this rebalance.
             running.is_cut_off = transition.after is GroupState.DEAD
             running.generation_id = transition.generation_id
 
@@ -50,8 +52,3 @@ class Rebalances:
             self.seen.append(running)
         if why not in running.causes:
             running.causes.append(why)
-
-    def _named(self, cause: str) -> str:
-        for member_id, name in self._names.items():
-            cause = cause.replace(member_id, name)
-        return cause

@@ -2,7 +2,7 @@
 """The result of a run: its rebalances, and the intervals in which members held partitions.
 
 A rebalance lasts from the moment when the group stops being Stable until it is Stable again. Each
-of its rounds makes a generation. `measure` computes sums over a run.
+round of it creates a generation. `measure` computes figures of a run.
 """
 
 from collections.abc import Mapping
@@ -15,10 +15,7 @@ from .scenario import Happening
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance; `is_cut_off` if the coordinator moved before the rebalance was over.
-
-    No log records a rebalance that was cut off, so its generation may be used again.
-    """
+    """One rebalance; with `is_cut_off`, the coordinator moved before its end reached the log."""
 
     number: int
     causes: list[str]
@@ -46,7 +43,7 @@ class Run:
     """A finished run. Times are in ms from the start of the scenario.
 
     `held` is the noun for the things that members hold: partition, or task. `assumed` is a line of
-    text with the assumed costs. `empty_handed` holds (member, time) of each empty assignment.
+    text with the assumed costs. `empty_handed` has (member, time) of each empty assignment.
     """
 
     title: str

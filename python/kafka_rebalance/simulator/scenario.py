@@ -2,8 +2,7 @@
 """The classes of a scenario: its topics and members, the network, and the events.
 
 A scenario is written in Python with these classes, or in TOML (`scenario_files.py`). Times are in
-ms from the scenario's start, intervals are half-open, and one seed decides everything that is
-drawn.
+ms from the scenario's start, and intervals are half-open. All random choices depend on one seed.
 """
 
 import re
@@ -22,9 +21,9 @@ _MOST_PARTITIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """A topic; `records_per_second` come to each of its partitions.
+    """A topic; each of its partitions receives `records_per_second` records.
 
-    Entry `p % len(racks)` of `racks` holds the racks of partition p's replicas. `racks` is None if
+    Entry `p % len(racks)` of `racks` has the racks of partition p's replicas. `racks` is None if
     racks are unknown. Errors: GroupError with the field.
     """
 
@@ -47,7 +46,7 @@ class Costs:
     process_ms      between two calls of poll(), while the member has partitions
     start_cost_ms   to start a partition (state to restore, connections to open)
     stop_cost_ms    to stop a partition (offsets to flush)
-    parallel        the number of partitions that the member starts or stops at a time
+    parallel        how many partitions the member starts or stops at the same time
     cold_ms         the extra time of a new process for its first JoinGroup response; a JVM that
                     loads its classes takes tens to hundreds of ms
     """
@@ -63,7 +62,7 @@ class Costs:
             raise GroupError("parallel", f"{self.parallel} is less than 1")
 
     def cost_ms(self, each_ms: int, count: int) -> int:
-        """Returns how long `count` starts (or stops) take, if each one takes `each_ms`."""
+        """Returns how long `count` starts (or stops) take, if each takes `each_ms`."""
         return -(-count // self.parallel) * each_ms
 
 
@@ -96,7 +95,7 @@ class MemberPlan:
             raise GroupError("pattern", f"{self.pattern!r} is no pattern: {error}") from None
 
     def wants(self, topic: str) -> bool:
-        """Returns whether the member subscribes to a topic, whether or not the topic exists yet."""
+        """Returns whether the member subscribes to a topic, which need not exist yet."""
         if self.pattern is not None:
             return re.fullmatch(self.pattern, topic) is not None
         return topic in self.topics
@@ -108,8 +107,8 @@ class Kind(Enum):
     STOP = "stop"  # the member closes: a dynamic member leaves the group
     KILL = "kill"  # the process ends without LeaveGroup
     START = "start"  # the member starts again, as a new process
-    PAUSE = "pause"  # the member does not poll for `for_ms`, but its heartbeats go on
-    FREEZE = "freeze"  # the process does nothing at all for `for_ms`
+    PAUSE = "pause"  # the member does not poll for `for_ms`, but sends heartbeats
+    FREEZE = "freeze"  # the process does nothing for `for_ms`
     CREATE_TOPIC = "create-topic"  # `topic` is created
     GROW = "grow"  # the number of partitions of `topic` becomes `partitions`
     AWAY = "away"  # a broker is down for `for_ms`
@@ -122,9 +121,9 @@ class Kind(Enum):
 class Happening:
     """An event of the scenario, at `at_ms`.
 
-    A broker that is AWAY leads the partitions of `topics` (of all topics, if empty), or those with
-    all replicas in `rack`. If `coordinates`, the broker is the group's coordinator too. When the
-    broker is back, its metadata lack those topics for `unseen_ms`.
+    A broker that is AWAY leads the partitions of `topics` (if empty: of all topics), or those with
+    all replicas in `rack`. If `coordinates`, the broker is also the group's coordinator. For
+    `unseen_ms` after its return, the broker's metadata lack those topics.
     """
 
     at_ms: int
@@ -142,11 +141,11 @@ class Happening:
 
     @property
     def is_whole_cluster(self) -> bool:
-        """Returns whether the event takes all brokers of the cluster away."""
+        """Returns whether all brokers of the cluster are away during the event."""
         return self.kind is Kind.AWAY and not (self.topics or self.rack)
 
     def __str__(self) -> str:
-        """Returns a few words: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
+        """Returns a short text: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
         match self.kind:
             case Kind.GROW:
                 return f"{self.topic} grows to {self.partitions}"
@@ -200,7 +199,7 @@ class Scenario:
             "topic": self.topics,
             "topics": self.topics,
             "connectors": self.connectors,
-            "rack": self._racks(),
+            "rack": {r for one in self.topics.values() for racks in one.racks or () for r in racks},
         }
         for place, one in enumerate(self.happenings):
             path = f"happenings[{place}]"
@@ -224,10 +223,6 @@ class Scenario:
                 problem = f"{plan.name} starts at {plan.start_ms} ms, after the end"
                 raise GroupError("members", problem)
 
-    def _racks(self) -> set[str | None]:
-        lists = (racks for one in self.topics.values() for racks in one.racks or ())
-        return {rack for racks in lists for rack in racks}
-
     def _check_growth(self) -> None:
         """Raises a GroupError if a topic is created twice, or shrinks."""
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
@@ -248,7 +243,7 @@ class Scenario:
                 partitions[one.topic] = one.partitions
 
     def assumed(self) -> str:
-        """Returns the first member's costs as text, and whether other members have other costs."""
+        """Returns the first member's costs as text, and whether costs differ between members."""
         work, kinds = self.members[0].work, {one.work for one in self.members}
         parts = [
             f"starting a {self.held} {work.start_cost_ms} ms, stopping one {work.stop_cost_ms} ms"
@@ -305,10 +300,7 @@ class Scenario:
         return self._with_members(change)
 
     def _with_members(self, change: Callable[[MemberConfig, str], MemberConfig]) -> "Scenario":
-        """Returns the scenario with `change(settings, member name)` as every member's settings.
-
-        The settings with which a member restarts are changed too.
-        """
+        """Returns the scenario with `change(settings, member name)` as all members' settings."""
         members = tuple(replace(one, config=change(one.config, one.name)) for one in self.members)
         happenings = tuple(
             replace(one, config=change(one.config, one.member)) if one.config else one

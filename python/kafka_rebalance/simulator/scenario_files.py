@@ -41,7 +41,7 @@ _WORK = ("process", "start_cost", "stop_cost", "cold")
 _PLAN = ("name", "count", "start", "every", "topics", "pattern", "static", "parallel", *_WORK)
 _TOP = ("title", "seed", "until", "group_id", "broker", "network")
 _TABLES = ("topics", "members", "member", "connectors", "workers", "worker", "happening")
-# Kind of happening -> its mandatory keys and its optional keys, besides `at` and `do`.
+# Kind of happening -> its required keys and its optional keys, besides `at` and `do`.
 _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stop": (("members",), ("every",)),
     "kill": (("members",), ("every",)),
@@ -56,7 +56,7 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "create": (("connectors",), ()),
     "delete": (("connectors",), ()),
 }
-# Key of a happening -> the field of `Happening` that it sets, and the function that reads it.
+# Key of a happening (an event in the file) -> the field of `Happening`, and a function to read it.
 _FIELDS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "at": ("at_ms", reading.ms),
     "for": ("for_ms", reading.ms),
@@ -170,7 +170,7 @@ def _members(
 def _group(
     path: str, given: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
 ) -> Iterator[MemberPlan]:
-    """Reads one table, which makes `count` members."""
+    """Reads one table, which describes `count` members."""
     own = {key: value for key, value in given.items() if key not in _PLAN}
     config = reading.settings(path, own, of)
     work = _work(path, given)
@@ -216,7 +216,7 @@ def _work(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig, Costs]:
-    """Reads a consumer's settings and costs that come without a scenario; times have units."""
+    """Reads the settings and costs of `simulate --member`; times have units."""
     own = {key: value for key, value in given.items() if key not in _WORK}
     for key in own:
         if key in _OF_THE_GROUP:
@@ -291,7 +291,7 @@ def _changed(path: str, config: MemberConfig, given: Any) -> MemberConfig | None
 def _matching(
     path: str, given: Mapping[str, Any], key: str, names: Iterable[str]
 ) -> tuple[str, ...]:
-    """Returns the names that match the pattern at `key`; there must be one at least."""
+    """Returns the names that match the pattern at `key`; at least one name must match."""
     pattern = reading.text(f"{path}.{key}", given[key])
     found = tuple(name for name in names if fnmatchcase(name, pattern))
     if not found:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events that the simulation's heap holds until their time.
-
-`Appended` (an append is durable) and `Happening` (an event of the scenario) are in the heap too.
-"""
+"""The events that wait in the simulation's heap, besides `Appended` and `Happening`."""
 
 from dataclasses import dataclass
 
@@ -15,10 +12,7 @@ from .scenario import Happening
 
 @dataclass(frozen=True, slots=True)
 class ProcessEvent:
-    """An event of one process; `incarnation` counts the process's restarts, as `Process` does.
-
-    A process that has restarted ignores the events of its earlier incarnations.
-    """
+    """An event of one process; a later `incarnation` of the process ignores it."""
 
     process: str
     incarnation: int
@@ -33,7 +27,7 @@ class PollNow(ProcessEvent):
 
 
 class Refresh(ProcessEvent):
-    """A client asks for metadata."""
+    """A client requests metadata."""
 
 
 class Unstuck(ProcessEvent):
@@ -88,7 +82,7 @@ class TickNow:
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """A broker that was away is back."""
+    """A broker returns."""
 
     happening: Happening
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a scenario under several seeds, to find which figures depend on random draws.
+"""Plays a scenario with several seeds, to find which figures depend on random choices.
 
-A seed draws network delays, each member's progress in its records, the age of metadata, and
-back-offs. All seeds but the first also shift the scenario's events by up to a heartbeat interval:
-the times in a scenario are round, so without the shift every run would wait equally long for the
+A seed chooses network delays, each member's progress in its records, the age of metadata, and
+back-offs. With all seeds but the first, the scenario's events also come later, by up to a heartbeat
+interval: the times in a scenario are round, so otherwise every run would wait equally long for the
 next heartbeat. Each figure becomes a range with its median.
 """
 
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -23,10 +24,7 @@ _Figure = TypeVar("_Figure")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The range of a figure over all runs that have it; `never` counts the other runs.
-
-    The range is None if no run has the figure.
-    """
+    """The range of a figure (None if no run has it); `never` is the number of runs without it."""
 
     least: int | None
     median: int | None
@@ -35,7 +33,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[int | None]) -> "Spread":
-        """Returns the spread of the values that are not None; the median is one of the values."""
+        """Returns the range of the values that are not None; the median is one of the values."""
         values = list(values)
         there = sorted(one for one in values if one is not None)
         never = len(values) - len(there)
@@ -50,10 +48,10 @@ class Spread:
 
 
 class Part(NamedTuple, Generic[_Figure]):
-    """Figures of the time from one event of the scenario to the next, in one run or over all seeds.
+    """Figures of the time from one scenario event to the next, in one run or over all seeds.
 
-    If the group never settled, `settled_in_ms` is None. `stopped` members worked on nothing for a
-    while; `longest_stop_ms` is the longest such time.
+    If the group never settled, `settled_in_ms` is None. `stopped` is the number of members that
+    worked on nothing for a while; `longest_stop_ms` is the longest such time.
     """
 
     at_ms: int
@@ -78,14 +76,14 @@ class SeedRuns:
     crashed: tuple[dict[str, str], ...]
 
     def spreads(self) -> dict[str, Spread]:
-        """Returns the spread of every field of the totals."""
+        """Returns the range of every field of the totals."""
         return {
             one.name: Spread.of(getattr(each, one.name) for each in self.totals)
             for one in fields(Totals)
         }
 
     def part_spreads(self) -> list[Part[Spread]]:
-        """Returns the spreads of each part; every seed has an equal number of parts."""
+        """Returns the ranges of each part; every seed has an equal number of parts."""
         return [_over(parts) for parts in zip(*self.parts, strict=True)]
 
 
@@ -100,7 +98,8 @@ def simulate_seeds(
     seeds = tuple(seeds)
     for place, seed in enumerate(seeds):
         one = replace(scenario, seed=seed)
-        run = simulate(shifted(one) if place else one, progress=_progress_of(progress, place))
+        shown = None if progress is None else partial(progress, place)
+        run = simulate(shifted(one) if place else one, progress=shown)
         first = first or run
         sums.append(totals(run))
         parts.append(tuple(_parts(run)))
@@ -116,7 +115,7 @@ def shifted(scenario: Scenario) -> Scenario:
     """Returns the scenario with later events: random delays of up to a heartbeat interval.
 
     Events that belong together have one common delay: all events of a member, and events that
-    follow each other within the interval. The starts of members in the start-up are not shifted.
+    follow each other within the interval. The first starts of members are not shifted.
     """
     interval = max(one.config.heartbeat_interval_ms for one in scenario.members)
     start_up = min(one.start_ms for one in scenario.members) + START_UP_MS
@@ -139,9 +138,9 @@ def shifted(scenario: Scenario) -> Scenario:
 def _delays(
     times: Iterable[tuple[int, str]], interval_ms: int, rng: random.Random
 ) -> dict[int, int]:
-    """Returns the delay at each time; `times` holds the (time, member) of each event.
+    """Returns the delay at each time; `times` has the (time, member) of each event.
 
-    `leader` is a union-find: times that belong together lead to one time, whose delay they take.
+    `leader` links times that belong together to one of them, whose delay they take (union-find).
     """
     leader: dict[int, int] = {}
     first_of: dict[str, int] = {}
@@ -161,14 +160,6 @@ def _delays(
         before = at
     drawn = {at: rng.randrange(interval_ms) for at in leader}
     return {at: drawn[lead(at)] for at in leader}
-
-
-def _progress_of(
-    progress: Callable[[int, int], None] | None, place: int
-) -> Callable[[int], None] | None:
-    if progress is None:
-        return None
-    return lambda now_ms: progress(place, now_ms)
 
 
 def _parts(run: Run) -> Iterable[Part[int | None]]:

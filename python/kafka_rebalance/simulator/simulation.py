@@ -5,9 +5,8 @@
     happenings   the scenario's own events
     liveness     members that are not simulated, and members that are silent
 
-Equal scenarios lead to equal runs, because everything random is drawn from the scenario's seed. The
-journal keeps the events of every state machine, so that a run can be replayed without the
-simulator.
+Equal scenarios lead to equal runs, because all random choices depend on the scenario's seed. The
+journal keeps the events of every state machine, so that a run can be replayed.
 """
 
 import random
@@ -36,7 +35,7 @@ from .run import Run
 from .scenario import Happening, Kind, Scenario
 
 _BROKER = "broker"
-START_UP_MS = 10_000  # the start-up of a group, from the start of its first member
+START_UP_MS = 10_000  # the length of a group's start-up, from the start of its first member
 
 
 class Simulation:
@@ -155,7 +154,7 @@ class Simulation:
             member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
             at = process.reads_at_ms(self.now_ms)
             if at > self.now_ms:
-                # Until the member reads the response, it sends no heartbeats.
+                # The member sends no heartbeats until it reads the response.
                 self._liveness.report_silent(member_id, self.now_ms)
                 self._agenda.push(at, event)
                 return
@@ -171,11 +170,11 @@ class Simulation:
         self._deliver(process.name, process.incarnation, news)
 
     def _deliver(self, name: str, incarnation: int, event: m.MemberEvent) -> None:
-        """Hands an event to a process, unless this incarnation of the process has ended."""
+        """Passes an event to a process, unless this incarnation of the process has ended."""
         process = self._processes[name]
         if process.incarnation != incarnation or not process.is_up:
             if isinstance(event, m.Answered) and isinstance(event.response, JoinGroupResponse):
-                # No process knows the new member id, so nobody will send its heartbeats.
+                # No process knows the new member id, so no heartbeats will come for it.
                 self._liveness.report_silent(event.response.member_id, self.now_ms)
             return
         if process.frozen_until_ms > self.now_ms:
@@ -268,7 +267,7 @@ class Simulation:
             self._agenda.push(self._tick_at, scheduled.TickNow())
 
     def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
-        """Returns the positions that a consumer commits, as if partitions had one record per ms."""
+        """Returns the positions that a consumer commits; each partition has one record per ms."""
         member = self._processes[name].member
         owned = member.owned_partitions if isinstance(member, m.Consumer) else ()
         return tuple((one, self.now_ms) for one in owned)
@@ -314,7 +313,7 @@ class Simulation:
 
 
 def new_id(scenario: Scenario) -> Callable[[], str]:
-    """Returns a function that draws the ids of new members from the scenario's seed."""
+    """Returns a function that makes ids of new members from the scenario's seed."""
     rng = random.Random(f"{scenario.seed} ids")
     return lambda: str(UUID(int=rng.getrandbits(128), version=4))
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the changes of a comparison in virtual time, to find how long each assignor's group stops.
+"""Plays the changes of a comparison in virtual time, to find how long groups stop by assignor.
 
 The number of rounds does not determine the time. An eager round stops all partitions until the last
-member has rejoined, which it does at its heartbeat. A cooperative rebalance stops only the
-partitions that move, but until the second round ends. `simulate --from FILE --seeds 5` prints these
-figures too.
+member has rejoined, and members rejoin at their next heartbeat. A cooperative rebalance stops only
+the partitions that move, but until the second round ends. `simulate --from FILE --seeds 5` also
+prints these figures.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ MOST_WORK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Spreads over SEEDS: `unread` in partition-ms; `settled` in ms, the longest time from a change
+    """Ranges over SEEDS: `unread` in partition-ms; `settled` in ms, the longest time from a change
     until the group had settled.
     """
 
@@ -40,10 +40,7 @@ class Timed:
 
 
 def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
-    """Plays the changes under an assignor, with the simulator's default settings.
-
-    Errors   GroupError if there is no change, a change cannot be played, or the group is too large.
-    """
+    """Plays the changes with default settings. Errors: GroupError if this is not possible."""
     partitions = sum(topic.partitions for topic in group.topics)
     if not changes:
         raise GroupError("changes", "is empty; nothing can be timed")
@@ -73,8 +70,9 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
 def _longest(parts: Sequence[Part[int | None]]) -> int | None:
     """Returns the longest time in which the group settled; None if it had not settled at the end.
 
-    If the group has not settled before the next event, the time goes on. So the stop of a static
-    member, after which nothing settles, counts until the member is back and the group has settled.
+    If the next event comes before the group has settled, the time continues. So the stop of a
+    static member, after which nothing settles, counts until the member is back and the group has
+    settled.
     """
     longest, since = 0, None
     for part in parts:

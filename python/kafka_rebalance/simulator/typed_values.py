@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the type of each value in a scenario's TOML file.
-
-Every function returns the value at `path`, or raises a GroupError with that path, the problem, and
-the expected form.
-"""
+"""Checks the types in a scenario's TOML file; errors have the path and the expected form."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,7 +31,7 @@ def table(path: str, value: Any) -> Mapping[str, Any]:
 
 
 def tables(path: str, value: Any) -> list[Mapping[str, Any]]:
-    """Returns the tables of an array, which a file writes as `[[member]]`."""
+    """Returns the tables of an array such as `[[member]]`."""
     if not isinstance(value, list):
         raise GroupError(path, f"is one table; write [[{path}]], once for each")
     return [table(f"{path}[{place}]", one) for place, one in enumerate(value)]
@@ -76,7 +72,7 @@ def lists(path: str, value: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def ms(path: str, value: Any) -> int:
-    """Returns a duration in ms; a number without a unit is refused, because its unit is unknown."""
+    """Returns a duration in ms; a number without a unit is refused."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number or (isinstance(value, str) and _NUMBER.fullmatch(value)):
         raise GroupError(
@@ -91,7 +87,7 @@ def ms(path: str, value: Any) -> int:
 
 
 def settings(path: str, entries: Mapping[str, Any], of: type) -> dict[str, Any]:
-    """Returns values for fields of a dataclass; the file names durations without `_ms`."""
+    """Returns values for the fields of a dataclass; the file's names of durations lack `_ms`."""
     types = get_type_hints(of)
     names = [one.name for one in fields(of)]
     found = {}
@@ -121,7 +117,7 @@ def _typed(path: str, value: Any, name: str, kind: Any) -> Any:
 
 
 def build(path: str, of: type[T], value: Mapping[str, Any]) -> T:
-    """Makes an object of these settings; the paths of its GroupErrors begin with `path`."""
+    """Makes an object from these settings; the paths of its GroupErrors begin with `path`."""
     for one in fields(of):  # type: ignore[arg-type]
         if one.default is MISSING and one.default_factory is MISSING and one.name not in value:
             raise GroupError(f"{path}.{one.name}", "is missing")

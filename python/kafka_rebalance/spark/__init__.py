@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fleets of groups on Spark, with one row for each group.
+"""Functions for many groups on Spark, with one row for each group.
 
     from kafka_rebalance.spark import assign_groups
     assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")
 
-Arrow batches go to Rust and come back; Python handles no single row. These functions need no JVM
-gateway, so they also work over Spark Connect. Set `spark.sql.execution.arrow.maxBytesPerBatch` to
-4m: with Spark's default of 64 MB, giant groups need much more memory.
+Rust receives and returns Arrow batches; no row is handled in Python. These functions need no JVM
+gateway, so they also work on Spark Connect. Set `spark.sql.execution.arrow.maxBytesPerBatch` to 4m:
+with Spark's default of 64 MB, giant groups need much more memory.
 """
 
 from kafka_rebalance.errors import MissingExtra, SchemaError

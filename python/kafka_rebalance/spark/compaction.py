@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compaction as Kafka does it, on records of `__consumer_offsets` in a DataFrame.
+"""Compacts records of `__consumer_offsets` in a DataFrame as Kafka does.
 
-For each key in a partition the record with the largest offset counts, and a tombstone removes the
-key. Timestamps do not matter, nor does the order of rows.
+For each key in a partition, the record with the largest offset counts, and a tombstone removes the
+key. Timestamps and the order of rows do not matter.
 """
 
 import re
@@ -18,7 +18,7 @@ GROUP_KEYS = ("X'0002'",)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
 """The first two bytes of a record's key are its version, and thus its kind."""
 
-# Spark's own source in a plan, once and as a stream, with a topic or with a pattern.
+# Spark's Kafka source in the text of a plan: read once or as a stream, by topic or by pattern.
 _SOURCE = r"(?:KafkaRelation\(|kafka010).*"
 _TOPIC = re.compile(_SOURCE + "__consumer_offsets")
 _PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IGNORECASE)
@@ -26,7 +26,7 @@ _NOT_SILENT = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 
 def check_records(records: DataFrame) -> bool:
-    """Returns whether the records have a cluster.
+    """Returns whether the records have a column `cluster`.
 
     Errors: SchemaError for a column that is missing or of another type, and for a frame of Spark's
     own Kafka source that would read nothing.
@@ -46,11 +46,11 @@ def check_records(records: DataFrame) -> bool:
 
 
 def _refuse_silent_source(records: DataFrame) -> None:
-    """Spark's own Kafka source sees no partition of internal topics, and reports no error."""
-    if not hasattr(records, "_jdf"):  # Spark Connect: its client does not see the analyzed plan
+    """Refuses Spark's own Kafka source: it reads no internal topics, and reports no error."""
+    if not hasattr(records, "_jdf"):  # on Spark Connect, the client does not see the analyzed plan
         return
     is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
-    # Only searched, never shown: a plan can contain the options of a source.
+    # This text is searched but never shown, because a plan can contain the options of a source.
     if reads_nothing(records._jdf.queryExecution().analyzed().toString(), is_set=is_set):
         raise SchemaError(
             "records: Spark's own Kafka source finds no partition of __consumer_offsets, so it "
@@ -60,17 +60,14 @@ def _refuse_silent_source(records: DataFrame) -> None:
 
 
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
-    """Returns whether a plan's source is Spark's own and sees no partition of internal topics.
-
-    `is_set` is the session's setting; it helps topics by name, and no pattern.
-    """
+    """Returns whether a plan's source is Spark's own and reads no internal topics as `is_set`."""
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
 
 def last_records(
     records: DataFrame, kinds: Sequence[str], *, has_cluster: bool, tombstones: bool = False
 ) -> DataFrame:
-    """Returns the last record of each key of these kinds: its place, key, value and offset.
+    """Returns the last record of each key of these kinds: its partition, key, value and offset.
 
     A key whose last record is a tombstone is left out, except with `tombstones`. Offsets are only
     comparable within a partition, so the partition is part of the key.

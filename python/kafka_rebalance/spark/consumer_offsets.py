@@ -8,8 +8,8 @@
 `records` has the columns of Spark's Kafka source: key and value binary, partition int, offset
 bigint. Other columns are ignored, except `cluster`: if it exists, it is part of the key.
 
-Compaction is as in Kafka: for each key in a partition the record with the largest offset counts,
-and a tombstone ends the group. Spark compacts (`max_by`); Rust reads the bytes of what remains.
+The records are compacted as in Kafka: for each key in a partition, the record with the largest
+offset counts, and a tombstone ends the group. Spark compacts (`max_by`); Rust decodes the rest.
 """
 
 from collections.abc import Iterator
@@ -96,14 +96,14 @@ _CAUSES = {
 def current_groups(
     records: DataFrame, topics: DataFrame, *, assume_assigned: bool = False
 ) -> DataFrame:
-    """Returns the classic groups that the records describe, as contract rows: GROUPS_SCHEMA.
+    """Returns the classic groups in the records as contract rows: GROUPS_SCHEMA.
 
     `topics` is the inventory: name, partitions, and optionally racks (a list for each partition).
     If a group subscribes to a topic that the inventory lacks, its `error` is set; with
     `assume_assigned`, the topic's partitions are counted from the assignments instead.
 
-    Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
-    record cannot be read, its row has an `error`, and the job goes on.
+    Errors: SchemaError for a column that is missing or of another type, before anything runs. An
+    unreadable record becomes a row with an `error`, and the job continues.
     """
     source = GroupRecords(records, topics, assume_assigned)
     has_cluster, inventories = source.has_cluster, source.inventories()
@@ -125,10 +125,11 @@ def current_groups(
 def committed_offsets(records: DataFrame) -> DataFrame:
     """Returns the offsets that groups have committed, with their times: COMMITS_SCHEMA.
 
-    All groups that commit are here: classic, KIP-848, and consumers that assign by themselves.
+    The result has all groups that commit: classic groups, KIP-848 groups, and consumers that assign
+    partitions to themselves.
 
-    Errors: SchemaError as in `current_groups`. A record that cannot be read is a row with an
-    `error`, and the job goes on.
+    Errors: SchemaError as in `current_groups`. An unreadable record becomes a row with an `error`,
+    and the job continues.
     """
     has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
@@ -146,10 +147,7 @@ def committed_offsets(records: DataFrame) -> DataFrame:
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """Counts the records of each kind, and the tombstones among them: KINDS_SCHEMA.
-
-    An unknown kind is counted by the version of its key: "key version 99".
-    """
+    """Counts the records and tombstones of each kind, such as "key version 99": KINDS_SCHEMA."""
     has_cluster = check_records(records)
     keys = ["cluster"] if has_cluster else []
     kind, tombstone = kind_of_record().alias("kind"), f.col("value").isNull().alias("tombstone")
@@ -171,10 +169,10 @@ def kind_of_record() -> Column:
 
 
 def count_causes(rows: DataFrame) -> DataFrame:
-    """Counts the rows that have an `error` by its cause, with one example of each: CAUSES_SCHEMA.
+    """Counts the rows with an `error` by its cause, with one example of each: CAUSES_SCHEMA.
 
-    `rows` are those of `current_groups` or `committed_offsets`. Only the last record of each key
-    has a row there, so a corrupt record that a later one has replaced is not counted.
+    `rows` are those of `current_groups` or `committed_offsets`. They have only the last record of
+    each key, so a corrupt record that a later one has replaced is not counted.
     """
     keys = [name for name in ("cluster",) if name in rows.columns]
     cause = f.when(f.lit(False), "")

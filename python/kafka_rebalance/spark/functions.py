@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DataFrame functions around the Rust core: one row for each group, in Arrow batches."""
+"""DataFrame functions that call the Rust core: one row for each group, in Arrow batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,12 +33,11 @@ def assign_groups(
 
     With GroupRecords in place of a DataFrame, the groups are read from records in the same pass.
 
-    If `assignor` is None, each row's own is used. A bad group has an `error`; the job goes on. If
+    If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues. If
     the groups have a column `cluster`, it is the first column of the answers.
 
     Raises SchemaError, before the job runs, for columns that do not fit the contract; GroupError
-    for an unknown assignor. A group is one row, so a group of a million partitions has to fit into
-    a task's memory.
+    for an unknown assignor. A group is one row, and must fit into a task's memory.
     """
     known(assignor)
     one = ("", (assignor, max_partitions, 1))
@@ -66,8 +65,8 @@ def assign_lines(
 ) -> DataFrame:
     """Assigns every group of a DataFrame with one column of contract lines, as binary or text.
 
-    Rust reads the lines, so that a line that is not JSON or not UTF-8 has an `error`, like other
-    bad groups. Binary is better than text. Output and parameters are those of `assign_groups`.
+    Rust parses the lines. A line that is not JSON or not UTF-8 has an `error`, like any bad group.
+    Binary is faster than text. Output and parameters are those of `assign_groups`.
     """
     if len(lines.columns) != 1:
         raise SchemaError(f"{', '.join(lines.columns)}: expected one column of contract lines")
@@ -84,11 +83,11 @@ def plan_groups(
 ) -> DataFrame:
     """Plans every group of a DataFrame, one in each row: INPUT_SCHEMA in, PLAN_SCHEMA out.
 
-    `changes` are for every group, as objects or texts (`add-members=2`); if None, each row has
-    its own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`; a
-    change that does not fit a group is that row's `error`. If one of `changes` refers to a topic,
-    member, client or rack that a group lacks, it is left out for this group, see `not_affected`.
-    A column `cluster` is the first column of the answers.
+    `changes` apply to every group, as objects or texts (`add-members=2`); if None, each row has its
+    own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`. A
+    change that does not fit a group is that row's `error`. If a group lacks the topic, member,
+    client or rack to which a change refers, the change is left out for this group and listed in
+    `not_affected`. A column `cluster` is the first column of the answers.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
     or at `changes[i]` for a change that cannot be read.
@@ -116,9 +115,9 @@ def plan_each_change(
 ) -> DataFrame:
     """Plans every group once for each change alone: a row a group and change, EACH_CHANGE_SCHEMA.
 
-    The plan of a change is that of `plan_groups(groups, changes=[change])`, and "" is the next
-    rebalance without a change. Each group is read once, however many changes there are.
-    Parameters and errors are those of `plan_groups`.
+    The plan of a change is that of `plan_groups(groups, changes=[change])`; the change "" is the
+    next rebalance without a change. Each group is read once for all changes. Parameters and errors
+    are those of `plan_groups`.
     """
     known(assignor)
     given = list(changes)
@@ -138,11 +137,10 @@ def compare_groups(
 ) -> DataFrame:
     """Plans the changes of every group by every assignor, and recommends one: COMPARE_SCHEMA.
 
-    Figures, rule and reason are those of `kafka_rebalance.compare`: the most even result; ties are
-    broken by the fewest partition-rounds without a reader, then the fewest moves, then the most
-    reading in a member's own rack, then by the group's own assignor. Changes that refer to
-    something that a group lacks are left out for this group. A column `cluster` is the first
-    column of the answers.
+    The rule is that of `kafka_rebalance.compare`: the most even result wins; ties are broken by the
+    fewest partition-rounds without a reader, then the fewest moves, then the most reading in a
+    member's own rack, then by the group's own assignor. If a group lacks what a change refers to,
+    the change is left out for this group. A column `cluster` is the first column of the answers.
 
     Raises SchemaError for columns that do not fit the contract; GroupError at `changes[i]` for a
     change that cannot be read or that switches the assignor.
@@ -157,7 +155,7 @@ def compare_groups(
 
 
 def known(assignor: str | None) -> None:
-    """Raises GroupError for an assignor that the core does not have."""
+    """Raises a GroupError for an assignor that the core does not have."""
     if assignor is not None and assignor not in BUILT_IN:
         raise GroupError(
             "assignor",
@@ -185,11 +183,11 @@ def _in_workers(
     label: str | None = None,
     more: Sequence[str] = (),
 ) -> DataFrame:
-    """Runs a bulk function of the core on the groups, once for each call, by mapInArrow.
+    """Runs a bulk function of the core on the groups, once for each call, with mapInArrow.
 
-    A cluster stays in Spark's own column beside the answers. Each call has one thread, as a Spark
-    task has one core. The function that is pickled imports inside, so that it needs nothing of
-    this module on the executors.
+    A column `cluster` is kept by Spark beside the answers. Each call has one thread, because a
+    Spark task has one core. The pickled function imports its modules inside, so that executors do
+    not need this module.
     """
     if isinstance(groups, GroupRecords):
         return _from_records(groups, verb, calls, answers_schema, label=label)
@@ -252,10 +250,7 @@ def _from_records(
 
 
 def _unread(assignor: str | None) -> set[str]:
-    """Returns the columns and fields that the assignor does not read, because they cost time.
-
-    These fields are not validated either: for roundrobin, owned partitions may be wrong.
-    """
+    """Returns the columns and fields that the assignor does not read; they are not validated."""
     drop = {"members[].client_id", "members[].client_host"}
     if assignor is not None:
         drop.add("assignor")

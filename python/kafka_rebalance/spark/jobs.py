@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bulk jobs: read groups from any path that Spark reads, write answers as Parquet, count."""
+"""The bulk jobs: read groups from a path that Spark can read, write Parquet, count answers."""
 
 import json
 import os
@@ -25,10 +25,7 @@ _CLUSTER = "/cluster=([^/]+)/"
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The counts of a job; `seconds` is the wall time of reading, computing and writing.
-
-    `never_ends` is among the `errors`. `counts` has what else the job counted.
-    """
+    """The counts of a job, and its seconds of wall time; `errors` includes `never_ends`."""
 
     groups: int
     errors: int
@@ -47,15 +44,15 @@ def read_groups(
     partitions: int | None = None,
     plain: bool = True,
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups of a path: contract rows, or contract lines in a column `line`.
+    """Returns the groups of a path, as contract rows or contract lines, and a function of counts.
 
-    With them come the counts of the records that no classic group has written, by kind; they are
-    there after a job has run.
+    The function counts, by kind, the records that no classic group wrote; call it after a job has
+    run. Contract lines are in a column `line`.
 
-    `format` is one of `paths.FORMATS`; None: RECORDS if `topics` is given, else by suffixes. Files
-    below a directory `cluster=NAME` have a column `cluster`. Groups of RECORDS are those that
-    `assignable` leaves. `partitions` is Spark's number of partitions; `plain` is as in
-    `paths.local`.
+    `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
+    decide. Files below a directory `cluster=NAME` have a column `cluster`. From RECORDS, only
+    groups that `assignable` keeps are returned. `partitions` is Spark's number of partitions;
+    `plain` is as in `paths.local`.
     """
     if format is None:
         suffixes = paths.format_of(source, plain=plain)
@@ -75,7 +72,7 @@ def read_groups(
 
 
 def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Counts the records of kinds that `current_groups` passes over, in the job that reads them."""
+    """Counts, in the job that reads them, the records of kinds that `current_groups` skips."""
     found = Observation()
     kind = kind_of_record()
     counts = [f.count_if(kind == name).alias(f"records: {name}") for name in OTHER_KINDS]
@@ -85,14 +82,14 @@ def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str,
 
 
 def read_topics(spark: SparkSession, source: str, *, plain: bool = True) -> DataFrame:
-    """Returns an inventory of topics: name, partitions, and racks and cluster if they are there."""
+    """Returns an inventory of topics: name, partitions, and (if present) racks and cluster."""
     if paths.format_of(source, plain=plain) == paths.PARQUET:
         return _with_text_cluster(spark.read.parquet(source))
     return _with_text_cluster(spark.read.json(source))
 
 
 def _lines(spark: SparkSession, source: str) -> DataFrame:
-    # The lines stay bytes, because Spark does not check UTF-8; Rust reports a bad line.
+    # The lines stay bytes: Spark does not check UTF-8, but Rust reports a line that is not UTF-8.
     text = spark.read.option("recursiveFileLookup", "true").text(source)
     line = f.col("value").cast("binary").alias("line")
     full = text.where(~f.col("value").rlike(_BLANK))
@@ -103,17 +100,17 @@ def _lines(spark: SparkSession, source: str) -> DataFrame:
 
 
 def _with_text_cluster(frame: DataFrame) -> DataFrame:
-    """Returns a frame whose cluster is text, though Spark reads `cluster=1` as a number."""
+    """Returns a frame whose cluster is text, because Spark reads `cluster=1` as a number."""
     if "cluster" not in frame.columns:
         return frame
     return frame.withColumn("cluster", f.col("cluster").cast("string"))
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Leaves out the groups of records that have nothing to assign, and counts them by kind.
+    """Leaves out the groups from records that have nothing to assign, and counts them by kind.
 
-    Others than consumer groups and groups without members are no errors. The counts are there
-    after a job has run.
+    Groups without members, and groups that are not consumer groups, are no errors. The counts are
+    available after a job has run.
     """
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
@@ -143,9 +140,9 @@ def write(
 ) -> Done:
     """Runs a job: writes its answers as Parquet, and counts them in one pass.
 
-    A local `target` is there either whole or not at all, and replaces an older one only at the
-    end. In other file systems Spark's committer writes `_SUCCESS` last. `by` are columns that
-    become directories; `plain` is as in `paths.local`.
+    A local `target` appears only when it is complete, and replaces an older one only at the end. In
+    other file systems, Spark's committer writes `_SUCCESS` last. The columns in `by` become
+    directories; `plain` is as in `paths.local`.
     """
     start = time.perf_counter()
     observed = Observation()
@@ -175,7 +172,7 @@ def write_plain(frame: DataFrame, target: str, *, overwrite: bool = False) -> No
 
 @contextmanager
 def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yields a path beside `path`, and moves what was written there to `path` at the end."""
+    """Yields a path beside `path`; at the end, moves what was written there to `path`."""
     path = path.absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     written, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("new", "old"))
@@ -192,7 +189,7 @@ def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def contract_lines(
     groups: DataFrame, wanted: Iterable[tuple[str | None, str]]
 ) -> dict[tuple[str | None, str], str]:
-    """Returns the contract lines of a few groups, by cluster and id, for the other commands."""
+    """Returns the contract lines of a few groups, by (cluster, id), as input for other commands."""
     pairs = list(wanted)
     ids = sorted({group_id for _, group_id in pairs})
     if not ids:
@@ -214,7 +211,7 @@ def contract_lines(
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Returns a contract line: no nulls, no columns but the contract's, topics by name."""
+    """Returns a contract line: without nulls and extra columns, with topics by name."""
     row.pop("cluster", None)
     names = [topic["name"] for topic in row["topics"] or ()]
     for member in row["members"] or ():

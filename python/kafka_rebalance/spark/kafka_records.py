@@ -4,9 +4,9 @@
     records = read_consumer_offsets(spark, bootstrap_servers="broker:9092")
     current_groups(records, topics)
 
-A Python Data Source: the driver asks for the bounds of each partition, and each task reads a range
-of offsets with the Kafka client that is installed on the executors. No group is used, and nothing
-is written to the cluster.
+This is a Python Data Source. The driver requests the bounds of each partition, and each task reads
+a range of offsets with the Kafka client that is installed on the executors. No consumer group is
+used, and nothing is written to the cluster.
 
 Only committed records are read, so an open transaction holds back all later records of its
 partition; `offset_bounds` shows how many.
@@ -67,13 +67,13 @@ _OPTIONS = {
 def read_consumer_offsets(
     spark: SparkSession, *, bootstrap_servers: str, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Returns the records of `__consumer_offsets` up to now: RECORDS_SCHEMA.
+    """Returns the present records of `__consumer_offsets`: RECORDS_SCHEMA.
 
-    `options` are `kafka.` and a client setting as librdkafka calls it ("kafka.sasl.password"), and:
-    topic, client, optionsFile, maxRecordsPerPartition, kafkaConsumer.pollTimeoutMs.
+    `options` are librdkafka's client settings after `kafka.` ("kafka.sasl.password"), and: topic,
+    client, optionsFile, maxRecordsPerPartition, kafkaConsumer.pollTimeoutMs.
 
-    Errors: ValueError for an option that does not exist. When the frame is used, Spark raises
-    its own exception around a ClusterError; a topic without partitions is such an error.
+    Errors: ValueError for an option that does not exist. When the frame is used, Spark wraps a
+    ClusterError in its own exception; a topic without partitions is such an error.
     """
     named = _checked(bootstrap_servers, options)
     spark.dataSource.register(KafkaRecords)
@@ -83,10 +83,10 @@ def read_consumer_offsets(
 def stream_consumer_offsets(
     spark: SparkSession, *, bootstrap_servers: str, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Returns the records of `__consumer_offsets` from the beginning on, as a stream.
+    """Returns the records of `__consumer_offsets` from the beginning, as a stream.
 
-    `options` are those of `read_consumer_offsets`, and maxOffsetsPerTrigger. Progress shows offsets
-    as JSON; `latestOffset` is the high watermark, so records of open transactions count as unread.
+    `options` are those of `read_consumer_offsets`, and maxOffsetsPerTrigger. Spark's progress has
+    offsets as JSON; `latestOffset` is the high watermark, so it includes open transactions.
     """
     named = _checked(bootstrap_servers, options)
     spark.dataSource.register(KafkaRecords)
@@ -96,9 +96,10 @@ def stream_consumer_offsets(
 def offset_bounds(
     spark: SparkSession, *, bootstrap_servers: str, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Returns the bounds of each partition now, as this process sees the cluster: BOUNDS_SCHEMA.
+    """Returns each partition's bounds now, as this process reads them from the cluster:
+    BOUNDS_SCHEMA.
 
-    `high_watermark - last_stable` is how many offsets an open transaction holds back.
+    `high_watermark - last_stable` is the number of offsets that an open transaction holds back.
     """
     bounds = _source(_checked(bootstrap_servers, options)).open().bounds()
     rows = [(partition, *one) for partition, one in bounds.items()]
@@ -106,7 +107,7 @@ def offset_bounds(
 
 
 def _checked(bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[str, str]:
-    """Returns all options as text, or names those that do not exist."""
+    """Returns all options as text. Errors: ValueError for options that do not exist."""
     known = {name.lower(): name for name in _OPTIONS}
     for name in options or {}:
         if name.lower() not in known and not name.lower().startswith(_CLIENT_PREFIX):
@@ -116,13 +117,13 @@ def _checked(bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[
             )
     named = {name: str(value) for name, value in (options or {}).items()}
     named["kafka.bootstrap.servers"] = bootstrap_servers
-    _source(named)  # errors of values appear here, and not in a task
+    _source(named)  # a wrong value is an error here, before any task runs
     return named
 
 
 @dataclass(frozen=True)
 class _Source:
-    """The options, read. Client settings can be secrets, so no text shows them."""
+    """The parsed options. Client settings can be secret, so no text or repr shows them."""
 
     settings: Mapping[str, str] = field(repr=False)
     topic: str
@@ -140,7 +141,7 @@ class _Source:
 
 
 def _source(options: Mapping[str, str]) -> _Source:
-    # Spark looks options up without regard to case, and its copy of them is in lower case.
+    # Spark treats options as case-insensitive, and its copy of them is in lower case.
     given = {name.lower(): value for name, value in options.items()}
     client = given.get("client")
     if client is not None and client not in CLIENTS:
@@ -175,7 +176,7 @@ def _whole(options: Mapping[str, str], name: str) -> int | None:
 
 
 def _lines(path: str) -> dict[str, str]:
-    """Reads `name=value` lines; blank lines and lines with # are passed over."""
+    """Reads `name=value` lines; blank lines and lines with # are skipped."""
     named = {}
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
@@ -187,14 +188,14 @@ def _lines(path: str) -> dict[str, str]:
 
 
 class OffsetRange(InputPartition):
-    """The offsets [start, end) of a partition: one task. Its text has no client setting."""
+    """The offsets [start, end) of a partition: one task. Its repr has no client settings."""
 
     def __init__(self, partition: int, start: int, end: int) -> None:
         self.partition, self.start, self.end = partition, start, end
 
 
 class _RangeReader:
-    """The part that runs on executors: it knows the source and its range, and nothing else."""
+    """The part that runs on executors: it has only the source and its range."""
 
     def __init__(self, source: _Source) -> None:
         self._source = source
@@ -203,7 +204,7 @@ class _RangeReader:
         if isinstance(partition, OffsetRange):
             log = self._source.open()
             yield from log.records(partition.partition, partition.start, partition.end)
-        # Else Spark reads an empty plan, where it has one partition without a value.
+        # Otherwise Spark would read an empty plan as one partition without a value.
 
     def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
         longest = self._source.records_per_task
@@ -221,7 +222,7 @@ class _BatchReader(_RangeReader, DataSourceReader):
 
 
 class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The part that runs on the driver, in one process as long as the query does."""
+    """The part that runs on the driver, in one process during the whole query."""
 
     def __init__(self, source: _Source) -> None:
         super().__init__(source)
@@ -231,7 +232,7 @@ class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailab
     def initialOffset(self) -> Offsets:  # noqa: N802
         return beginning(self._log.bounds())
 
-    # The two parameters make Spark (4.2 and later) hand over the limit.
+    # Because of these two parameters, Spark (4.2 and later) passes the limit.
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         return next_end(start, self._log.bounds(), limit=most, target=self._target)
@@ -248,13 +249,13 @@ class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailab
         self._target = next_end({}, self._log.bounds())
 
     def partitions(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
-        if end.keys() - start.keys():  # a partition that is new since the last micro-batch
+        if end.keys() - start.keys():  # new partitions since the last micro-batch
             start = {**beginning(self._log.bounds()), **start}
         return self._ranges(start, end)
 
 
 class KafkaRecords(DataSource):
-    """The format behind `read_consumer_offsets` and `stream_consumer_offsets`."""
+    """The data source of `read_consumer_offsets` and `stream_consumer_offsets`."""
 
     @classmethod
     def name(cls) -> str:

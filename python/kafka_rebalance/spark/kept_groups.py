@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a table of the present groups while a stream of records goes on.
+"""Keeps a table of the present groups up to date from a stream of records.
 
     stream = stream_consumer_offsets(spark, bootstrap_servers="broker:9092")
     query = keep_current_groups(stream, "/data/groups")
@@ -11,17 +11,17 @@ The directory:
     v-00000007-3f2a91c0/    a table: the last record of each key, as Parquet
     checkpoint/             Spark's checkpoint of the stream
 
-A micro-batch in five steps:
+A micro-batch has five steps:
 
-1. Take the records that the table does not hold yet: `offset >= next[partition]`. If there is no
-   such record, the micro-batch was applied before a crash, or has none of a group: it is done.
+1. Take the records that the table does not have yet: `offset >= next[partition]`. If there is no
+   such record, the micro-batch was applied before a crash, or has no records of groups: stop here.
 2. Join them with the current table, and keep the last record of each key.
-3. Write this as a new directory. Its name is not used by any other run.
-4. Replace `current.json` in one step (write aside, fsync, rename).
+3. Write the result to a new directory, whose name no other run uses.
+4. Replace `current.json` in one step (write beside it, fsync, rename).
 5. Remove the tables that are neither current nor among the last few, which may have readers.
 
-The table and its offsets change in the same step, so a kill at any point loses nothing and doubles
-nothing. The id of a micro-batch is not used: with a new checkpoint, ids begin at 0 again.
+The table and its offsets change in one step, so a kill at any point loses nothing and applies
+nothing twice. The id of a micro-batch is not used: with a new checkpoint, ids begin at 0 again.
 """
 
 import json
@@ -62,11 +62,11 @@ def keep_current_groups(
 ) -> "StreamingQuery":
     """Starts a query that keeps the last record of each group in a table; returns the query.
 
-    `stream` has the columns that `current_groups` takes. With `commits`, the table also holds
-    committed offsets. `every` is the time between two micro-batches; None reads all records that
-    are there now, and then stops. `path` is a directory that the driver and all executors see.
-    Only one query may write to it at a time. A query that is started again with this path goes on
-    where the last one stopped, also after a kill.
+    `stream` has the columns that `current_groups` takes. With `commits`, the table also has
+    committed offsets. `every` is the time between two micro-batches; None reads all present
+    records, and then stops. The driver and all executors must see the directory `path`. Only one
+    query may write to it at a time. A query that is started again with this path continues where
+    the last one stopped, even after a kill.
 
     Errors: SchemaError for wrong columns; ValueError for a path of an object store.
     """
@@ -83,10 +83,7 @@ def keep_current_groups(
 
 
 def kept_records(spark: SparkSession, path: str) -> DataFrame:
-    """Returns the present table of `keep_current_groups`, as records for `current_groups`.
-
-    Errors: KafkaRebalanceError if there is none yet.
-    """
+    """Returns the kept table as records. Errors: KafkaRebalanceError if there is no table yet."""
     directory = _local(path)
     pointer = Pointer.read(directory)
     if pointer is None:
@@ -117,7 +114,7 @@ class Pointer:
             return None
 
     def replace(self, path: Path) -> None:
-        """Makes this the directory's pointer in one step, durably."""
+        """Replaces the directory's pointer by this one, durably and in one step."""
         aside = path / f"{CURRENT}.{uuid.uuid4().hex[:8]}.tmp"
         with aside.open("w", encoding="utf-8") as file:
             json.dump(asdict(self), file, indent=1)
@@ -134,7 +131,7 @@ class _KeptTable:
         self._keys = ["cluster"] if has_cluster else []
 
     def apply(self, batch: DataFrame, _batch_id: int) -> None:
-        """Applies a micro-batch to the table; see the steps above."""
+        """Applies a micro-batch to the table, by the steps in the module's docstring."""
         self.path.mkdir(parents=True, exist_ok=True)
         pointer = Pointer.read(self.path)
         if pointer is not None and pointer.kinds != list(self._kinds):
@@ -194,7 +191,7 @@ class _KeptTable:
         return f.concat(f.coalesce("cluster", f.lit("")), f.lit("/"), partition)
 
     def _remove_others(self, pointer: Pointer | None) -> None:
-        """Removes tables that nothing refers to: old ones, and those of runs that were killed."""
+        """Removes tables that no pointer names: old ones, and those of killed runs."""
         kept = {pointer.directory, *pointer.previous} if pointer else set()
         for path in self.path.iterdir():
             if (_TABLE.fullmatch(path.name) and path.name not in kept) or path.suffix == ".tmp":
@@ -202,7 +199,7 @@ class _KeptTable:
 
 
 def _uri(path: Path) -> str:
-    """Returns the path for Spark, whose default file system can be another one."""
+    """Returns the path as Spark needs it: its default file system may not be the local one."""
     return f"file://{path}"  # not `as_uri`: Spark does not decode %20
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that are handed to Spark as they are; only local ones are looked at here."""
+"""Examines the local paths among those that a command passes to Spark."""
 
 import re
 from pathlib import Path
@@ -18,10 +18,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def local(path: str, *, plain: bool = True) -> Path | None:
-    """Returns the path in the local file system, None for other file systems.
+    """Returns a path in the local file system, or None for a path in another one.
 
-    `plain` False: a path without a scheme is in the cluster's own file system. Path objects would
-    destroy paths of others: `Path("s3a://b/x")` is `s3a:/b/x`.
+    If `plain` is False, a path without a scheme is in the cluster's own file system. Other paths
+    stay text, because a Path object would change them: `Path("s3a://b/x")` is `s3a:/b/x`.
     """
     if not _SCHEME.match(path):
         return Path(path) if plain else None
@@ -32,11 +32,7 @@ def local(path: str, *, plain: bool = True) -> Path | None:
 
 
 def format_of(path: str, *, plain: bool = True) -> str:
-    """Returns LINES or PARQUET, by the suffixes of the file or of the files in a directory.
-
-    Files in other file systems are not listed: their own suffix decides, and without one it is
-    Parquet.
-    """
+    """Returns LINES or PARQUET, by the path's suffixes, or those in a local directory."""
     here = local(path, plain=plain)
     names = [path.rstrip("/")]
     if here is not None and here.is_dir():
@@ -48,18 +44,16 @@ def format_of(path: str, *, plain: bool = True) -> str:
 def check_local(source: str, target: str, *, overwrite: bool) -> None:
     """Refuses an input that does not exist, and an output that exists or overlaps the input.
 
-    Paths of other file systems pass: Spark itself reports their problems.
+    Paths in other file systems are not checked: Spark itself reports their problems.
 
     Errors   GroupError at INPUT or OUTPUT.
     """
     here, there = local(source), local(target)
     if here is not None and not here.exists() and not set(source) & set("*?[{"):
         raise GroupError("INPUT", f"there is no {source}")
-    if here is not None and there is not None and _overlap(here.resolve(), there.resolve()):
-        raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
+    if here is not None and there is not None:
+        a, b = here.resolve(), there.resolve()
+        if a == b or a in b.parents or b in a.parents:
+            raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
     if there is not None and there.exists() and not overwrite:
         raise GroupError("OUTPUT", f"{target} exists; --overwrite replaces it")
-
-
-def _overlap(a: Path, b: Path) -> bool:
-    return a == b or a in b.parents or b in a.parents

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks before a long job that the executors have this package, in the version of the driver."""
+"""Checks before a long job that executors have this package in the driver's version."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ HELP = "ship the environment with the job, see docs/cluster.md"
 
 @dataclass(frozen=True, slots=True)
 class ExecutorPython:
-    """The Python of one executor. `missing` is the error of an import, None if all are there."""
+    """The Python of one executor. `missing` is the error of a failed import, or None."""
 
     host: str
     executable: str
@@ -31,11 +31,11 @@ class ExecutorPython:
 def probe_executors(
     spark: SparkSession, *, tasks: int = 4, seconds: float = 120.0
 ) -> list[ExecutorPython]:
-    """Runs small tasks that import this package, and returns the Pythons that they found.
+    """Runs small tasks that import this package, and returns the Pythons of their executors.
 
-    A task that finds this package at another version, or not at all, is an error that names the
-    Python, as is a cluster that does not answer in time (a job waits for ever for executors that
-    nobody starts). Which executors get the tasks is Spark's decision.
+    If a task finds another version of this package or none, the error names its Python. A cluster
+    that does not start executors in time is an error, too (a job would wait for ever). Spark
+    decides which executors run the tasks.
 
     Errors   SparkFailedError, with one sentence.
     """
@@ -57,7 +57,7 @@ def probe_executors(
         return socket.gethostname(), sys.executable, platform.python_version(), version, missing
 
     columns = "host string, executable string, python string, version string, missing string"
-    # Without Arrow, because an executor without pyarrow would fail before `look` runs.
+    # useArrow=False, because an executor without pyarrow would fail before `look` runs.
     looked = f.udf(look, f"struct<{columns}>", useArrow=False)("id").alias("one")
     frame = spark.range(0, tasks, 1, tasks).select(looked).select("one.*").distinct()
     tag = "kafka-rebalance probe"

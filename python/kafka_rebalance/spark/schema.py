@@ -127,7 +127,7 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def contract() -> t.StructType:
-    """Returns INPUT_SCHEMA as a type, without a session."""
+    """Returns INPUT_SCHEMA as a Spark type; this needs no session."""
     racks = t.ArrayType(t.ArrayType(t.StringType()))
     topic = t.StructType(
         [
@@ -174,20 +174,20 @@ def check(found: t.StructType) -> None:
 
 
 def is_lines(found: t.StructType) -> bool:
-    """Returns whether a frame has contract lines in place of the contract's columns."""
+    """Returns whether a frame has a column of contract lines, not the contract's columns."""
     lines = "line" in found.names and "topics" not in found.names
     return lines and isinstance(found["line"].dataType, t.BinaryType | t.StringType)
 
 
 def keys(found: t.StructType, *names: str) -> list[str]:
-    """Returns those of the key columns (`cluster` is one always) that a frame has."""
+    """Returns the key columns (`cluster` and `names`) that a frame has."""
     present = [name for name in ("cluster", *names) if name in found.names]
     _check_present(found, present)
     return present
 
 
 def with_keys(schema: str, present: list[str]) -> str:
-    """Returns a schema with string columns for these keys in front."""
+    """Returns the schema, with string columns for these keys at the front."""
     return ", ".join([*(f"{name} string" for name in present), schema])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark session of the command line."""
+"""The Spark session of the command."""
 
 import os
 import re
@@ -28,7 +28,7 @@ _RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*$", re.MULTILINE)
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Turns an exception of Spark into a SparkFailedError with a single line."""
+    """Turns an exception of Spark into a SparkFailedError with one line of text."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -38,8 +38,8 @@ def spark_errors() -> Iterator[None]:
 def sentence(text: str) -> str:
     """Returns the cause of Spark's message in one line.
 
-    A worker's traceback stands below a first line that names no cause, and a Python that does not
-    exist stands deep in a Java trace.
+    The first line above a worker's traceback has no cause, and the name of a Python that does not
+    exist is deep in a Java stack trace.
     """
     if found := re.search(r"No module named '([\w.]+)'", text):
         return (
@@ -68,10 +68,10 @@ def session(
 ) -> SparkSession:
     """Returns a quiet session; `progress` shows Spark's own bar on standard error.
 
-    Under spark-submit, or with a session that runs already, master, memory and Python are those
-    that were given there: code that sets them would win over the options of spark-submit. With
-    `remote` (`sc://host:port`) it is a session of Spark Connect. Else the session runs here, in
-    `master`, by default local[*].
+    Under spark-submit, or if a session is already running, the master, memory and Python of that
+    session stay, because settings in code would override the options of spark-submit. With `remote`
+    (`sc://host:port`), the session uses Spark Connect. Otherwise the session runs on this machine
+    in `master`, by default local[*].
     """
     builder = SparkSession.builder.appName(f"kafka-rebalance {name}").config(
         "spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES
@@ -102,5 +102,5 @@ def session(
 
 
 def is_submitted() -> bool:
-    """Returns whether spark-submit started this process, or a session runs in it already."""
+    """Returns whether spark-submit started this process, or a session is already running in it."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or SparkSession.getActiveSession() is not None

@@ -4,8 +4,8 @@
     register_functions(spark)
     spark.sql("select * from kafka_assign_table(TABLE(groups), 'sticky')")
 
-A table function costs what the DataFrame function costs, a function of columns about 1.6 times as
-much. Both run on classic Spark and on Connect.
+A table function costs as much as the DataFrame function, a column function about 1.6 times as much.
+Both run on classic Spark and on Spark Connect.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,11 +32,11 @@ def register_functions(spark: SparkSession) -> None:
         kafka_assign(group_id, topics, members, assignor)
         kafka_plan(group_id, topics, members, assignor, changes)
 
-    `groups` has the columns of INPUT_SCHEMA; it is one struct for Spark, so select what is needed:
-    `TABLE(select group_id, assignor, topics, members from …)`. An `assignor` of null is the row's
-    own. `changes` are separated by "; ": 'add-members=1; partitions orders=24'; "" is the next
-    rebalance. The last two return a struct of the columns, and take an assignor for each row;
-    changes are an array of texts, where a change that a group lacks is an error.
+    `groups` has the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only needed
+    columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is null, the
+    row's own is used. `changes` are separated by "; ": 'add-members=1; partitions orders=24'; "" is
+    the next rebalance. The last two functions return a struct of the columns. They take an assignor
+    for each row, and `changes` as an array of texts; a change that a group lacks is an error.
     """
     spark.udtf.register("kafka_assign_table", _assign_table())
     spark.udtf.register("kafka_plan_table", _plan_table())
@@ -76,7 +76,7 @@ def _column(
     assignor: str | None = None,
     max_partitions: int = MAX_PARTITIONS,
 ) -> Any:
-    """Returns a bulk function of the core as a function of columns."""
+    """Returns a bulk function of the core as a column function."""
     names = ["group_id", "topics", "members", *more]
     function = f"{verb}_batch"
 
@@ -93,7 +93,7 @@ def _column(
         answers = getattr(_core, function)(batch, *before, max_partitions, 1)
         return pa.record_batch(answers).to_struct_array()
 
-    make_udf: Any = arrow_udf  # its overloads have no functions with any number of arguments
+    make_udf: Any = arrow_udf  # its overloads lack functions of any number of columns
     return make_udf(run, f"struct<{schema}>")
 
 

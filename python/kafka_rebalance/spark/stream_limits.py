@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which offsets the next micro-batch reads: a limit shared over partitions, and errors.
+"""Decides which offsets the next micro-batch reads, within a limit for all partitions together.
 
-Offsets of a stream are the JSON that Spark keeps in its checkpoint: {"0": 183, "1": 278}, the next
-offset of each partition by the partition's number as text.
+A stream's offsets are the JSON that Spark keeps in its checkpoint, such as {"0": 183, "1": 278}:
+partition number as text -> next offset.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Offsets = dict[str, int]
 
 
 def beginning(bounds: Mapping[int, Bounds]) -> Offsets:
-    """Returns the offsets of a stream that has read nothing."""
+    """Returns the offsets of a stream that has not read anything."""
     return {str(partition): one.earliest for partition, one in bounds.items()}
 
 
@@ -29,12 +29,12 @@ def next_end(
     """Returns the end of the micro-batch that begins at `start`.
 
     1. A partition that `start` lacks begins at its earliest offset.
-    2. A partition can be read up to its last stable offset, and not beyond `target`.
-    3. If more than `limit` offsets can be read, each partition gets its part of the limit, in
+    2. A partition can be read up to its last stable offset, but not beyond `target`.
+    3. If more than `limit` offsets can be read, each partition gets a share of the limit, in
        proportion to what can be read there, and at least one offset.
 
-    No end is below its start: after a change of leaders the last stable offset can lag.
-    Errors: ClusterError if a high watermark is below its start, for then the topic was made anew.
+    No end is below its start, although the last stable offset can lag after a change of leaders.
+    Errors: ClusterError if a high watermark is below its start: the topic was created again.
     """
     starts = {**beginning(bounds), **start}
     can_be_read = {}
@@ -51,15 +51,12 @@ def next_end(
     total = sum(can_be_read.values())
     if limit is None or total <= limit:
         return {key: at + can_be_read.get(key, 0) for key, at in starts.items()}
-    return {key: at + _part(can_be_read.get(key, 0), limit, total) for key, at in starts.items()}
-
-
-def _part(left: int, limit: int, total: int) -> int:
-    return min(left, max(1, left * limit // total))
+    parts = {key: min(n, max(1, n * limit // total)) for key, n in can_be_read.items()}
+    return {key: at + parts.get(key, 0) for key, at in starts.items()}
 
 
 def ranges(start: int, end: int, longest: int) -> list[tuple[int, int]]:
-    """Splits [start, end) into ranges of at most `longest` offsets, equal but for one offset."""
+    """Splits [start, end) into ranges of about equal size, at most `longest` offsets each."""
     count = -(-max(0, end - start) // longest)
     cuts = [start + (end - start) * n // count for n in range(count)] + [end]
     return list(pairwise(cuts)) if count else []

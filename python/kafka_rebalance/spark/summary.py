@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers and plans of a fleet, in other forms: owners by row, totals, percentiles, histograms."""
+"""Turns answers and plans of many groups into rows by owner, totals, percentiles and histograms."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -37,9 +37,9 @@ def explode_assignment(answers: DataFrame) -> DataFrame:
 def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
     """Returns totals, percentiles and the worst groups: SUMMARY_SCHEMA.
 
-    `plans` are those of `plan_groups` or `plan_each_change`. There is one row for each `cluster`
-    and `change`, as far as the plans have these columns, else one row. One pass over the plans,
-    and no row of a group leaves its task but the `worst` ones.
+    `plans` are those of `plan_groups` or `plan_each_change`. The result has one row for each
+    `cluster` and `change` (if the plans have these columns), else one row. The plans are read once;
+    only the `worst` groups' rows leave their tasks.
 
     Raises SchemaError for other columns; GroupError for a `worst` below 1.
     """
@@ -69,8 +69,8 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
 def fleet_histogram(plans: DataFrame) -> DataFrame:
     """Counts groups by spread (before, after, possible) and by moves: HISTOGRAM_SCHEMA.
 
-    Bins are 0, 1, 2 to 3, 4 to 7 and so on, because a fleet has many small groups and few large
-    ones. Rows are those with groups, in no order; clusters are counted together.
+    The bins are 0, 1, 2 to 3, 4 to 7 and so on, because most groups are small and few are large.
+    Bins without groups are left out; rows have no order; clusters are counted together.
     """
     keys = [name for name in schema.keys(plans.schema, "change") if name != "cluster"]
     schema.check_plans(plans.schema)
@@ -90,7 +90,7 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
 
 
 def spread(balance: str) -> Column:
-    """Returns the difference between the fullest and the emptiest member."""
+    """Returns the difference between the most and the fewest partitions of a member."""
     return (f.col(f"{balance}.max") - f.col(f"{balance}.min")).cast("bigint")
 
 
@@ -101,7 +101,7 @@ def _percentiles(column: Column) -> Column:
 
 
 def _worst(spreads: dict[str, Column], count: int) -> Column:
-    """Returns the groups that are the furthest from the best possible; ties by their pauses."""
+    """Returns the groups furthest from the best possible; ties go by unavailable partitions."""
     shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
     group = f.struct(
         "group_id",
@@ -116,7 +116,7 @@ def _worst(spreads: dict[str, Column], count: int) -> Column:
 
 
 def racks_of(groups: DataFrame) -> DataFrame:
-    """Returns the racks of members and replicas: one column `rack`, each rack once."""
+    """Returns the racks of members and replicas in one column `rack`, each rack once."""
     if schema.is_lines(groups.schema):
         read = f.from_json(f.col("line").cast("string"), _RACKS)
         groups = groups.select(read.alias("group")).select("group.*")

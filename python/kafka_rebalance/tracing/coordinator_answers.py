@@ -16,7 +16,7 @@ class IdNames:
         self._ids: dict[str, str] = {}
 
     def call(self, member_id: str, client: str) -> None:
-        """Names an id after the client that has received it."""
+        """Names an id after the client that received it."""
         if member_id and member_id not in self._names:
             used = sum(name.partition("#")[0] == client for name in self._names.values())
             name = f"{client}#{used + 1}" if used else client
@@ -24,11 +24,11 @@ class IdNames:
             self._ids[name] = member_id
 
     def name_of(self, member_id: str) -> str:
-        """Returns the name of an id, or the id itself if it has none."""
+        """Returns the name of an id; the id itself if it has no name."""
         return self._names.get(member_id, member_id)
 
     def id_of(self, name: str) -> str:
-        """Returns the id behind a name, or the text itself."""
+        """Returns the id with this name; the text itself if it is no name."""
         return self._ids.get(name, name)
 
     def in_text(self, text: str) -> str:

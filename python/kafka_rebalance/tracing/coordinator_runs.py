@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the commands of a trace on a coordinator, and returns the effects as lines of the trace.
 
-Members have short names, like `c0`, in place of the ids that the coordinator chooses for them.
+Members have short names such as `c0`, in place of the ids that the coordinator chooses for them.
 `join c0` sends the id that c0 already has, if any; `join c0 new` sends no id.
 
     config initial_delay=3s max_size=4 min_session=6s metadata=4096 retention=7d
@@ -43,10 +43,7 @@ class _Client:
 
 @dataclass(slots=True)
 class Tracer:
-    """Plays the commands of a trace; `step` plays one and returns the lines of its effects.
-
-    Each command of the trace becomes a command of the driver (`driver_commands`).
-    """
+    """Plays a trace; `step` plays one command and returns the lines of its effects."""
 
     broker: VirtualBroker = field(default_factory=VirtualBroker)
     _clients: dict[str, _Client] = field(default_factory=dict)
@@ -62,7 +59,7 @@ class Tracer:
         played: Json = {"g": _group(command), "v": None, "client": ""} | read(self, command)
         if "version" in command.options:
             played["v"] = command.number("version", 0)
-        # The sender is recorded before the request is sent, because the response may come at once.
+        # Record the sender before the request is sent, because the response may come at once.
         number = len(self._senders) + 1
         self._senders[number] = played["client"]
         if played["op"] == "init":
@@ -70,7 +67,7 @@ class Tracer:
         else:
             play(self.broker, played, number)
         happened = self.broker.take()
-        # All names are learned first: the leader's response lists members that are answered later.
+        # Learn all names first: the leader's response lists members whose own responses come later.
         for _, effect in happened:
             self._learn(effect)
         return [f"{at(now_ms)} {self._line(effect)}" for now_ms, effect in happened]
@@ -141,7 +138,7 @@ class Tracer:
         return {"op": "leave", "client": members[0]["client"], "members": members}
 
     def commit(self, command: Command) -> Json:
-        """Reads `commit c0 t-0=5`, `commit nobody t-0=5`, and `txn-commit` in these two forms."""
+        """Reads `commit c0 t-0=5` and `commit nobody t-0=5`, also with `txn-commit`."""
         name = _one_word(command, "NAME or nobody")
         return {
             "op": "commit" if command.words[0] == "commit" else "txncommit",
@@ -179,7 +176,7 @@ class Tracer:
                 return f"record {position} is passed over: {problem}"
 
     def _learn(self, effect: interface.Effect | interface.AppendFailed) -> None:
-        """Keeps the id and the generation that a JoinGroup response has for its client."""
+        """Stores the id and the generation of a JoinGroup response for its client."""
         if not isinstance(effect, interface.Respond):
             return
         response, name = effect.response, self._senders[effect.request_id]
@@ -250,11 +247,11 @@ def _reload(tracer: Tracer, command: Command) -> Json:
 
 
 def _fixed(op: str, client: str = "") -> Callable[[Tracer, Command], Json]:
-    """Returns the reader of a command without words and options of its own."""
+    """Returns a function for a command that has no words and options of its own."""
     return lambda *_: {"op": op, "client": client}
 
 
-# Maps a command of the trace to the function that reads it as a JSON command.
+# Maps a trace command to the function that turns it into a JSON command.
 _COMMANDS: dict[str, Callable[[Tracer, Command], Json]] = {
     "config": _config,
     "join": Tracer.join,

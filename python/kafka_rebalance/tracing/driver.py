@@ -4,10 +4,10 @@
     {"op": "join", "g": "g", "protos": [["range", "meta"]], "v": 3}
     {"id": 2, "now": 0, "events": [...]}
 
-A program around Kafka's own coordinator reads this protocol too, so that one script tests both.
+A program that runs Kafka's own coordinator reads this protocol too, so one script tests both.
 `init` starts a new coordinator, `state` returns a group's state; `driver_commands` has the other
-commands. The answer to an unknown command is {"bad": op}. The answer to a broken command is
-{"bad": op, "why": …}. The driver continues with the next line after both.
+commands. The answer to an unknown command is {"bad": op}, that to a wrong command {"bad": op,
+"why": …}. After either, the driver continues with the next line.
 """
 
 import json
@@ -22,10 +22,7 @@ from .virtual_broker import VirtualBroker
 
 
 class Driver:
-    """Answers commands: `line` takes and returns text, `command` takes and returns objects.
-
-    `new_id` returns the last 36 characters of a new member's id.
-    """
+    """Answers commands, `line` as text, `command` as objects; `new_id` makes the end of an id."""
 
     def __init__(self, new_id: Callable[[], str] | None = None) -> None:
         self._new_id = new_id
@@ -56,8 +53,9 @@ class Driver:
         happened = self._broker.take()
         answer |= answer_of(happened, self._count)
         if absent and answer.get("err") == str(ErrorCode.NONE):
-            # GroupCoordinatorShard, whose answers this protocol shows, has one error for the whole
-            # request. Like Kafka's service around it, our coordinator has an error for each member.
+            # This protocol shows the answers of Kafka's GroupCoordinatorShard, which has one error
+            # for the whole request. Our coordinator, as Kafka's service above the shard, has an
+            # error for each member.
             answer = {"err": str(ErrorCode.UNKNOWN_MEMBER_ID)}
         return {
             "id": self._count,

@@ -20,7 +20,7 @@ def answer_of(happened: list[Happened], number: int) -> Json:
 
 
 def _answer(response: messages.Response) -> Json:
-    """Returns a response's keys; none for JoinGroup and SyncGroup, which `events_of` reports."""
+    """Returns a response's keys; JoinGroup and SyncGroup have none (see `events_of`)."""
     match response:
         case messages.LeaveGroupResponse(error_code=error, members=members):
             left = [

@@ -17,7 +17,7 @@ from .virtual_broker import VirtualBroker
 
 Json = dict[str, Any]
 
-# Maps an op to its request, and to the request's version if the command has no `v`.
+# Maps an op to its request, and to the request's version for a command without `v`.
 REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
     "join": (messages.JoinGroup, 9),
     "sync": (messages.SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
@@ -33,7 +33,7 @@ REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
     "list": (messages.ListGroups, None),
 }
 
-# Maps a request's field to the key of a command. A field without its key has the request's default.
+# Maps a field of a request to the key of a command; without the key, the field has its default.
 _KEYS = {
     "member_id": "m",
     "group_instance_id": "inst",
@@ -48,15 +48,12 @@ _KEYS = {
     "committed": "commit",
 }
 
-# Keys whose default differs from the request's, or whose field has no default.
+# Keys whose default is not that of the field, or whose field has no default.
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 
 def play(broker: VirtualBroker, command: Json, number: int) -> None:
-    """Plays one command; `number` is the id of the request that it sends, if it sends one.
-
-    Errors: KeyError for an absent key, TypeError or ValueError for a value that does not fit.
-    """
+    """Plays a command; its request has the id `number`. Errors: KeyError, TypeError, ValueError."""
     op = command["op"]
     if op in ACTIONS:
         ACTIONS[op](broker, command)
@@ -116,7 +113,7 @@ def _members(command: Json) -> tuple[messages.MemberIdentity, ...]:
 
 
 def _offsets(command: Json) -> tuple[messages.OffsetToCommit, ...]:
-    """Returns the (topic, partition, offset)s of a trace, or the one offset of a JSON command."""
+    """Returns the (topic, partition, offset)s of a trace, or a JSON command's only offset."""
     listed = command.get("offsets", ())
     if "off" in command:
         listed = [(*_partition(command), command["off"])]
@@ -128,7 +125,7 @@ def _offsets(command: Json) -> tuple[messages.OffsetToCommit, ...]:
 
 
 def _partitions(command: Json) -> tuple[tuple[str, int], ...] | None:
-    """Returns a trace's `partitions` (None means all), or the one partition of a JSON command."""
+    """Returns a trace's `partitions` (None means all), or a JSON command's only partition."""
     listed = command.get("partitions", (_partition(command),))
     return None if listed is None else tuple(listed)
 

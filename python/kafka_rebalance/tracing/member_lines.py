@@ -14,17 +14,17 @@ _CONNECT = "connect"
 
 
 def listed(things: Iterable[object]) -> str:
-    """Returns things as `(t-0 t-1)`."""
+    """Returns text such as `(t-0 t-1)`."""
     return f"({' '.join(map(str, things))})"
 
 
 def work_line(work: Work) -> str:
-    """Returns work as `(c c-0)`: connectors, then tasks."""
+    """Returns text such as `(c c-0)`: connectors, then tasks."""
     return listed([*work.connectors, *(f"{task.connector}-{task.task}" for task in work.tasks)])
 
 
 def membership(member_id: str, generation_id: int, instance: str | None = None) -> str:
-    """Returns `member=m instance=i generation=1`, without the parts that are absent."""
+    """Returns text such as `member=m instance=i generation=1`, without absent parts."""
     parts = [f"member={member_id}" if member_id else "no member id"]
     if instance is not None:
         parts.append(f"instance={instance}")
@@ -65,7 +65,7 @@ def request_line(request: protocol.Request) -> str:
         case protocol.JoinGroup(protocols=protocols):
             parts.append(membership(request.member_id, -1, request.group_instance_id))
             parts.append(f"protocols={listed(one.name for one in protocols)}")
-            # Only the user data differs from protocol to protocol, and the line leaves it out.
+            # A subscription differs by protocol only in its user data, which the line leaves out.
             is_worker = request.protocol_type == _CONNECT
             read = _report_parts if is_worker else _subscription_parts
             parts += read(protocols[0].metadata)

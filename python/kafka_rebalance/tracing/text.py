@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and plays traces: texts that hold the commands of a run, each with its results.
+"""Reads and plays traces: texts with the commands of a run and their results.
 
     # why
     advance 3s
@@ -7,7 +7,7 @@
     3.0s g PreparingRebalance -> CompletingRebalance generation=1
 
 A block has comments, one or more commands, `----`, and the lines of their results. Empty lines
-separate blocks. A trace without results can also be played: `play` then adds the results.
+separate blocks. `play` writes the results; a trace without results can be played, too.
 
 A command has words and `name=value` options, quoted as in a shell. A duration is `250ms`, `3s`,
 `5m`, `1h`, `7d`, or a number of ms.
@@ -98,10 +98,7 @@ def parse(text: str) -> list[Block]:
 
 
 def play(text: str, step: Callable[[Command], Sequence[str]]) -> str:
-    """Returns the trace with the results of `step` in place of the expected ones.
-
-    If `step` raises a GroupError, that error is the command's result, and the next command follows.
-    """
+    """Plays a trace, and returns it with the results of `step`; a GroupError is a result, too."""
     parts = []
     for block in parse(text):
         lines = list(block.head)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one coordinator in virtual time: with a clock, a log, and failures on demand.
+"""Runs one coordinator in virtual time, with a clock, a log, and failures on request.
 
 An append succeeds at once, is held back, or fails. The coordinator can move to another broker and
-back. Effects are collected as (time in ms, effect), in order, until `take` returns them; an
-AppendFailed stands in the place of an Append that fails.
+back. Effects are collected as (time in ms, effect), in order, until `take` returns them; a failed
+Append is replaced by an AppendFailed.
 
     Getters   now_ms, coordinator, log
     Inputs    send, advance, sweep, delete_partitions; hold, release, release_last, fail_next;
@@ -23,14 +23,14 @@ from kafka_rebalance.protocol import Tick
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import Request
 
-# A deadline may fall due this often in one millisecond; a join phase without initial delay needs 2.
+# How often a deadline may run in one millisecond; a join phase without initial delay needs 2 runs.
 _TIMES_AT_A_MOMENT = 3
 
 Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
-    """A coordinator with its clock and its log. Request ids count from 1 if `send` has none."""
+    """A coordinator with its clock and its log. If `send` has no request id, ids count from 1."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class VirtualBroker:
         return request_id
 
     def advance(self, ms: int) -> None:
-        """Moves the clock by `ms` and runs each deadline that falls due, at the deadline's time.
+        """Moves the clock by `ms` and runs each due deadline at its own time.
 
-        A deadline may arm itself again for the present. After `_TIMES_AT_A_MOMENT` of its runs in
-        one millisecond, the clock moves by 1 ms, so that `advance` ends.
+        A deadline may arm itself again for the present time. After `_TIMES_AT_A_MOMENT` of its runs
+        in one millisecond, the clock moves by 1 ms, so that `advance` ends.
         """
         end = self.now_ms + ms
         times: Counter[DeadlineKey] = Counter()
@@ -97,11 +97,11 @@ class VirtualBroker:
     # The log --------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Holds appends back from now on."""
+        """Holds back all appends from now on."""
         self._holding = True
 
     def release(self) -> None:
-        """Completes the held appends in order; later appends succeed at once again."""
+        """Completes the held appends in order; later appends succeed at once."""
         self._holding = False
         while self._outstanding:
             self._handle(self._outstanding.popleft())
@@ -116,17 +116,17 @@ class VirtualBroker:
         self._next_error = error
 
     def write(self, key: bytes, value: bytes | None, producer_id: int | None = None) -> None:
-        """Writes a record to the log; the coordinator sees it when the log is loaded."""
+        """Writes a record to the log; the coordinator reads it when it loads the log."""
         self.log.append(interface.LogEntry(len(self.log), key, value, producer_id))
 
     def mark(self, producer_id: int, committed: bool) -> None:
-        """Writes a transaction's marker; the coordinator sees it when the log is loaded."""
+        """Writes a transaction's marker; the coordinator reads it when it loads the log."""
         self.log.append(
             interface.LogEntry(len(self.log), producer_id=producer_id, committed=committed)
         )
 
     def reload(self, *, group_max_size: int | None = None) -> None:
-        """Moves the coordinator away and back: it starts again from the log."""
+        """Moves the coordinator away and back, so that it loads the log."""
         self.unload()
         if group_max_size is not None:
             config = replace(self.coordinator.config, group_max_size=group_max_size)

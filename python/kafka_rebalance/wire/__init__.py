@@ -6,13 +6,12 @@
     user data      bytes that a sticky assignor adds to a subscription
 
 A length greater than the number of bytes left is an error, and no memory is reserved for it, so
-hostile bytes do no harm. Errors are WireError.
+hostile bytes do no harm. All errors are WireErrors.
 
 Source   ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, StickyAssignor,
          CooperativeStickyAssignor (Kafka 4.4.0); KIP-429 (v1), KIP-792 (v2), KIP-881 (v3).
 """
 
-# `as` marks a name that this package exports.
 from .consumer_protocol import AssignmentData as AssignmentData
 from .consumer_protocol import Subscription as Subscription
 from .consumer_protocol import by_topic as by_topic

@@ -8,14 +8,13 @@
     work         array of (connector string, task numbers as array of int32); -1 is the connector
 
 An entry of `work` has the numbers of a connector's tasks, and -1 if the connector itself runs on
-the worker. The caller orders the work. The known fields of a newer version are read, as Kafka's
-workers do.
+the worker. The caller orders the work. Of a newer version, the known fields are read.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
          KIP-415 (v1), KIP-507 (v2).
-Differs  null or missing lists and a missing delay are refused; Kafka reads empty lists and 0. No
-         worker has ever written such messages.
+Differs  null or missing lists and a missing delay are refused; Kafka reads them as empty lists
+         and 0. No worker has ever written such messages.
 """
 
 from dataclasses import dataclass
@@ -35,10 +34,7 @@ Tasks = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectAssignment:
-    """The assignment of one worker, computed from the configuration at `config_offset`.
-
-    `delay_ms` is the time after which the leader wants the next rebalance; 0 means none.
-    """
+    """A worker's assignment; after `delay_ms`, unless 0, the leader wants the next rebalance."""
 
     error: int = NO_ERROR
     leader: str = ""

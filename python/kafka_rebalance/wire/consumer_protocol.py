@@ -36,7 +36,7 @@ class AssignmentData:
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    """Reads a subscription; a newer version is read as version 3. Errors: WireError."""
+    """Reads a subscription; a version above 3 is read as version 3. Errors: WireError."""
     read = _core.decode_subscription(data)
     owned = tuple(TopicPartition(*tp) for tp in read.owned_partitions)
     topics = tuple(read.topics)
@@ -46,15 +46,12 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Writes a subscription; topics and owned partitions are sorted, as Kafka's client sorts them.
-
-    Fields that the version does not have are left out; a version above 3 is written as 3.
-    """
+    """Writes a subscription in a version up to 3; topics and owned partitions are sorted."""
     return _core.encode_subscription(subscription)
 
 
 def decode_assignment(data: bytes) -> AssignmentData:
-    """Reads an assignment; a newer version is read as version 3. Errors: WireError."""
+    """Reads an assignment; a version above 3 is read as version 3. Errors: WireError."""
     read = _core.decode_assignment(data)
     partitions = tuple(TopicPartition(*tp) for tp in read.partitions)
     return AssignmentData(partitions, read.user_data, read.version)

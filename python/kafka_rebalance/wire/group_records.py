@@ -5,12 +5,12 @@
     key 2      group metadata    group string
     other      a key of another kind of group: `OtherKey`, kept as bytes
 
-Every key and value starts with an int16 version, big-endian. `string` is an int16 length
-and UTF-8 (-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
+Every key and value starts with an int16 version, big-endian. `string` is an int16 length and UTF-8
+(-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
 "flexible": lengths are unsigned varints of length + 1, and every struct ends with tagged fields,
-which are kept as bytes. A record that is read and written again has its original bytes.
+which are kept as bytes. Decoding and encoding a record restores its bytes.
 
-Errors   WireError with the name of the field; a tombstone is `None` instead of a value.
+Errors   WireError with the name of the field; in place of a value, `None` is a tombstone.
 Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
 """
 
@@ -56,7 +56,7 @@ class OtherKey:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """A committed offset; v3 and v4 have a `leader_epoch`, v1 has an `expire_timestamp_ms`."""
+    """A committed offset; `leader_epoch` exists in v3 and v4, `expire_timestamp_ms` in v1."""
 
     offset: int
     metadata: str
@@ -84,7 +84,7 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataValue:
-    """A group; `current_state_timestamp_ms` is -1 before v2, and if there is none."""
+    """A group; `current_state_timestamp_ms` is -1 before v2, or if it is unset."""
 
     protocol_type: str
     generation_id: int
@@ -171,11 +171,11 @@ def encode_value(value: Value) -> bytes:
 
 
 class _Field(NamedTuple):
-    """A field of a value; in a version that is not in `versions`, the field reads as `absent`."""
+    """A field of a value; in versions outside `versions`, the field reads as `absent`."""
 
     attribute: str
     name: str  # the name in errors
-    kind: str  # the name of Reader's method; Writer's method lacks the prefix "nullable_"
+    kind: str  # a method of Reader; Writer's method has no prefix "nullable_"
     versions: range = range(_HIGHEST_VALUE + 1)
     absent: int | None = -1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes Kafka's primitive types: big-endian, a length before its data, -1 for null.
+"""Reads and writes Kafka's primitive types: big-endian, each length before its data, -1 for null.
 
 "Flexible" versions (KIP-482) write lengths as unsigned varints of length + 1, and end structs with
 tagged fields.
@@ -59,7 +59,7 @@ class Reader:
 
     def count(self, field: str) -> int:
         count = self._varint(field) - 1 if self.flexible else self.int32(field)
-        # An entry has at least one byte, so there are no more entries than bytes.
+        # An entry has at least one byte, so there cannot be more entries than bytes.
         if not 0 <= count <= len(self._data) - self._at:
             raise self._error(field, f"{count} entries are not in the data")
         return count

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a member, as the leader's assignor sees it, from the subscription that the member sent.
+"""Makes a member, in the form that the leader's assignor sees, from the subscription it sent.
 
-Sticky reads owned partitions and generation from the user data alone; cooperative-sticky reads them
-from the subscription's fields first. This module makes a `Member` that holds what either reads;
+Sticky reads owned partitions and generation only from the user data; cooperative-sticky reads the
+subscription's fields first. The `Member` made here has what either needs;
 `assignors/classic/claims.py` then reads the claims from the `Member`.
 
 Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor and
@@ -26,10 +26,7 @@ def sent_member(
     client_id: str | None = None,
     client_host: str | None = None,
 ) -> Member:
-    """Returns the member that `assignor` sees when `member_id` has sent `subscription`.
-
-    User data that Kafka's class cannot read counts as none, as in that class, and is no error.
-    """
+    """Returns the member that `assignor` sees; as in Kafka, unreadable user data are ignored."""
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
     data = subscription.user_data
@@ -67,10 +64,10 @@ def sent_member(
 
 
 def _no_topics(data: bytes, client_id: str | None) -> bool:
-    """Returns whether sticky's user data has no topics; False if Kafka's class cannot read it.
+    """Returns whether sticky's user data have no topics; False if Kafka's class cannot read them.
 
-    Before the first assignment Java sends null, and the Python clients send an empty text. After
-    the first assignment, Kafka's class can read aiokafka's user data, but not kafka-python's.
+    Before the first assignment, Java sends null and the Python clients send 0 bytes. After the
+    first assignment, Kafka's class can read aiokafka's user data, but not kafka-python's.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")

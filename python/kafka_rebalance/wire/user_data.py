@@ -10,23 +10,20 @@ from kafka_rebalance.group.model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
-    """The partitions that a sticky member owned; `generation_id` is None if none was sent (v0)."""
+    """The partitions that a sticky member owned; `generation_id` is None in version 0."""
 
     owned_partitions: tuple[TopicPartition, ...]
     generation_id: int | None
 
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
-    """Reads StickyAssignor's user data, version 1 or 0.
-
-    As in Kafka, unreadable bytes are no error: they count as no partitions, with generation -1.
-    """
+    """Reads StickyAssignor's version 1 or 0; unreadable bytes mean no partitions, generation -1."""
     read = _core.decode_sticky_user_data(data)
     return StickyUserData(tuple(TopicPartition(*tp) for tp in read.partitions), read.generation_id)
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:
-    """Writes version 1; topics have the order of the hash map in which Kafka groups partitions."""
+    """Writes version 1; the topics have the order of Kafka's hash map."""
     return _core.encode_sticky_user_data(partitions, generation_id)
 
 

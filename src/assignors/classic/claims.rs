@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `claims.py`: settles which claims of a sticky group are believed, in the steps that
-//! the Python module explains. Each partition of a subscribed topic has a number: first existing
-//! partitions, by topic name and partition, then claimed partitions that do not exist ("ghosts").
-//! Sorting the numbers of existing partitions therefore sorts these by name.
+//! the Python module explains. Each partition of a subscribed topic has a number (its id). Existing
+//! partitions come first, by topic name and partition; claimed partitions that do not exist
+//! ("ghosts") follow. So the order of ids is the order of names.
 
 use rustc_hash::FxHashMap;
 
@@ -19,8 +19,7 @@ pub const NO_GENERATION: i32 = -1;
 /// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
 
-/// The settled claims of a group, with the numbers of its partitions and the orders of its members
-/// and topics.
+/// The settled claims of a group, with the numbers of its partitions and its orders.
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     interrupt: &'g Interrupt,
@@ -33,24 +32,23 @@ pub struct Claims<'g, 'a> {
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// By partition number: whether two members of one generation claim it. Empty until one is.
+    /// By partition: whether two members of one generation claim it. Empty until this occurs.
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
     /// Whether a subscription is empty or repeats a topic; `equal_subscriptions` may then be wrong.
     pub odd_subscription: bool,
-    /// By topic: the number of its first partition; `u32::MAX` if nobody subscribes to the topic.
+    /// By topic: the id of its first partition; `u32::MAX` if no member subscribes to the topic.
     base: Vec<u32>,
     topic_of: Vec<TopicId>,
     existing: u32,
     ghosts: FxHashMap<TopicPartition, PartitionId>,
-    /// `ghost_partitions[n - existing]` is the partition number, within its topic, of the ghost
-    /// with number `n`.
+    /// `ghost_partitions[id - existing]` is a ghost's partition number within its topic.
     ghost_partitions: Vec<u32>,
 }
 
 impl<'g, 'a> Claims<'g, 'a> {
-    /// The number of existing partitions. Ghosts, claimed but not existing, are numbered from it on.
+    /// The number of existing partitions; the ids of ghosts start here.
     pub fn existing(&self) -> u32 {
         self.existing
     }
@@ -60,7 +58,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.topic_of.len()
     }
 
-    /// The topic and the partition with this number.
+    /// The topic and partition with this id.
     pub fn partition(&self, id: PartitionId) -> TopicPartition {
         let topic = self.topic(id);
         let partition = if id < self.existing {
@@ -75,13 +73,13 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.topic_of[id as usize]
     }
 
-    /// The numbers of a topic's existing partitions.
+    /// The ids of a topic's existing partitions.
     pub fn of_topic(&self, topic: TopicId) -> std::ops::Range<PartitionId> {
         let start = self.base[topic as usize];
         start..start + self.group.topics[topic as usize].partitions
     }
 
-    /// The number of a claimed partition; None if its topic does not exist or has no subscriber.
+    /// The id of a claimed partition; None if its topic does not exist or has no subscriber.
     pub fn id(&self, tp: TopicPartition) -> Option<PartitionId> {
         let start = self.base[tp.topic as usize];
         if start == u32::MAX {
@@ -130,7 +128,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         Ok(())
     }
 
-    /// Converts the members' lists of partition numbers into an assignment.
+    /// Converts the members' lists of partition ids into an assignment.
     pub fn answer(&self, lists: &Lists) -> Assignment {
         let offsets = offsets(lists.iter().map(|list| list.len() as u32));
         let mut partitions = Vec::with_capacity(offsets[lists.members()] as usize);
@@ -144,7 +142,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Whether the answer is free of anomalies: all claimed partitions exist, so each partition is
+    /// Whether the answer has no anomalies: all claimed partitions exist, so each partition is
     /// assigned once, and all members really have equal subscriptions.
     pub fn is_plain(&self) -> bool {
         self.equal_subscriptions
@@ -160,7 +158,7 @@ pub fn settle<'g, 'a>(
     interrupt: &'g Interrupt,
 ) -> (Claims<'g, 'a>, Lists) {
     let mut claims = number_partitions(group, sent, interrupt);
-    // By topic: the last member found that lists it, to find repeats in one list.
+    // By topic: the last member that lists it, to find topics that one member lists twice.
     let mut listed_by = vec![NOBODY; group.topics.len()];
     let members = 0..group.members.len() as MemberId;
     let mut owned = Lists::with_room(members.map(|m| group.owned(m).len() as u32));
@@ -171,8 +169,9 @@ pub fn settle<'g, 'a>(
     for i in 0..claims.members.len() {
         let m = claims.members[i];
         let topics = group.subscription(m);
-        // 3. Compare the list with the reference, the topics of the first non-empty list. A list
-        // equal to the one tested before it needs no test. The first list itself is not tested,
+        // 3. Compare the list with the reference: the topics of the first non-empty list. A list
+        //    that
+        // equals the one tested before it needs no test. The first list itself is not tested,
         // although it may repeat a topic.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {
@@ -216,7 +215,7 @@ fn claim(
     member: MemberId,
     id: PartitionId,
 ) {
-    // 2. Believe the newer one of two claims to a partition; believe neither of equally new ones.
+    // 2. Of two claims to a partition, believe the newer one; believe neither of equally new ones.
     let other = std::mem::replace(&mut claimant[id as usize], member);
     if other == NOBODY {
         owned.push(member, id);
@@ -235,8 +234,8 @@ fn claim(
     } else {
         owned.push(member, id);
     }
-    // `other` is the member itself if it claims the partition twice; so the new entry is added
-    // before one entry is removed.
+    // `other` is the member itself if it claims the partition twice. So an entry is removed only
+    // after the new entry is added.
     owned.remove(other, id);
 }
 
@@ -354,14 +353,14 @@ fn field_generation(member: &Member) -> i32 {
 /// Buffers for sorting the claims of one member after another.
 #[derive(Default)]
 pub struct Scratch {
-    /// By topic: its place among the member's topics, or `u32::MAX`.
+    /// By topic: its index in the member's topics, or `u32::MAX`.
     places: Vec<u32>,
     topics: Vec<TopicId>,
     entries: Vec<u32>,
     hashes: Vec<u32>,
 }
 
-/// Sorts as StickyAssignor's user data list partitions: by topic, topics in the order of a HashMap.
+/// Sorts in the order of StickyAssignor's user data: by topic, topics in the order of a HashMap.
 fn by_user_data(
     claims: &Claims,
     scratch: &mut Scratch,
@@ -396,7 +395,7 @@ fn by_user_data(
     }
 }
 
-/// Sorts as the subscription's own field lists partitions: by topic name and partition.
+/// Sorts in the order of the subscription's field: by topic name and partition.
 fn by_field(claims: &Claims, list: &mut [PartitionId]) {
     if list.iter().all(|&id| id < claims.existing()) {
         list.sort_unstable();

@@ -11,14 +11,13 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The answer, and the new owner of each partition that another member owned before.
+/// The answer, with the new owner of each partition that another member owned before.
 pub struct Constrained {
     pub assignment: Lists,
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-/// Assigns all partitions. `name` is the assignor's name in errors; `owned` has the believed
-/// claims.
+/// Assigns all partitions. Errors have `name`; `owned` has the believed claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
     build.keep_owned(owned); // step 1
@@ -47,7 +46,7 @@ struct Build<'c, 'g, 'a> {
     /// Members with exactly `least` partitions that may get one more.
     at_least: VecDeque<MemberId>,
     assignment: Lists,
-    /// By partition: the member that must give it up. Empty until the first revocation.
+    /// By partition: the member that must revoke it. Empty until the first revocation.
     revoked_from: Vec<MemberId>,
     transferring: Vec<(PartitionId, MemberId)>,
 }
@@ -57,7 +56,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let members = claims.group.members.len();
         let partitions = claims.existing() as usize;
         let (least, extras) = (partitions / members, partitions % members);
-        // No list gets longer than `least` + 1: a member at `least` gets at most one more.
+        // No list is longer than `least` + 1: `least` partitions grow by one at most.
         let room = least as u32 + 1;
         Self {
             name,
@@ -178,8 +177,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn assign_round_robin(&mut self, unassigned: &[PartitionId]) -> Result<(), GroupError> {
         let mut unassigned = self.assign_whole_rounds(unassigned).iter();
-        // Kafka walks in a circle over the short members; a member that reaches `least` drops out.
-        // The other members keep their order, so walking in whole rounds has the same result.
+        // Kafka goes round the circle of short members; a member that reaches `least` leaves the
+        // circle. The other members keep their order, so going round in whole rounds has an equal
+        // result.
         while !self.short.is_empty() {
             let mut still_short = Vec::with_capacity(self.short.len());
             for member in std::mem::take(&mut self.short) {
@@ -204,7 +204,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     /// Assigns at once all rounds in which no short member reaches `least`, if no partition can be
-    /// transferring (`give` records these one by one). Returns the partitions that are left.
+    /// transferring (`give` records these one by one). Returns the partitions that remain.
     fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
         let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();
         let rounds = match longest {
@@ -243,12 +243,12 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 }
 
-/// Partitions that are not kept, in the order of `topics`, as runs of numbers within one topic.
+/// Returns the partitions that are not kept, in the order of `topics`, as runs of ids.
 ///
 /// Kafka walks through all partitions and the sorted kept ones together. A kept partition that does
 /// not exist (a ghost) stops the walk, and all partitions behind it count as not kept. A ghost
 /// sorts behind its topic's existing partitions, so the walk stops at the end of the first topic
-/// that has a kept ghost. Up to there, a look-up finds the kept partitions.
+/// that has a kept ghost. Before that, each partition is looked up among the kept ones.
 pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Range<PartitionId>> {
     let mut is_kept = vec![false; claims.numbered()];
     let mut has_ghost = vec![false; claims.group.topics.len()];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `cooperative_sticky.py`: sticky, but a partition that another member must revoke first
-//! is withheld from its new owner.
+//! Mirror of `cooperative_sticky.py`: assigns as sticky, but withholds a partition from its new
+//! owner while another member must first revoke it.
 
 use super::claims::{Claims, NOBODY, Sent, settle};
 use super::{constrained, general};
@@ -15,14 +15,14 @@ pub const NAME: &str = "cooperative-sticky";
 
 /// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
-    // 1. Settle the claims in the subscriptions' own fields.
+    // 1. Settle the claims in the subscriptions' fields.
     let (claims, owned) = settle(group, Sent::ByCooperative, interrupt);
     // 2. The constrained algorithm records which partitions are transferring.
     let (mut assignment, transferring) = if claims.equal_subscriptions {
         let target = constrained::assign(NAME, &claims, owned)?;
         (target.assignment, target.transferring)
     } else {
-        // 3. The general algorithm does not record them, so they are computed from its answer.
+        // 3. The general algorithm does not record them; find them in its answer.
         let (assignment, order) = general::assign(NAME, &claims, owned)?;
         let transferring = transferring(&claims, &assignment, &order);
         (assignment, transferring)
@@ -37,7 +37,7 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
 }
 
 /// Removes each transferring partition from its new owner's list: only the first entry, if the list
-/// has it twice. Of several new owners, only the last in `transferring` counts.
+/// has it twice. If `transferring` has several new owners of a partition, only the last one counts.
 fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, MemberId)]) {
     if transferring.is_empty() {
         return;
@@ -59,14 +59,15 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
     }
 }
 
-/// Finds partitions that one member gains and another member, which claims them, loses. Returns
-/// each with every member that gains it, members in `order`, which is that of the answer's map.
+/// Finds partitions that one member gains and another member loses although it claims them. Returns
+/// each partition with every member that gains it; members are in `order`, that of the answer's
+/// map.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,
     order: &[MemberId],
 ) -> Vec<(PartitionId, MemberId)> {
-    // By partition: the last member that was found with it. The list need not be cleared between
+    // By partition: the last member whose list has it. The array need not be cleared between
     // members, because each member looks only for its own number.
     let mut seen_with = vec![NOBODY; claims.numbered()];
     let mut revoked = vec![false; claims.numbered()];

@@ -2,7 +2,7 @@
 //! Mirror of `general.py`: the sticky algorithm for members with different subscriptions, in the
 //! steps that the Python module explains. `general/balance.rs` has steps 6 and 7.
 //!
-//! A comment beside each shortcut states why the shortcut cannot change the answer. With P
+//! A comment beside each shortcut explains why the shortcut cannot change the answer. For P
 //! partitions and S subscriptions to topics, a pass of step 6 costs O(P+S), a move O(log of the
 //! topic's subscribers).
 
@@ -23,11 +23,12 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 use balance::Balance;
+pub use balance::score;
 use holdings::Holdings;
 use owners::Owners;
 use smallest::Smallest;
 
-/// A range of partition numbers within one topic.
+/// A range of partition ids within one topic.
 type Run = Range<PartitionId>;
 
 /// Assigns all partitions. Returns the answer, and the members in the order of the answer's map.
@@ -60,8 +61,8 @@ struct Build<'c, 'g, 'a> {
     /// The subscribers of each topic, sorted by member id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// By partition: member and generation of the newest claim that is not of the newest
-    /// generation. Empty if all claims are of the newest generation.
+    /// By partition: member and generation of the newest claim from before the newest generation.
+    /// Empty if all claims are of the newest generation.
     previous: Vec<(MemberId, i32)>,
     /// Whether a member lost a claimed partition in step 3.
     revocation: bool,
@@ -71,7 +72,7 @@ struct Build<'c, 'g, 'a> {
     meets_fixed: Vec<bool>,
     /// By member: the largest number of partitions that it can have.
     possible: Vec<usize>,
-    /// Whether some kept partition does not exist; other partitions may then be owned twice.
+    /// Whether some kept partition does not exist; then other partitions may be owned twice.
     ghosts: bool,
 }
 
@@ -99,7 +100,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn sort_partitions(&mut self) {
         let subscribers = &self.subscribers;
-        // The sort is stable and `topics` are sorted by name, so ties stay sorted by name.
+        // The sort is stable and `topics` are sorted by name, so ties stay in name order.
         self.topics.sort_by_key(|&t| subscribers.to(t).len());
     }
 
@@ -110,7 +111,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 let existing = self.claims.existing() as usize;
                 for id in self.claims.sent(m) {
                     self.previous.resize(existing, (NOBODY, 0));
-                    // Only existing partitions are looked up later.
+                    // Later code looks up existing partitions only.
                     if let Some(previous) = self.previous.get_mut(id as usize)
                         && (previous.0 == NOBODY || generation > previous.1)
                     {
@@ -144,7 +145,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     /// Assigns topic by topic. Only the subscribers of the topic are kept sorted by size, because
-    /// no other member gets its partitions.
+    /// other members cannot get its partitions.
     fn assign_unassigned(&mut self, unassigned: &[Run]) -> Result<(), GroupError> {
         let left = self.assign_near(unassigned)?;
         let left = left.as_deref().unwrap_or(unassigned);
@@ -164,8 +165,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
     }
 
     /// The pass of step 4 with racks: only members near a partition or without a rack may get it.
-    /// Returns the partitions that are left; None if racks are not active. Members of one rack are
-    /// near the same partitions, so it is enough to compare the smallest members of the racks.
+    /// Returns the partitions that remain; None if racks are not active. Members of one rack are
+    /// near the same partitions, so it is enough to compare the smallest member of each rack.
     fn assign_near(&mut self, unassigned: &[Run]) -> Result<Option<Vec<Run>>, GroupError> {
         if !self.racks.active() {
             return Ok(None);
@@ -175,7 +176,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         for runs in unassigned.chunk_by(|a, b| topic(a) == topic(b)) {
             self.claims.go_on()?;
             let members = self.subscribers.distinct(topic(&runs[0]));
-            // The racks of the members, None (no rack) first; each rack has its members by id.
+            // The racks of members, None (no rack) first; each rack has its members by id.
             let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
             racks.sort_unstable();
             racks.dedup();
@@ -260,7 +261,7 @@ fn possible(claims: &Claims) -> Vec<usize> {
     possible
 }
 
-/// The existing topics in a member's subscription; a topic listed twice comes twice.
+/// The existing topics of a member's subscription; a topic listed twice comes twice.
 fn topics_of<'c>(
     claims: &'c Claims,
     member: MemberId,

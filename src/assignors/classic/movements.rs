@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `movements.py`: the record of moves. It stops partitions from moving in circles.
+//! Mirror of `movements.py`: the record of moves, which stops partitions from moving in circles.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::java::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
 
-/// The part of a record on which its later answers depend.
+/// The part of the record on which later answers depend.
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
@@ -45,7 +45,7 @@ impl Movements {
         }
     }
 
-    /// Records a move. A partition that returns to its first owner counts as not moved.
+    /// Records a move. A partition that returns to its first owner has no record any more.
     pub fn record(
         &mut self,
         tp: TopicPartition,
@@ -87,15 +87,15 @@ impl Movements {
     }
 }
 
-/// The most partitions in a `Few`. 8 would still be correct, because no slot becomes a tree; 4 keep
-/// a `Few` small.
+/// The most partitions in a `Few`. The order is right up to 8, because no slot becomes a tree
+/// before; 4 keep a `Few` small.
 const FEW: usize = 4;
 /// The number of slots of a default HashSet.
 const SLOTS: usize = 16;
 
-/// A HashSet of the partitions of one topic that moved from one member to another. A small
-/// set keeps its default slots, and each slot keeps the order of insertion, so a list of the
-/// partitions in that order is enough.
+/// A HashSet of the partitions of one topic that moved from one member to another. A small set
+/// keeps its default slots, and each slot keeps the order of insertion. So a list of the partitions
+/// in that order is enough.
 enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),

@@ -4,8 +4,8 @@
 use super::claims::Claims;
 use crate::group::model::{MemberId, PartitionId, RackId};
 
-/// The racks of members and partitions; empty if racks are not active, because they make no
-/// difference. The racks of each partition are sorted and distinct.
+/// The racks of members and partitions; empty if racks are not active. The racks of each partition
+/// are sorted and distinct.
 #[derive(Default)]
 pub struct Racks {
     of_member: Vec<Option<RackId>>,
@@ -44,7 +44,7 @@ impl Racks {
         }
     }
 
-    /// Whether racks make a difference in this group.
+    /// Whether racks are active in this group.
     pub fn active(&self) -> bool {
         !self.of_member.is_empty()
     }
@@ -76,8 +76,7 @@ impl Racks {
         self.of_member(member).is_some() && !self.near(member, id)
     }
 
-    /// The position of the first member near the partition. The search begins at `start` and goes
-    /// round once.
+    /// The index of the first member near the partition, searching once round from `start`.
     pub fn next_near<'m>(
         &self,
         id: PartitionId,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `range.py`: contiguous runs of each topic's partitions go to its sorted subscribers,
-//! in the steps that the Python module explains. A member is its position in the list of a topic's
-//! subscribers; arrays parallel to this list hold the state of the members.
+//! in the steps that the Python module explains. A number stands for a member: its index in the
+//! list of a topic's subscribers. The state of the members is in arrays parallel to this list.
 
 use std::borrow::Cow;
 
@@ -42,8 +42,8 @@ pub fn assign(group: &GroupSpec) -> Assignment {
 }
 
 /// Step 3 if no pass with racks came before it. Every member in order takes its whole share at
-/// once. So each member's number of partitions is known in advance, and each run goes straight to
-/// its place in the answer. If the share is 0, only members with an extra partition are visited.
+/// once, so each member's number of partitions is known in advance, and each run can be written
+/// directly into the answer. If the share is 0, only members with an extra partition are visited.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     let mut counts = vec![0u32; group.members.len()];
     for topic in topics {
@@ -63,7 +63,7 @@ fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     })
 }
 
-/// A topic while it is assigned: its subscribers in order, and how much each may still take.
+/// A topic during its assignment: its subscribers in order, and how much each may still take.
 pub struct TopicShare<'s> {
     topic: TopicId,
     pub subscribers: Cow<'s, [MemberId]>,
@@ -75,7 +75,7 @@ pub struct TopicShare<'s> {
     pub partitions: u32,
     share: usize,
     extras: usize,
-    /// `unassigned` and `taken` are filled only for a pass with racks.
+    /// `unassigned` and `taken` are filled only for the passes after `begin`.
     pub unassigned: Vec<u32>,
     taken: Vec<usize>,
 }
@@ -116,18 +116,18 @@ impl<'s> TopicShare<'s> {
         }
     }
 
-    /// Begins the passes in which members take partitions.
+    /// Prepares the passes in which members take partitions.
     pub fn begin(&mut self) {
         self.unassigned = (0..self.partitions).collect();
         self.taken = vec![0; self.subscribers.len()];
     }
 
-    /// The number of partitions that a subscriber gets if nothing is taken yet.
+    /// The number of partitions that a subscriber gets from a topic of which nothing is assigned.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
     }
 
-    /// The subscribers that get at least one partition if nothing is taken yet.
+    /// The subscribers that get at least one partition from a topic of which nothing is assigned.
     fn takers(&self) -> &[MemberId] {
         let count = if self.share > 0 {
             self.subscribers.len()

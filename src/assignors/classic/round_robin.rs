@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `round_robin.py`: the partitions, sorted, go one by one to the members in a circle. A
-//! search in the sorted places of a topic's subscribers finds the next subscriber in the circle, so
-//! other members are not passed one by one. `owners` first collects the member of each partition;
-//! then every partition goes to its place in the answer.
+//! Mirror of `round_robin.py`: the sorted partitions go one by one to the members in a circle. A
+//! binary search over the circle indexes of a topic's subscribers finds the next one, so other
+//! members are not visited. `owners` first collects the member of each partition; then the answer
+//! is written.
 
 use super::subscriptions::Subscribers;
 use crate::group::model::{MemberId, TopicId, TopicPartition};
@@ -13,12 +13,12 @@ pub const NAME: &str = "roundrobin";
 
 /// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
-    // 1. The members stand in a circle, static ones first; topics are sorted by name.
+    // 1. The members form a circle, static ones first; topics are sorted by name.
     // 2. Each partition goes to the next subscriber.
     deal(group, group.static_first(), group.topics_by_name())
 }
 
-/// Gives the topics' partitions to the subscribers in the `circle` of all members.
+/// Assigns the topics' partitions to their subscribers, in the `circle` of all members.
 pub fn deal(group: &GroupSpec, circle: &[MemberId], topics: &[TopicId]) -> Assignment {
     let mut places = vec![0u32; circle.len()];
     for (place, &member) in circle.iter().enumerate() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `sticky.py`: members keep the partitions that they owned, as far as the balance
-//! allows.
+//! Mirror of `sticky.py`: members keep their partitions as far as the balance allows.
 
 use super::claims::{Sent, settle};
 use super::{constrained, general};
@@ -15,10 +14,10 @@ pub const NAME: &str = "sticky";
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1. Settle the claims in the user data.
     let (claims, owned) = settle(group, Sent::BySticky, interrupt);
-    // 2. Equal subscriptions take the constrained algorithm.
+    // 2. If all subscriptions are equal, run the constrained algorithm.
     let lists = if claims.equal_subscriptions {
         constrained::assign(NAME, &claims, owned)?.assignment
-    // 3. Different subscriptions take the general algorithm.
+    // 3. Else run the general algorithm.
     } else {
         general::assign(NAME, &claims, owned)?.0
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `subscriptions.py`: subscriptions as the leader receives them.
+//! Mirror of `subscriptions.py`: the orders in which a leader sees members and topics.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
                 subscribed.push(topic);
             }
         }
-        // A subscription arrives sorted. Topics seen before have a place; only new ones are sorted.
+        // A subscription arrives sorted. Only topics that are new here are sorted.
         let as_sent = group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_none() {
             subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
@@ -46,8 +46,8 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// A run is a sequence of neighbouring members with equal subscriptions. A run's list of topics is
-/// read once.
+/// A run is a sequence of neighbouring members with equal subscriptions. Only its first member's
+/// list of topics is read.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,
@@ -79,13 +79,13 @@ pub struct Subscribers {
 }
 
 impl Subscribers {
-    /// Subscribers in the given `order`; a member that repeats a topic appears twice in succession.
+    /// Subscribers in the given `order`; a member appears as often as it lists a topic.
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);
-        // By topic. `listings`: how often the topic was listed so far, and the run that listed it
-        // last. `of_topic`: the span of the first run's members; from the second listing on, 0 and
-        // the number of all subscribers.
+        // By topic. `listings`: how many runs have listed the topic so far, and which run was the
+        // last. `of_topic`: at first the span of the first run's members; from the second listing
+        // on, 0 and the number of all subscribers.
         let mut of_topic = vec![(0, 0); group.topics.len()];
         let mut listings = vec![(0u32, u32::MAX); group.topics.len()];
         let mut doubled = vec![false; group.topics.len()];
@@ -102,7 +102,7 @@ impl Subscribers {
                 };
             }
         }
-        // A topic that several runs list has its own list of members, behind those of the runs.
+        // A topic that several runs list has its own list of members, after those of the runs.
         let shared = |t: usize| listings[t].0 < 2;
         let mut end = members.len() as u32;
         for t in (0..of_topic.len()).filter(|&t| !shared(t)) {
@@ -135,7 +135,7 @@ impl Subscribers {
         &self.members[start as usize..end as usize]
     }
 
-    /// The subscribers of a topic, each once.
+    /// The subscribers of a topic; each appears once.
     pub fn distinct(&self, topic: TopicId) -> Cow<'_, [MemberId]> {
         let members = self.to(topic);
         if !self.doubled[topic as usize] {
@@ -160,13 +160,13 @@ fn members_of_runs(runs: &Runs, order: &[MemberId]) -> (Vec<(u32, u32)>, Vec<Mem
     (spans, members)
 }
 
-/// Answers whether a member subscribes to a topic: by a table of bits, or by a binary search if the
-/// table would be too large (many members with unequal lists of many topics, which need not exist).
+/// Whether a member subscribes to a topic, in a table of bits. If the table would be too large
+/// (many members with unequal lists of many topics), a binary search replaces it.
 pub struct Subscriptions {
     runs: Runs,
     topics: usize,
     bits: Vec<u64>,
-    /// By run: its sorted topics; empty if there is a table of bits.
+    /// By run: its sorted topics; empty if the table of bits exists.
     sorted: Vec<Vec<TopicId>>,
 }
 

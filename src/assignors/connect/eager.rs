@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `eager.py`: all work stops, and is then assigned round-robin.
+//! Mirror of `eager.py`: all work stops, and then all work is assigned to the workers in turn.
 
 use super::work::{Names, Work, WorkerId};
 
 /// The new work of each worker; `workers` and the answer are in member order.
 pub fn assign(names: &Names, workers: &[WorkerId], target: &Work) -> Vec<Work> {
     let mut works = vec![Work::default(); workers.len()];
-    // 1. The workers stand in a circle, sorted by id.
+    // 1. The workers form a circle, sorted by id.
     let mut circle: Vec<usize> = (0..workers.len()).collect();
     circle.sort_unstable_by_key(|&w| workers[w]);
     let mut circle = circle.into_iter().cycle();

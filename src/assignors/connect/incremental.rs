@@ -14,7 +14,7 @@ use crate::java::order::java_hash_order;
 struct Worker {
     id: WorkerId,
     work: Work,
-    /// How many connectors and tasks the worker keeps; those behind them in `work` are new.
+    /// How many connectors and tasks the worker keeps; in `work`, new ones follow them.
     kept: (usize, usize),
     revoked: Work,
 }
@@ -34,7 +34,7 @@ struct Leader<'a> {
     revoking_rounds: i64,
 }
 
-/// Computes one round. `connectors` and `workers` have the names that belong to the numbers.
+/// Computes one round. `connectors` and `workers` map the numbers of this round to names.
 pub fn handle(
     memory: &Memory,
     spec: &ConnectSpec,
@@ -60,7 +60,7 @@ pub fn handle(
     if !memory.revoked.within(&active).is_empty() {
         previous = active.clone();
     }
-    // 2. Compare the work that was assigned, that runs and that is configured.
+    // 2. Compare the assigned, the running and the configured work.
     let deleted = previous.minus(target);
     let lost = previous.minus(&active).minus(&deleted);
     let created = target.minus(&previous).minus(&active);
@@ -96,14 +96,13 @@ pub fn handle(
         worker.kept = kept(worker);
     }
     let lost_as_new = leader.handle_lost(&lost);
-    // 5. If no work waits, take excess work away from workers with too much.
+    // 5. If no work waits, revoke excess work from workers with more than their share.
     if leader.delay_ms == 0 {
         leader.balance_load(target);
     } else {
         leader.revoked_in_previous = false;
     }
-    // 6. Assign new work. Created and lost work have nothing in common, so no work is assigned
-    // twice.
+    // 6. Assign new work. No work is both created and lost, so no work is assigned twice.
     let mut new = created;
     new.extend(&lost_as_new);
     deal(&mut leader.workers, &new.connectors, |worker| {
@@ -115,8 +114,7 @@ pub fn handle(
     Ok((leader.remember(spec, &lost), leader.answer(spec)))
 }
 
-/// Indices of workers in the order of a HashMap, which is a copy of a HashMap that was filled in
-/// member order.
+/// Indices of workers in the order of a HashMap that is copied from one filled in member order.
 fn hash_order(spec: &ConnectSpec, workers: &Names) -> Vec<u32> {
     let running = spec.running.iter();
     let ids: Vec<&str> = running.map(|&(id, _)| workers.name(id)).collect();
@@ -154,7 +152,7 @@ impl Worker {
 }
 
 impl Leader<'_> {
-    /// Lets lost work wait for its worker, or assigns it. Returns the part to assign as new work.
+    /// Lets lost work wait for its worker, or assigns it. Returns the part that counts as new work.
     fn handle_lost(&mut self, lost: &Work) -> Work {
         if lost.is_empty() && !self.revoked_in_previous {
             self.end_wait();
@@ -162,7 +160,7 @@ impl Leader<'_> {
         }
         let place = |id: &WorkerId| self.workers.iter().position(|worker| worker.id == *id);
         if self.scheduled_ms <= 0 && self.members.iter().all(|id| place(id).is_some()) {
-            return lost.clone(); // no worker is missing, but some did not get their assigned work
+            return lost.clone(); // no worker is missing: one did not get its assigned work
         }
         if self.max_delay_ms == 0 {
             return lost.clone();
@@ -236,13 +234,13 @@ impl Leader<'_> {
                 worker.work.tasks.len() - worker.kept.1,
             );
             worker.revoke(gone);
-            // Work is revoked from the front of the lists, so new work stays behind the kept work.
+            // Work is revoked from the front of the lists, so new work stays after the kept work.
             worker.kept.0 = worker.work.connectors.len().saturating_sub(given.0);
             worker.kept.1 = worker.work.tasks.len().saturating_sub(given.1);
         }
     }
 
-    /// By worker: the work that it gives up because it has more than its share.
+    /// By worker: the work above its share, which it has to stop.
     fn surplus(&self, target: &Work) -> Vec<Work> {
         let mut surplus = vec![Work::default(); self.workers.len()];
         if target.is_empty() || self.workers.iter().all(|worker| worker.work.is_empty()) {
@@ -285,7 +283,7 @@ impl Leader<'_> {
     }
 
     fn answer(self, spec: &ConnectSpec) -> Answer {
-        // New work stands behind the work that was kept.
+        // New work follows the kept work.
         let assigned = |worker: &Worker| Work {
             connectors: worker.work.connectors[worker.kept.0..].to_vec(),
             tasks: worker.work.tasks[worker.kept.1..].to_vec(),
@@ -308,7 +306,7 @@ impl Leader<'_> {
     }
 }
 
-/// Returns how many connectors (or tasks) each worker gives up; `held` has how many it holds.
+/// How many connectors (or tasks) each worker has to stop; `held` has how many each holds.
 fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     let share = total / held.len();
     let mut extras = total % held.len();
@@ -332,7 +330,7 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Assigns `new` in rounds: in each round, every worker with the fewest gets one, ties by id.
+/// Assigns `new` in rounds: in each round, each worker with the least gets one, by id.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()
@@ -354,7 +352,7 @@ fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -
     }
 }
 
-/// The delay of the n-th revoking round in succession, at most the maximum.
+/// The back-off after `rounds` rounds in a row that revoked work, at most the maximum delay.
 pub fn backoff_ms(rounds: i64, max_delay_ms: i64) -> i64 {
     let first = max_delay_ms.min(1);
     if max_delay_ms <= first {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `memory.py`: the state that the incremental leader keeps between rounds.
+//! Mirror of `memory.py`: the data that the incremental leader keeps from one round to the next.
 
 use super::work::{Work, WorkerId};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    /// Sorted, as `revoked` is.
+    /// Both `assigned` and `revoked` are sorted.
     pub assigned: Work,
     pub revoked: Work,
     pub generation_id: i32,

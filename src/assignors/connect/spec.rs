@@ -15,7 +15,7 @@ pub struct ConnectSpec {
 
 #[derive(Debug, PartialEq)]
 pub struct Answer {
-    /// In member order, as `revoked` is.
+    /// Both `assigned` and `revoked` are in member order.
     pub assigned: Vec<(WorkerId, Work)>,
     pub revoked: Vec<(WorkerId, Work)>,
     pub delay_ms: i64,

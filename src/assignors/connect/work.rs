@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `work.py`: the connectors and tasks of a worker. Connectors and workers are ranks of
-//! their names. A task is one integer: its connector's rank and its own number. So sorting by name
-//! is sorting integers.
+//! Mirror of `work.py`: the connectors and tasks of a worker. A connector or worker is a number:
+//! the rank of its name. A task is one integer, made of its connector's rank and its own number. So
+//! sorting the integers sorts by name.
 
 use rustc_hash::FxHashMap;
 
 use crate::java::order::{compare_names, copied_hash_order, string_hash};
 
-/// Rank of a connector's name.
+/// The rank of a connector's name.
 pub type ConnectorId = u32;
-/// Rank of a worker's id.
+/// The rank of a worker's id.
 pub type WorkerId = u32;
 /// `connector << 32 | number`.
 pub type TaskId = u64;
 
-/// Lists of connectors and of tasks, without repeats.
+/// Lists of connectors and of tasks, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     pub connectors: Vec<ConnectorId>,
@@ -40,7 +40,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The rank of a name, which must be one that `of` was given.
+    /// The rank of a name, which must be one of those passed to `of`.
     pub fn rank(&self, name: &str) -> u32 {
         self.ranks[name]
     }
@@ -63,7 +63,7 @@ impl<'a> Names<'a> {
                     .wrapping_add(id as u32)
             })
             .collect();
-        // Ranks of connectors and numbers of tasks compare as their names do.
+        // Ranks and task numbers are in the order of the names.
         let connectors = copied_hash_order(&hashes, &|a, b| {
             work.connectors[a as usize].cmp(&work.connectors[b as usize])
         });
@@ -80,7 +80,7 @@ impl<'a> Names<'a> {
     }
 
     /// Returns the work in the order in which a worker reads it from the leader's bytes. Tasks are
-    /// grouped by connector: the connectors that are in `work` themselves come first.
+    /// grouped by connector; the connectors in `work` come first.
     pub fn after_wire(&self, work: &Work) -> Work {
         let without_tasks = Work {
             connectors: work.connectors.clone(),
@@ -99,7 +99,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// All configured work, sorted; `config` has each connector with its number of tasks.
+/// All configured work, sorted; `config` maps each connector to its number of tasks.
 pub fn configured(config: impl IntoIterator<Item = (ConnectorId, u32)>) -> Work {
     let mut work = Work::default();
     for (connector, count) in config {
@@ -123,13 +123,13 @@ impl Work {
         self.connectors.is_empty() && self.tasks.is_empty()
     }
 
-    /// Sorted by name, without repeats.
+    /// Sorted by name, without duplicates.
     pub fn sorted(mut self) -> Self {
         self.sort();
         self
     }
 
-    /// Sorts in place and removes repeats. Returns the work that was there more than once.
+    /// Sorts in place and removes duplicates. Returns the work that was there more than once.
     pub fn sort(&mut self) -> Self {
         Self {
             connectors: sort(&mut self.connectors),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `claims.py`: the owner, the holder and the previous owner of each claimed partition.
-//! Partitions are numbers: those that exist first, in the group's order, then others that members
-//! claim.
+//! Mirror of `claims.py`: the owner, the holder and the previous owner of each claimed partition. A
+//! partition has a number (its id): existing partitions first, in the group's order, then others
+//! that members claim.
 
 use std::cmp::Ordering;
 
@@ -14,13 +14,13 @@ use crate::group::model::{Member, MemberId, PartitionId, TopicId, TopicPartition
 use crate::group::ownership::offsets;
 use crate::group::spec::GroupSpec;
 
-/// No member.
+/// Stands for "no member".
 pub const NOBODY: MemberId = MemberId::MAX;
 const NO_GENERATION: i32 = -1;
 
-/// The numbers of a group's partitions.
+/// The ids of a group's partitions.
 pub struct Numbers {
-    /// By topic: the number of its first partition; behind it, the number of existing partitions.
+    /// By topic: the id of its first partition; at the end, the number of existing partitions.
     base: Vec<u32>,
     partitions: Vec<TopicPartition>,
     others: FxHashMap<TopicPartition, PartitionId>,
@@ -61,7 +61,7 @@ impl Numbers {
         self.partitions[id as usize]
     }
 
-    /// How many partitions have a number.
+    /// The number of partitions with an id.
     pub fn count(&self) -> usize {
         self.partitions.len()
     }
@@ -87,7 +87,7 @@ pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupE
     }
     let mut numbers = Numbers::new(group);
     let mut claimed = vec![Vec::new(); group.members.len()];
-    // Step 1. `first_claimed` has the claimed partitions in the order of their first claims.
+    // 1. The last claim makes the holder. `first_claimed` has the partitions in claim order.
     let mut first_claimed = Vec::new();
     let mut claims: FxHashMap<PartitionId, Vec<(MemberId, i32)>> = FxHashMap::default();
     for &m in members {
@@ -113,11 +113,11 @@ pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupE
         let claims = claims.remove(&id).unwrap_or_default();
         let last = claims[claims.len() - 1].0;
         let oldest_first = merge_sort(claims, &|a, b| compare(a.1, b.1));
-        // 2. Two neighbours of one generation leave no owner.
+        // 2. Two neighbours with equal generations leave no owner.
         if oldest_first.windows(2).any(|pair| pair[0].1 == pair[1].1) {
             continue;
         }
-        // 3. The newest claim makes the owner.
+        // 3. The newest claim decides the owner.
         settled.holder[id as usize] = last;
         let mut newest_first = oldest_first.iter().rev();
         if let Some(&(owner, _)) = newest_first.next() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `cooperative_sticky.py`: the general algorithm's answer, from which partitions are
-//! withheld until their owners have revoked them.
+//! Mirror of `cooperative_sticky.py`: takes the general algorithm's answer, and withholds
+//! partitions until their owners have revoked them.
 
 use super::claims::{NOBODY, settle};
 use super::general;
@@ -11,7 +11,7 @@ use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
-/// The name of the dialect.
+/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = super::movements::NAME;
 
 /// Assigns a group. The answer includes its anomalies.
@@ -53,11 +53,11 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
                 give(owner, id);
             }
         }
-        // 3. Partitions that nobody owned.
+        // 3. Partitions without an owner.
         for &id in assigned.iter().filter(|&&id| owner[id as usize] == NOBODY) {
             give(given_to[id as usize], id);
         }
-        // 4. Partitions that the general algorithm gave to nobody.
+        // 4. Partitions that the general algorithm assigned to no member.
         for &id in owned.iter().filter(|&&id| given_to[id as usize] == NOBODY) {
             give(owner[id as usize], id);
         }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `general.py`: librdkafka's version of Kafka's general sticky algorithm, in the steps
 //! that the Python module explains. Candidates are kept by topic, because all partitions of a topic
-//! have equal ones. As in Python, the test for balance runs only after a move.
+//! have equal candidates. As in Python, the test for balance runs only after a move.
 
 use std::collections::BTreeSet;
 
 use super::claims::{NOBODY, Numbers, Settled};
 use super::movements::{MoveRecords, NAME, dies};
+use crate::assignors::classic::general::score;
 use crate::assignors::classic::racks::sorted;
 use crate::assignors::classic::subscriptions::Subscribers;
 use crate::error::GroupError;
@@ -39,7 +40,7 @@ pub fn assign(
 /// The racks of members and partitions; both lists are empty if racks make no difference.
 #[derive(Default)]
 struct SentRacks {
-    /// By member: None if the rack is null; Some(None) for an empty one that no replica has.
+    /// By member: None if the rack is null; Some(None) for an empty rack, which no replica has.
     of_member: Vec<Option<Option<RackId>>>,
     of_partition: Vec<Vec<RackId>>,
 }
@@ -89,7 +90,7 @@ impl SentRacks {
         !self.of_member.is_empty()
     }
 
-    /// Whether the member sent a rack, even an empty one, without a replica of the partition.
+    /// Whether the member's rack, even an empty one, holds no replica of the partition.
     fn mismatch(&self, member: MemberId, id: PartitionId) -> bool {
         let Some(Some(rack)) = self.of_member.get(member as usize) else {
             return false;
@@ -103,7 +104,7 @@ struct Build<'g> {
     members: &'g [MemberId],
     interrupt: &'g Interrupt,
     numbers: Numbers,
-    /// By member. The lists of `fixed` members stay as they are.
+    /// By member. The lists of `fixed` members do not change.
     current: Lists,
     fixed: Vec<bool>,
     holder: Vec<MemberId>,
@@ -116,7 +117,7 @@ struct Build<'g> {
     /// By member: the largest number of partitions that it can have.
     possible: Vec<usize>,
     racks: SentRacks,
-    /// All partitions that somebody can have, in the order of `order`.
+    /// All partitions that have a candidate, in the order of step 1.
     order: Vec<PartitionId>,
     /// Members that are not fixed, by (partitions owned, rank of the id).
     by_size: BTreeSet<(usize, u32)>,
@@ -193,7 +194,7 @@ impl<'g> Build<'g> {
         self.order = order;
     }
 
-    /// The order in which the members with the most partitions would lose theirs.
+    /// The order in which the members with the most partitions would give up theirs.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];
@@ -202,7 +203,7 @@ impl<'g> Build<'g> {
             let owned = &mut current[m as usize];
             owned.sort_unstable_by_key(|&id| self.place(id));
             let existing = owned.iter().copied().filter(|&id| self.exists(id));
-            // Those with a previous owner go first, so the list can be used up from its end.
+            // Partitions with a previous owner go first; the list is consumed from its end.
             let (first, last): (Vec<_>, Vec<_>) =
                 existing.partition(|&id| self.previous[id as usize] != NOBODY);
             let list = &mut left[m as usize];
@@ -410,7 +411,7 @@ impl<'g> Build<'g> {
                 owner[id as usize] = m;
             }
         }
-        // By partition: the last member found to own it, so that the list need not be cleared.
+        // By partition: the last member found to own it; so the array need not be cleared.
         let mut owned_by = vec![NOBODY; self.numbers.count()];
         for &(size, rank) in &self.by_size {
             let m = self.of_rank[rank as usize];
@@ -432,15 +433,9 @@ impl<'g> Build<'g> {
         Ok(true)
     }
 
-    /// The sum of the size differences of all pairs of members, in a 32-bit int.
     fn score(&self, lists: &Lists) -> i32 {
         let members = self.members.iter().filter(|&&m| !self.fixed[m as usize]);
-        let mut sizes: Vec<i64> = members.map(|&m| lists[m as usize].len() as i64).collect();
-        sizes.sort_unstable();
-        let count = sizes.len() as i64;
-        // In ascending order, size i of n is the larger one in i pairs, the smaller in n - 1 - i.
-        let parts = (0..).zip(sizes).map(|(i, size)| size * (2 * i - count + 1));
-        parts.sum::<i64>() as i32
+        score(members.map(|&m| lists[m as usize].len() as i64).collect())
     }
 
     fn size(&self, member: MemberId) -> Result<usize, GroupError> {
@@ -466,7 +461,7 @@ impl<'g> Build<'g> {
         &self.candidates[self.numbers.partition(id).topic as usize]
     }
 
-    /// Whether the partition exists and somebody can have it.
+    /// Whether the partition exists and has a candidate.
     fn exists(&self, id: PartitionId) -> bool {
         let topic = self.numbers.partition(id).topic;
         self.numbers.of_topic(topic).contains(&id) && !self.of_topic(id).is_empty()
@@ -482,7 +477,7 @@ impl<'g> Build<'g> {
     }
 }
 
-/// The indices of the names in the order of their bytes, and by index its place in this order.
+/// The indices of the names in the order of their bytes, and each name's rank in this order.
 fn ranked(names: &[&str]) -> (Vec<u32>, Vec<u32>) {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
     order.sort_by_key(|&i| names[i as usize]);

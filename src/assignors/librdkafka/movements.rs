@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `movements.py`: the records of moves, and where they break.
+//! Mirror of `movements.py`: the records of moves, with their faults.
 
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The name of the dialect whose moves these are.
+/// The name of the assignor whose moves these are.
 pub const NAME: &str = "librdkafka/cooperative-sticky";
 
 /// Source and destination of a move.
 type Pair = (MemberId, MemberId);
 
-/// The partitions that moved between one pair. The list's key belongs to `keeper`.
+/// The partitions that moved between one pair; the partition `keeper` owns the list's key.
 #[derive(Clone, PartialEq)]
 struct Moved {
     keeper: PartitionId,
@@ -47,7 +47,7 @@ impl MoveRecords {
         Ok((id, false))
     }
 
-    /// Records that a partition moves. Returns the partition that really moves then.
+    /// Records the move of a partition. Returns the partition that really moves.
     pub fn record(
         &mut self,
         (topic, id): (TopicId, PartitionId),
@@ -92,7 +92,7 @@ impl MoveRecords {
         Ok(moved)
     }
 
-    /// Takes a partition out of its list. Returns the partition that is first in the list then.
+    /// Takes a partition out of its list. Returns the partition that is then first in the list.
     fn forget(
         &mut self,
         (topic, id): (TopicId, PartitionId),
@@ -111,7 +111,7 @@ impl MoveRecords {
         if let Some(at) = moved.partitions.iter().position(|&other| other == id) {
             moved.partitions.remove(at);
         }
-        // A partition that moves on frees its record, which is the list's key if it began the list.
+        // A partition that moves on frees its record. The first one's is the list's key.
         moved.key_is_gone |= moved.keeper == id && !stays;
         let first = moved.partitions.first().copied();
         if first.is_some() {
@@ -123,7 +123,7 @@ impl MoveRecords {
     }
 }
 
-/// The error of a group on which librdkafka ends the leader's process.
+/// The error for a group on which librdkafka kills the leader's process.
 pub fn dies(reason: &str) -> GroupError {
     GroupError::assignor_dies(NAME, reason)
 }

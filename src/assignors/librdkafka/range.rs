@@ -10,12 +10,12 @@ use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The name of the dialect.
+/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = "librdkafka/range";
 
 /// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
-    // 1. Sort the topics by their subscribers; neighbours of one key are co-partitioned.
+    // 1. Sort the topics by their subscribers; neighbours with equal keys are co-partitioned.
     let key = |topic: &TopicShare| {
         let ids = topic.subscribers.iter();
         let ids: Vec<&str> = ids.map(|&m| group.members[m as usize].member_id).collect();
@@ -28,15 +28,15 @@ pub fn assign(group: &GroupSpec) -> Assignment {
         a.subscribers == b.subscribers && a.partitions == b.partitions
     };
     for topics in topics.chunk_by_mut(together) {
-        // 3. Partitions of co-partitioned topics.
+        // 3. Partitions of co-partitioned topics, by racks.
         if topics.len() > 1 {
             assign_together(topics, &mut assignment);
-        // 2. One topic by racks.
+        // 2. Partitions of one topic, by racks.
         } else if topics[0].needs_racks {
             topics[0].assign_ranges(TopicShare::rack_matches, &mut assignment);
         }
     }
-    // 4. The rest, in ranges.
+    // 4. The remaining partitions, in ranges.
     for topic in &mut topics {
         topic.assign_ranges(|_, _, _| true, &mut assignment);
     }

@@ -7,14 +7,14 @@ use crate::group::model::{MemberId, TopicId};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The name of the dialect.
+/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = "librdkafka/roundrobin";
 
 /// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
-    // 1. The circle, and topics by name.
+    // 1. Form the circle, and sort the topics by name.
     let mut circle = by_instance(group, members_with_topics(group));
-    // Members without topics are never chosen, wherever they stand.
+    // Members without topics are never chosen, so their positions do not matter.
     let idle = |&m: &MemberId| group.subscription(m).is_empty();
     circle.extend((0..group.members.len() as MemberId).filter(idle));
     let mut topics: Vec<TopicId> = (0..group.topics.len() as TopicId).collect();

@@ -29,7 +29,7 @@ pub fn by_instance(group: &GroupSpec, members: Vec<MemberId>) -> Vec<MemberId> {
     merge_sort(members, &|&a, &b| compare_by_instance(group, a, b))
 }
 
-/// Sorts as glibc's `qsort` does, which shows if `compare` is no order.
+/// Sorts as glibc's `qsort` does; the algorithm decides the result if `compare` has circles.
 pub fn merge_sort<T: Copy>(items: Vec<T>, compare: &impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     if items.len() < 2 {
         return items;

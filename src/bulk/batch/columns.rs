@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads nested Arrow columns of any bit width, because Spark, pyarrow, pandas and polars use
-//! different ones. A column of Arrow's null type, or an absent optional column, has only nulls.
+//! Reads nested Arrow columns with 32-bit or 64-bit offsets: Spark, pyarrow, pandas and polars
+//! differ. A column of Arrow's null type, or an absent optional column, has only nulls.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::DataType;
 
-/// The error of a column that is missing or has another type than in the contract.
+/// The error of a column that is missing, or whose type differs from the contract's.
 #[derive(Debug)]
 pub struct SchemaError {
     /// Path of the column, for example `members[].topics`.
@@ -31,7 +31,7 @@ fn wrong(path: &str, expected: &str, found: &DataType) -> SchemaError {
     }
 }
 
-/// A set of named columns: those of the batch, or the fields of a list's structs.
+/// A set of named columns: those of a batch, or the fields of a list's structs.
 pub struct Structs<'a> {
     path: String,
     fields: Vec<(&'a str, &'a ArrayRef)>,
@@ -85,7 +85,7 @@ impl<'a> Presence<'a> {
     }
 }
 
-/// A column of one kind. `of` returns an error if the column's type is of another kind.
+/// A column of one kind; `of` returns an error for a column of another kind.
 pub trait Column<'a>: Sized {
     fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError>;
 }
@@ -168,8 +168,8 @@ impl<'a> Column<'a> for Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// Returns an error if the bytes are not UTF-8. Arrow's importers do not validate strings, and
-    /// Spark keeps any bytes. So each string is checked here, and a bad one fails only its own row.
+    /// An error if the bytes are not UTF-8. Arrow's importers do not validate strings, and Spark
+    /// keeps any bytes. Checking each string here makes a bad one fail only its own row.
     pub fn get(&self, i: usize) -> Result<Option<&'a str>, NotUtf8> {
         let checked = self.0.get(i).map(std::str::from_utf8).transpose();
         checked.map_err(|_| NotUtf8)
@@ -200,7 +200,7 @@ impl<'a> Lines<'a> {
         lines.map(Self)
     }
 
-    /// One line; null is an empty line.
+    /// One line; null counts as an empty line.
     pub fn get(&self, i: usize) -> &'a [u8] {
         self.0.get(i).unwrap_or_default()
     }
@@ -246,7 +246,7 @@ impl Integers<'_> {
     }
 }
 
-/// Topics by name, or by their place in the group's own list, which is cheaper to pass.
+/// Topics by name, or by their index in the group's own list, which is cheaper to pass.
 pub enum Topics<'a> {
     Named(Strings<'a>),
     Placed(Integers<'a>),
@@ -300,7 +300,7 @@ impl<'a> Column<'a> for Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// The range of list i's entries within the values; None for null.
+    /// The range of list i's entries within all values; None for null.
     pub fn get(&self, i: usize) -> Option<Range<usize>> {
         if !self.presence.at(i) {
             return None;

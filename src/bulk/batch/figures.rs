@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes plans and comparisons as columns; the figures have the names of `plans/figures.py`.
+//! Writes plans and comparisons as columns; the figures have their names in `plans/figures.py`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::GroupError;
 use crate::plans::comparison::Comparison;
 use crate::plans::figures::{Balance, Figures};
 
-/// Makes one output row of each planned row: its figures, or its error.
+/// Makes one output row from each planned row: its figures, or its error.
 pub fn write(rows: &[Row<Planned>]) -> RecordBatch {
     let planned = |row: &Row<Planned>| row.1.as_ref().ok().map(|one| one.0.name());
     // No figures if the row has an error, or no change affects its group.
@@ -28,7 +28,7 @@ pub fn write(rows: &[Row<Planned>]) -> RecordBatch {
     batch(columns)
 }
 
-/// Makes one output row of each compared row: its candidates and the recommendation, or its error.
+/// Makes one output row from each compared row: candidates and recommendation, or its error.
 pub fn write_compared(rows: &[Row<Compared>]) -> RecordBatch {
     let all: Vec<_> = rows
         .iter()
@@ -81,7 +81,7 @@ pub fn error_columns<'a, R>(
     [("error", text), ("error_kind", kind)]
 }
 
-/// The columns of the figures; None is a row of nulls.
+/// The columns of the figures; None makes a row of nulls.
 fn figure_columns(rows: &[Option<&Figures>]) -> [Named<'static>; 15] {
     let counts = |of: fn(&Figures) -> i64| -> ArrayRef {
         Arc::new(numbers::<Int64Type, _>(rows, |one| one.map(of)))

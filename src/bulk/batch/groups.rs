@@ -82,7 +82,7 @@ impl<'a> Groups<'a> {
         self.group_id.get(row).ok().flatten()
     }
 
-    /// The group of a row. A row whose `error` is set by an earlier step keeps this error.
+    /// The group of a row. If an earlier step has set the row's `error`, the row keeps this error.
     pub fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         if let Some(error) = optional_text(&self.error, row, || "error".into())? {
             return Err(earlier(error));
@@ -203,7 +203,7 @@ fn generation(
         .map_err(|_| GroupError::new(path(), problem()))
 }
 
-/// A topic's number, from its name or from its place in the group's list.
+/// A topic's number, found by its name or by its index in the group's list.
 fn topic<'a>(
     builder: &mut GroupBuilder<'a>,
     column: &Topics<'a>,

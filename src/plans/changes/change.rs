@@ -10,7 +10,7 @@ use crate::assignors::Assignor;
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
-/// A change of a group. A member is given by its member_id or its group_instance_id.
+/// A change of a group. A member is named by its member_id or its group_instance_id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     AddMembers(AddMembers),
@@ -85,7 +85,7 @@ impl Change {
     }
 }
 
-/// The change with the names that `ids` has made up for its members.
+/// The change with the names that `ids` (one draw) has for made-up members.
 pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
     let mut change = change.clone();
     let named = match &mut change {

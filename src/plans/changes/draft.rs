@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group between two rebalances, which changes and rounds edit in place. (Python makes a new
-//! `GroupSpec` for each edit.) Topics and racks keep their numbers. Names are borrowed from the
-//! first group, and only made-up names are owned.
+//! A group that changes and rounds edit in place. (Python makes a new `GroupSpec` for each edit.)
+//! Topics and racks keep their numbers. Names are borrowed from the first group; only made-up names
+//! are owned.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub struct DraftMember<'a> {
     pub as_sent: AsSent,
     pub topics: Vec<TopicId>,
     pub owned: Vec<TopicPartition>,
-    /// The member's number in the group at the beginning of the plan, where its id may differ.
+    /// The member's number in the first group of the plan, where its id may differ.
     pub origin: Option<u32>,
 }
 
@@ -46,7 +46,7 @@ pub struct Draft<'a> {
     rack_ids: Vec<RackId>,
     /// The group's own generation, if it is known.
     pub generation_id: Option<i32>,
-    /// Partitions of a member that was down without a rebalance; in the order of events.
+    /// Partitions of members that were down without a rebalance, in the order of events.
     pub waiting: Vec<TopicPartition>,
     /// Partitions that lost their last replica; in the order of events.
     pub leaderless: Vec<TopicPartition>,
@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The group as assignors take it. No validation is needed, because each edit keeps it valid.
+    /// The group in the form that assignors need. Each edit keeps it valid.
     pub fn spec(&self) -> GroupSpec<'_> {
         let mut subscriptions = Vec::new();
         let mut owned = Vec::new();
@@ -158,11 +158,11 @@ impl<'a> Draft<'a> {
         (every, in_racks)
     }
 
-    /// Adds partitions to a topic. If the racks of its replicas are known, the new partitions are
-    /// where Kafka could place them, as in `plans/changes/topics.py`; otherwise they have no racks.
+    /// Adds partitions to a topic. If the racks of its replicas are known, the racks of the new
+    /// ones are guessed as in `plans/changes/topics.py`; otherwise they are unknown.
     pub fn grow(&mut self, topic: TopicId, partitions: u32, ids: &mut MadeUp) {
         let (mut every, in_racks) = self.new_racks(topic);
-        // A rack that has members but no known replica may have brokers, or not.
+        // A rack that has members but no known replica may have brokers, or may not.
         let mut perhaps = every.clone();
         perhaps.extend(self.members.iter().filter_map(|member| member.rack));
         perhaps.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
@@ -188,8 +188,8 @@ impl<'a> Draft<'a> {
         topic.partitions = partitions;
     }
 
-    /// Adds a topic. Declared topics are numbered in the group's order. So a name that was only
-    /// subscribed to, or whose topic was deleted, has a new number from here on.
+    /// Adds a topic with a new number, because declared topics are numbered in the group's order.
+    /// The name may have had a number before: members subscribed to it, or its topic was deleted.
     pub fn create(&mut self, name: &str, partitions: u32) -> TopicId {
         let created = DraftTopic {
             name: Cow::Owned(name.to_owned()),
@@ -213,7 +213,7 @@ impl<'a> Draft<'a> {
         new
     }
 
-    /// By topic: the number that its name has now. It differs if the topic was created again.
+    /// By topic: the present number of its name. It differs if the topic was created again.
     pub fn numbers_now(&self) -> Vec<TopicId> {
         let topics = (0..).zip(&self.topics);
         let now: FxHashMap<&str, TopicId> = topics.map(|(t, topic)| (&*topic.name, t)).collect();
@@ -227,7 +227,7 @@ impl<'a> Draft<'a> {
         gone.racks = None;
     }
 
-    /// Adds to `waiting` the partitions that a member holds while it is down, if they exist.
+    /// Adds to `waiting` the existing partitions that a member holds while it is down.
     pub fn wait_for(&mut self, held: Vec<TopicPartition>) {
         let exists = |tp: &TopicPartition| tp.partition < self.topics[tp.topic as usize].partitions;
         self.waiting.extend(held.into_iter().filter(exists));
@@ -238,8 +238,7 @@ impl<'a> Draft<'a> {
         topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
     }
 
-    /// Removes a rack's replicas. A partition that is read and loses its last replica
-    /// is leaderless.
+    /// Removes a rack's replicas. A subscribed partition without any replica left is leaderless.
     pub fn lose_replicas(&mut self, rack: RackId) {
         let mut is_read = vec![false; self.topics.len()];
         for &topic in self.members.iter().flat_map(|member| &member.topics) {
@@ -270,7 +269,7 @@ impl<'a> Draft<'a> {
         self.rack_ids = rack_ids;
     }
 
-    /// The racks of each partition's replicas; nothing if the topic's racks are unknown.
+    /// The racks of each partition's replicas; empty if the topic's racks are unknown.
     fn replicas(&self, topic: &DraftTopic) -> impl Iterator<Item = &[RackId]> {
         let places = topic.racks.map_or(0..0, |start| {
             start as usize..(start + topic.partitions) as usize

@@ -11,7 +11,7 @@ use crate::group::model::{MAX_PARTITIONS, quoted};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follows {
     Rebalance,
-    /// A rebalance for which the members have given up and forgotten all that they owned.
+    /// A rebalance before which the members have revoked all partitions and claim none.
     StartingOver,
     Nothing,
 }
@@ -48,7 +48,7 @@ pub fn find_topic(group: &Draft, name: &str) -> Result<u32, GroupError> {
     found.ok_or_else(|| GroupError::not_affected(format!("there is no topic {}", quoted(name))))
 }
 
-/// Limits the number of partitions. A group above the usual limit may stay as large as it is.
+/// Limits the number of partitions. A group that is already above the usual limit may stay so.
 pub fn guard(group: &Draft, more: u64) -> Result<(), GroupError> {
     let limit = MAX_PARTITIONS.max(group.total());
     let total = group.total() + more;

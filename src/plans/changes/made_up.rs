@@ -10,7 +10,7 @@ use crate::group::model::RackId;
 
 const UUID_LENGTH: usize = 36;
 
-/// How a new member got its name.
+/// The origin of a new member's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     Given,
@@ -44,8 +44,8 @@ pub struct Newcomer {
     pub is_static: bool,
 }
 
-/// The number of this draw, and of all draws; draw 0 is the plan itself. `instead_of` has the
-/// member ids and names of draw 0's newcomers.
+/// The number of this draw (one choice of made-up ids), and of all draws; draw 0 is the plan
+/// itself. `instead_of` has the member ids and names of draw 0's newcomers.
 #[derive(Default)]
 pub struct Draw {
     pub number: u32,
@@ -53,14 +53,14 @@ pub struct Draw {
     pub instead_of: Vec<(String, String)>,
 }
 
-/// Makes up ids, each only once.
+/// Makes up ids; no id occurs twice.
 pub struct MadeUp<'a> {
     group_id: &'a str,
     count: u32,
     draw: Draw,
     pub made: Vec<Newcomer>,
     pub places_guessed: bool,
-    /// The made-up ids of the plan itself (draw 0), each with its id in this draw.
+    /// Each made-up id of the plan itself (draw 0) -> the id in this draw.
     pub aliases: FxHashMap<String, String>,
     pub client_aliases: FxHashMap<String, String>,
 }
@@ -120,8 +120,8 @@ impl<'a> MadeUp<'a> {
         member_id
     }
 
-    /// Returns racks in the order in which new replicas get them. The order is a guess: the plan
-    /// itself (draw 0) keeps `racks`, its random variants (the other draws) shuffle them.
+    /// Returns the racks in the order in which new replicas use them. The order is a guess: the
+    /// plan itself (draw 0) keeps `racks`, its random variants (the other draws) shuffle them.
     pub fn placement(
         &mut self,
         racks: Vec<RackId>,
@@ -141,8 +141,8 @@ impl<'a> MadeUp<'a> {
         drawn
     }
 
-    /// Returns another name, which has another place among the sorted `names`. In draw 0, and for
-    /// a name that is no guess, returns the name itself.
+    /// Returns another name, at another position among the sorted `names`. In draw 0, and for a
+    /// name that is not a guess, returns the name itself.
     pub fn place(
         &self,
         name: String,
@@ -159,8 +159,8 @@ impl<'a> MadeUp<'a> {
             share = (share + random) % 1.0;
         }
         let place = (share * (names.len() + 1) as f64) as usize;
-        // The drawn name has to sort directly after `names[place - 1]`. In a member id, a dash
-        // follows the name: "app.-…" sorts after "app-…" and before "app1-…".
+        // The new name must sort directly after `names[place - 1]`. In a member id, a dash follows
+        // the name: "app.-…" sorts after "app-…" and before "app1-…".
         let mut drawn = match place {
             0 => "!".to_owned(),
             _ => format!("{}.", names[place - 1]),
@@ -182,13 +182,13 @@ pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str 
     }
 }
 
-/// Whether a name is the id up to the fourth digit of its UUID, or up to a later one.
+/// Whether `name` is the member id, cut within the UUID after four digits or more.
 pub fn is_short_name(name: &str, member_id: &str) -> bool {
     let start = without_uuid(member_id).len();
     start < member_id.len() && name.len() >= start + 5 && member_id.starts_with(name)
 }
 
-/// The id; None if it is empty, because an empty id names nobody.
+/// The id; None if it is empty, because an empty id identifies no member.
 pub fn not_empty(id: Option<&str>) -> Option<&str> {
     id.filter(|id| !id.is_empty())
 }
@@ -248,7 +248,7 @@ impl Names {
     }
 }
 
-/// Client ids for newcomers like the member called `model`; `names` has those of all members.
+/// Client ids for newcomers that copy the member called `model`; `names` has those of all members.
 pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Names, Basis) {
     let taken = || names.iter().cloned().collect();
     if let Some(given) = given {
@@ -272,7 +272,7 @@ pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Name
     (Names { first: None, rest }, basis)
 }
 
-/// Instance ids for newcomers, each only once; `taken` has those of all static members.
+/// Instance ids for newcomers, without duplicates; `taken` has those of all static members.
 pub fn instance_names(
     model: &str,
     taken: FxHashSet<String>,
@@ -285,8 +285,8 @@ pub fn instance_names(
     (names, given.map_or(Basis::Counted, |_| Basis::Given))
 }
 
-/// Counts on from the number in a name, to names that are free: payments-3, payments-4. A name
-/// without a number counts as the first one, so name-2 follows.
+/// Counts from the number in a name to unused names: payments-4 after payments-3. A name without a
+/// number counts as the first one, so name-2 follows.
 fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
     let width = digits(name);
     let (stem, number) = name.split_at(name.len() - width);

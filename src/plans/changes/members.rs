@@ -99,10 +99,10 @@ impl AddMembers {
         };
         places.sort_unstable();
         places.dedup();
-        // If no client ids are known, `names` are the beginnings of member ids, not client ids.
+        // If client ids are unknown, `names` are the beginnings of member ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
-        // No id is made up twice, so new members need no check against each other.
+        // No id is made up twice, so new members are only compared with old ones.
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
@@ -165,7 +165,7 @@ pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     remove(group, |_, member| is_in(member))?;
     group.wait_for(waiting);
     group.lose_replicas(rack);
-    // If no member is gone, only a leader that has a rack notices the lost replicas.
+    // If no member was in the rack, only a leader that has a rack notices the lost replicas.
     if gone || group.members.iter().any(|member| member.rack.is_some()) {
         return Ok(Follows::Rebalance);
     }
@@ -192,7 +192,7 @@ pub fn bounce<'a>(
             .to_owned();
         if is_static.unwrap_or(instance.is_some()) {
             group.wait_for(group.members[m].owned.clone());
-            // The member is back in time: it has a new member id in its old place (KIP-345).
+            // The member is back in time: it has a new member id at its old index (KIP-345).
             if let Some(instance) = instance {
                 let taken = group.member_ids();
                 let member_id = ids.newcomer(&instance, Basis::Known, &taken, true);
@@ -205,7 +205,7 @@ pub fn bounce<'a>(
         let mut taken_id = None;
         let mut back = group.members.remove(m);
         let mut cause = format!("{name} leaves and comes back");
-        // If nobody else is in the group, nobody rebalances while the member is away.
+        // The group is empty while the member is away, so nobody rebalances.
         if group.members.is_empty() {
             taken_id = Some(back.member_id.clone());
         } else {

@@ -11,7 +11,7 @@ const VERBS: &str = "add-members, remove-members, remove-member, remove-rack, re
     partitions, add-topics, remove-topics, resubscribe, switch-assignor, bounce-members";
 
 impl Change {
-    /// Reads one change from a text; returns an error at `change` if the text is not a change.
+    /// Parses one change; an error at `change` if the text is not a change.
     pub fn from_text(text: &str) -> Result<Self, GroupError> {
         let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
         let end = trimmed.find(['=', ' ']).unwrap_or(trimmed.len());
@@ -32,7 +32,7 @@ impl Change {
             }
             "remove-topics" => Self::RemoveTopics(topics(value)?),
             "resubscribe" => {
-                // A topic's name has no colon, but a member's name may have one.
+                // A topic's name contains no colon, but a member's name may.
                 let (member, names) = match value.rsplit_once(':') {
                     Some((member, names)) => (Some(member.to_owned()), names),
                     None => (None, value),
@@ -60,7 +60,7 @@ fn add_members(value: &str) -> Result<Change, GroupError> {
     let mut options: [(&str, Option<String>); 3] =
         [("rack", None), ("client-id", None), ("instance-id", None)];
     let mut number = None;
-    // The option whose value comes next; None before the first option, where the count is.
+    // The option whose value comes next; None before the first option, where the count comes.
     let mut open: Option<usize> = None;
     loop {
         let found = (0..options.len()).filter_map(|o| {

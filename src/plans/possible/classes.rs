@@ -22,15 +22,15 @@ pub struct Classes {
     /// NO_CLASS if a topic has no subscriber or no partitions.
     pub class_of_topic: Vec<u32>,
     pub class_of_member: Vec<u32>,
-    /// `owner[base[topic] + partition]` is the owner of a partition; NOBODY if there is none.
+    /// `owner[base[topic] + partition]` is the owner of a partition, or NOBODY.
     pub owner: Vec<MemberId>,
-    /// By topic: the place of its first partition in `owner`; last, the length of `owner`.
+    /// By topic: the index of its first partition in `owner`; at the end, the length of `owner`.
     pub base: Vec<u32>,
 }
 
 impl Classes {
     /// Builds the classes. Topic classes are ordered by their first topic's name, subscription
-    /// classes by their first member's place in join order.
+    /// classes by their first member in join order.
     pub fn of(group: &GroupSpec) -> Self {
         let members = group.members.len() as MemberId;
         let topics_of: Vec<Vec<TopicId>> = (0..members).map(|m| existing(group, m)).collect();
@@ -45,7 +45,7 @@ impl Classes {
             classes[k as usize].push(m as MemberId);
             class_of_member.push(k);
         }
-        // Classes are walked in ascending order, so that each topic's list is ascending.
+        // Classes are visited in ascending order, so each topic's list is ascending.
         let mut subscribers_of: Vec<Vec<u32>> = vec![Vec::new(); group.topics.len()];
         for (k, class) in classes.iter().enumerate() {
             for &topic in &topics_of[class[0] as usize] {
@@ -97,7 +97,7 @@ impl Classes {
     }
 }
 
-/// The topics of a member's subscription that have partitions, sorted, each once.
+/// The topics of a member's subscription that have partitions, sorted, without duplicates.
 fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
     let subscription = group.subscription(member).iter().copied();
     let mut topics: Vec<TopicId> = subscription
@@ -109,7 +109,7 @@ fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
 }
 
 /// Finds the owner of each partition. As in KIP-341, the claim of the newest generation is
-/// believed, and neither of two equally new claims is.
+/// believed; if two claims are equally new, neither is.
 fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<MemberId>) {
     let base = offsets(group.topics.iter().map(|topic| topic.partitions));
     let total = base[group.topics.len()];
@@ -122,7 +122,7 @@ fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<Membe
                 continue;
             }
             let claim = &mut claims[(base[tp.topic as usize] + tp.partition) as usize];
-            // If the same member claims a partition twice, this is one claim.
+            // Two claims of one member to a partition count as one claim.
             if claim.0 != NOBODY && (claim.1 > generation || claim.0 == m as MemberId) {
                 continue;
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/flow.py`: Dinic's algorithm for the largest flow, and the primal-dual
-//! one for the cheapest largest flow. Once all arcs are added, one array lists them by tail.
+//! algorithm for the cheapest one. Once all arcs are added, one array lists them by tail.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,7 +15,7 @@ pub struct Flow {
     room: Vec<i64>,
     cost: Vec<i64>,
     pub potential: Vec<i64>,
-    /// `by_tail[start[n]..start[n + 1]]` are the arcs that leave n, in the order of adding.
+    /// `by_tail[start[n]..start[n + 1]]` are the arcs that leave n, in the order of their addition.
     start: Vec<u32>,
     by_tail: Vec<u32>,
 }
@@ -33,7 +33,7 @@ impl Flow {
         }
     }
 
-    /// Adds an arc, whose cost is not negative. Returns its number, which `sent` takes.
+    /// Adds an arc, whose cost must not be negative. Returns its number, for `sent`.
     pub fn add(&mut self, tail: u32, head: u32, capacity: i64, cost: i64) -> usize {
         let arc = self.head.len();
         self.tail.extend([tail, head]);
@@ -47,8 +47,8 @@ impl Flow {
         self.room[arc + 1]
     }
 
-    /// Sends as much as possible along tight arcs, whose reduced cost is 0. All arcs are tight if
-    /// all costs and potentials are 0.
+    /// Sends as much flow as possible along tight arcs, whose reduced cost is 0. If all costs and
+    /// potentials are 0, all arcs are tight.
     pub fn largest(&mut self, source: u32, sink: u32) -> i64 {
         self.list_by_tail();
         let mut total = 0;
@@ -68,7 +68,7 @@ impl Flow {
         }
     }
 
-    /// Sends as much as possible, as cheaply as possible; returns the cost.
+    /// Sends as much flow as possible at the least cost; returns the cost.
     pub fn cheapest(&mut self, source: u32, sink: u32) -> i64 {
         self.list_by_tail();
         let mut total = 0;
@@ -86,7 +86,7 @@ impl Flow {
         }
     }
 
-    /// By node: whether more could be sent to it.
+    /// By node: whether more flow could be sent to it.
     pub fn reachable(&self, source: u32) -> Vec<bool> {
         let level = self.levels(source);
         level.into_iter().map(|level| level != UNREACHED).collect()
@@ -125,7 +125,7 @@ impl Flow {
         self.room[arc] > 0 && self.reduced(arc) == 0
     }
 
-    /// By node: its distance from the source in arcs, along tight arcs with room.
+    /// By node: its distance from the source, counted in tight arcs with room.
     fn levels(&self, source: u32) -> Vec<i64> {
         let mut level = vec![UNREACHED; self.potential.len()];
         level[source as usize] = 0;
@@ -142,7 +142,7 @@ impl Flow {
         level
     }
 
-    /// Sends along one path, level by level. `unused[n]` skips arcs of n that are dead ends.
+    /// Sends flow along one path, level by level. Arcs of n before index `unused[n]` are dead ends.
     fn augment(&mut self, source: u32, sink: u32, level: &[i64], unused: &mut [u32]) -> i64 {
         let mut path: Vec<usize> = Vec::new();
         let mut node = source;

@@ -20,7 +20,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
     let mut members: Vec<u32> = (0..classes.members.len() as u32).collect();
     let mut found = Vec::new();
     while !members.is_empty() {
-        // 1. Find the least load that the fullest member must have.
+        // 1. Find the least load that the member with the most partitions must have.
         let load = least_load(classes, &topics, &members);
         if load == 0 {
             found.push(ClassLevel {
@@ -31,10 +31,11 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
             });
             break;
         }
-        // 2. With one partition less for each member, some partitions do not fit. Their classes
-        // are the level.
+        // 2. With one partition fewer for each member, some partitions do not fit. Their classes
+        //    are the
+        // level.
         let cut = cut(classes, &topics, &members, load - 1);
-        // 3. Go on with the other classes.
+        // 3. Continue with the other classes.
         topics.retain(|c| cut.topics.binary_search(c).is_err());
         members.retain(|k| cut.members.binary_search(k).is_err());
         found.push(ClassLevel {
@@ -65,7 +66,7 @@ fn mean_up(classes: &Classes, topics: &[u32], members: &[u32]) -> i64 {
     (supply + members - 1) / members
 }
 
-/// How many partitions do not fit, and the topic and member classes that they cannot leave.
+/// How many partitions do not fit, and the topic and member classes in which they are.
 struct Cut {
     left: i64,
     topics: Vec<u32>,

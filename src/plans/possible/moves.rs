@@ -18,7 +18,7 @@ pub struct LevelMoves {
     pub member_prices: Vec<(MemberId, i64)>,
 }
 
-/// The number of held partitions by topic class and member, sorted by both.
+/// The number of held partitions, by topic class and member; sorted by both.
 pub struct Holdings(Vec<(u32, MemberId, i64)>);
 
 impl Holdings {
@@ -102,8 +102,8 @@ pub fn least_moves(classes: &Classes, held: &Holdings, level: &ClassLevel) -> Le
     }
 }
 
-/// Returns which member gets how many partitions of which topic class. A hub passes partitions on
-/// in the order in which they flow into it.
+/// Returns how many partitions of each topic class each member gains. A hub passes partitions on in
+/// the order in which they flow into it.
 fn through_hubs(
     classes: &Classes,
     level: &ClassLevel,

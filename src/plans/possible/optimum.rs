@@ -18,7 +18,7 @@ pub struct Possible {
 
 impl Possible {
     pub fn of(group: &GroupSpec) -> Self {
-        // 1. Find the classes, and who holds what.
+        // 1. Find the classes, and the owners of partitions.
         let classes = Classes::of(group);
         // 2. Find the levels of the best balance.
         let levels = levels(&classes);
@@ -36,7 +36,7 @@ impl Possible {
         }
     }
 
-    /// Loads of the best balance, members in no particular order.
+    /// Loads of the best balance, in no particular order of members.
     pub fn loads(&self) -> Vec<u32> {
         let mut loads = Vec::with_capacity(self.classes.class_of_member.len());
         for level in &self.levels {
@@ -52,7 +52,7 @@ impl Possible {
 
     /// An assignment with the best balance and the least moves.
     pub fn assignment(&self, group: &GroupSpec) -> Assignment {
-        // 4. Each member keeps its first partitions; the others are handed out in order.
+        // 4. Each member keeps its first partitions; the others are assigned in order.
         let classes = &self.classes;
         let mut keep = rustc_hash::FxHashMap::default();
         for level in &self.moved {

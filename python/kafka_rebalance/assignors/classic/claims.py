@@ -103,7 +103,7 @@ def _claim(
         claims.multiply_owned.add(tp)
     else:
         claims.owned[member.member_id].append(tp)
-    # This comes last, because a member that claims a partition twice loses the entry just added.
+    # Remove this entry last: a member that claims a partition twice loses the entry just added.
     if tp in claims.owned[other.member_id]:
         claims.owned[other.member_id].remove(tp)
     claimant[tp] = member
@@ -116,10 +116,7 @@ def sent_by_sticky(member: Member) -> Sent:
 
 
 def sent_by_cooperative(member: Member) -> Sent:
-    """Returns the claims that CooperativeStickyAssignor reads from the subscription's fields.
-
-    If the generation's field is missing, the generation in the user data counts.
-    """
+    """Returns the claims in the subscription's fields; user data replace a missing generation."""
     generation = field_generation(member)
     if generation == NO_GENERATION:
         generation = user_data_generation(member)
@@ -144,7 +141,7 @@ def field_generation(member: Member) -> int:
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the order of sticky's user data, which a hash map has grouped."""
+    """Returns owned partitions in the order of sticky's user data, grouped by a hash map."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []

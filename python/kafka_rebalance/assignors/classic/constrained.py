@@ -9,18 +9,19 @@ T partitions on m members: every member gets at least q = T // m, and X = T % m 
 2. A walk over all partitions, by topic and number, compares them with the sorted kept partitions;
    the partitions that are not kept are unassigned.
 3. Two lists hold members by id: the short members have fewer than q partitions, the others have q
-   and may take one more. With racks, partitions that few members are near come first.
-4. Rack pass: each partition goes to the next short member near it, else to the first member near it
+   and may take one more. A member is near a partition if a replica is in the member's rack. With
+   racks, the partitions with the fewest near members come first.
+4. Rack pass: each partition goes to the next short member near it, else to the first near member
    that may take one more.
 5. The remaining partitions go to the short members in turn until each of these has q, then one each
    to the members of the second list.
 
-Two quirks: a kept partition that does not exist stops the walk of step 2, and every partition
-behind it is assigned again. The hash order decides which members keep an extra partition.
+Quirks: a kept partition that does not exist stops the walk of step 2, and every partition behind it
+is assigned again. The hash order decides which members keep an extra partition.
 
 Order    members in hash order in step 1, by name from step 3 on.
 Cost     O(P log P); with racks O(P * members).
-Errors   AssignorThrows where kept partitions that do not exist leave too few, or too many.
+Errors   AssignorThrows if partitions that do not exist are kept, and so too few or too many remain.
 Source   AbstractStickyAssignor.ConstrainedAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """
@@ -40,7 +41,7 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The assignment; `transferring` maps each partition of another member to its new owner."""
+    """The assignment; `transferring` maps a partition that leaves its owner to its new owner."""
 
     assignment: dict[str, list[TopicPartition]]
     transferring: dict[TopicPartition, str]
@@ -171,10 +172,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept; `kept` is sorted as `every` is.
-
-    A kept partition that does not exist stops the walk: all partitions behind it count as not kept.
-    """
+    """Returns the partitions that are not kept; a kept one that does not exist ends the walk."""
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

@@ -6,8 +6,8 @@ that member has revoked it and the group rebalances again.
 
 1. Sticky's algorithm runs on the claims in the fields of the subscriptions.
 2. If all subscriptions are equal, the constrained algorithm has recorded transferring partitions.
-3. Else the transferring partitions are those that one member gains and another member revokes. All
-   claims count here, however old they are.
+3. Else the transferring partitions are those that one member gains and another member revokes.
+   For this step, all claims count, however old they are.
 4. Each transferring partition is removed from the list of its new owner.
 
 Cost     that of sticky.

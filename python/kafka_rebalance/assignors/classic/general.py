@@ -5,18 +5,20 @@
 2. Members whose claims have an older generation are recorded as previous owners.
 3. Each member keeps its owned partitions, except those of topics that it left and those that do
    not match its rack. If any member loses a partition here, the group has a *revocation*.
-4. Each unassigned partition goes to the subscriber with the fewest partitions, ties by id. With
-   racks, a first pass considers only members near the partition or without a rack.
+4. Each unassigned partition goes to the subscriber with the fewest partitions; ties go by id. With
+   racks, a first pass considers only members near the partition (a replica is in their rack) and
+   members without a rack.
 5. Topics with one subscriber take no part in step 6, and neither do *fixed* members. A fixed member
    owns all partitions that it can have, and none that another member could have.
 6. Balance: passes over the unassigned partitions (unless step 3 had a revocation), then passes over
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
-   this member has at least two partitions fewer than the owner; else to the smallest subscriber, if
-   any subscriber has at least two fewer.
-7. Step 6 is undone if it did not lower the score and some member owned a partition before it.
+   this member has at least two partitions fewer than the owner; else to the subscriber with the
+   fewest partitions, if any subscriber has at least two fewer.
+7. Step 6 is undone if it did not lower the score and some member owned a partition before step 6.
 
-Quirks: a partition that the movement record sends back may undo the last move; then the passes
-never end. A previous owner may no longer subscribe to the topic; if it is fixed, Kafka's class
+Quirks: when the movement record (`movements.py`) replaces a partition by another one, that move can
+undo the last move; then the passes never end. A previous owner may no longer subscribe to the
+topic; if it is fixed, Kafka's class
 throws. A kept partition that does not exist stops the walk of step 3, as in the constrained
 algorithm.
 
@@ -29,7 +31,7 @@ Differs  nowhere.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kafka_rebalance.errors import AssignorThrows, NeverEnds
 from kafka_rebalance.group.model import TopicPartition
@@ -168,29 +170,8 @@ class GeneralBuild:
         return {member_id: assignment[member_id] for member_id in self.owners.order()}
 
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
-        moved_any = False
-        moved = bool(partitions)
-        passes, save_at = 0, _FIRST_SAVED_PASS
-        saved: object = None
-        while moved:
-            moved = False
-            balanced = self._is_balanced()
-            for tp in partitions:
-                if balanced:
-                    break
-                if self._reassign_one(tp):
-                    moved = True
-                    balanced = self._is_balanced()  # only a move changes this result
-            moved_any |= moved
-            # A pass depends only on the state, so a state that occurs twice occurs for ever.
-            passes += 1
-            if moved and passes >= _FIRST_SAVED_PASS:
-                state = self._state()
-                if state == saved:
-                    raise NeverEnds.here(self.name)
-                if passes == save_at:
-                    saved, save_at = state, 2 * save_at
-        return moved_any
+        steps = self._reassign_one, self._is_balanced, self._state
+        return repeat_passes(self.name, partitions, *steps)
 
     def _state(self) -> object:
         lists = {member_id: list(owned) for member_id, owned in self.current.items()}
@@ -271,6 +252,39 @@ class GeneralBuild:
         return len(self.current[member_id]), name_key(member_id), member_id
 
 
+def repeat_passes(
+    name: str,
+    partitions: Sequence[TopicPartition],
+    reassign_one: Callable[[TopicPartition], bool],
+    is_balanced: Callable[[], bool],
+    state: Callable[[], object],
+) -> bool:
+    """Passes over the partitions until a pass moves none; returns whether any partition moved."""
+    moved_any = False
+    moved = bool(partitions)
+    passes, save_at = 0, _FIRST_SAVED_PASS
+    saved: object = None
+    while moved:
+        moved = False
+        balanced = is_balanced()
+        for tp in partitions:
+            if balanced:
+                break
+            if reassign_one(tp):
+                moved = True
+                balanced = is_balanced()  # only a move changes this result
+        moved_any |= moved
+        # A pass depends only on the state, so a state that occurs twice occurs for ever.
+        passes += 1
+        if moved and passes >= _FIRST_SAVED_PASS:
+            now = state()
+            if now == saved:
+                raise NeverEnds.here(name)
+            if passes == save_at:
+                saved, save_at = now, 2 * save_at
+    return moved_any
+
+
 def score(assignment: dict[str, list[TopicPartition]]) -> int:
     """Returns the sum of the size differences of all pairs of members, in Java's 32-bit int."""
     sizes = sorted(len(partitions) for partitions in assignment.values())
@@ -296,7 +310,8 @@ class Owners:
 
     def members(self) -> list[str]:
         """Returns all members, in the order of `new HashMap(number of members)`."""
-        return _put(self._walked, HashTable(_slots_for(len(self._walked)))).keys()
+        slots = 1 << max(len(self._walked) - 1, 0).bit_length()
+        return _put(self._walked, HashTable(slots)).keys()
 
     def take_out(self, fixed: Iterable[str]) -> None:
         for member_id in fixed:
@@ -314,8 +329,3 @@ def _put(member_ids: Iterable[str], table: HashTable[str]) -> HashTable[str]:
     for member_id in member_ids:
         table.put(member_id, string_hash(member_id), name_key(member_id))
     return table
-
-
-def _slots_for(capacity: int) -> int:
-    """Returns the initial number of slots of `new HashMap(capacity)`."""
-    return 1 << max(capacity - 1, 0).bit_length()

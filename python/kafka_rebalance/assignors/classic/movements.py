@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the moves of the general sticky algorithm, to keep partitions from moving in circles.
 
-If a partition should move from c to d, and another partition of its topic moved from d to c in this
-run, then that other partition goes back to d instead. The sizes change equally, with one move less.
+Suppose that a partition is to move from c to d, and that another partition of its topic moved from
+d to c in this run. Then that other partition moves back to d instead: the number of partitions of c
+and d changes equally, with one move less.
 
-If there are several such partitions, the first of a Java HashSet goes back; its order depends on
-all insertions and removals.
+If several such partitions exist, the first of a Java HashSet moves back. The order in this set
+depends on all insertions and removals.
 
 Source   AbstractStickyAssignor.PartitionMovements (Kafka 4.4.0).
 """
@@ -32,7 +33,7 @@ class Movements:
         return tp if moved_back is None else TopicPartition(tp.topic, next(iter(moved_back)))
 
     def record(self, tp: TopicPartition, source: str, destination: str) -> None:
-        """Records a move. A partition that returns to its first owner counts as not moved."""
+        """Records a move; a partition that returns to its first owner has no record any more."""
         if tp in self._moved:
             source = self._forget(tp)
             if source == destination:

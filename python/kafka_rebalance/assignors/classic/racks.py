@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Racks of members and replicas, as the sticky assignors use them (KIP-881).
 
-Racks are active if some replica is in the rack of a member, and not every partition has replicas in
-all racks with replicas; else racks are ignored.
+Racks are active if some replica is in the rack of a member, unless every partition has replicas in
+all racks that occur. If racks are not active, they are ignored.
 
 Source   AbstractStickyAssignor.RackInfo, AbstractPartitionAssignor.useRackAwareAssignment.
 """
@@ -35,7 +35,7 @@ class Racks:
 
     of_member: dict[str, str]
     of_partition: dict[TopicPartition, frozenset[str]]
-    members_near: dict[TopicPartition, int]  # the number of members in the replicas' racks
+    members_near: dict[TopicPartition, int]  # number of members with a rack that holds a replica
 
     @classmethod
     def of(cls, group: GroupSpec, claims: Claims) -> "Racks":
@@ -63,7 +63,7 @@ class Racks:
         return rack is not None and rack not in self.of_partition.get(tp, ())
 
     def next_near(self, tp: TopicPartition, member_ids: Sequence[str], start: int) -> int | None:
-        """Returns the place of the first member near the partition, in a circle from `start`."""
+        """Returns the index of the first member near the partition, in a circle from `start` on."""
         racks = self.of_partition[tp]
         for i in range(len(member_ids)):
             at = (start + i) % len(member_ids)

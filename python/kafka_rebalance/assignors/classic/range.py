@@ -7,13 +7,13 @@ a replica, as far as the members' shares allow.
 
 1. The topics are visited in the order of Java's hash table, and the subscribers of each topic in
    order, static members first.
-2. Rack pass, if any topic needs it. Topics with equal subscribers, racks and numbers of partitions
-   are co-partitioned: partitions with one number go to one member. In any other topic each member
-   in order takes the first partitions that match its rack.
+2. Rack pass, if any topic needs it. Topics are co-partitioned if they have equal subscribers, racks
+   and numbers of partitions: then all partitions with one number go to one member. In any other
+   topic, each member in order takes the first partitions that match its rack.
 3. Each member in order takes the first unassigned partitions of the topic, up to its share.
 4. After a rack pass, every list is sorted by topic and partition.
 
-Order    members by static_first; topics by java_hash_order, visible in the answer without racks.
+Order    members by static_first; topics by java_hash_order (it shows in the answer without racks).
 Cost     O(P + S log S): P partitions, S subscriptions; with co-partitioned racks O(P * members).
 Errors   none; a topic without metadata is skipped.
 Source   org.apache.kafka.clients.consumer.RangeAssignor (Kafka 4.4.0); rack pass: KIP-881.
@@ -70,7 +70,7 @@ class TopicShare:
     needs_racks: bool
     unassigned: list[int]
     share: int  # the number of partitions that every member takes
-    extras: int  # the number of members that may still take one more
+    extras: int  # the number of members that may still take one partition more
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def partitioned_as(self) -> object:

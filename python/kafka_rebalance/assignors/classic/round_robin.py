@@ -3,7 +3,7 @@
 
 1. The members form a circle, static members first. Partitions are sorted by topic, then number.
 2. Each partition goes to the next member of the circle that subscribes to its topic. The circle
-   does not start anew with a topic: the search goes on behind the last member.
+   does not start anew with a topic: the search continues after the member that was last chosen.
 
 Order    members by static_first; topics by_name.
 Cost     O(P * members) at worst, O(P) when all subscribe to the same topics.
@@ -42,7 +42,7 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
 def deal(
     group: GroupSpec, members: Sequence[Member], topics: Sequence[str]
 ) -> dict[str, list[TopicPartition]]:
-    """Gives the topics' partitions to the subscribers in the circle of `members`."""
+    """Assigns the topics' partitions to their subscribers, in the circle of `members`."""
     counts = group.partition_counts()
     assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
     circle = cycle((member.member_id, frozenset(member.topics)) for member in members)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sticky: members keep their partitions, as far as the balance allows.
+"""Sticky: members keep their partitions as far as the balance allows.
 
 1. The claims of all members are settled (`claims.py`).
 2. If all subscriptions are equal, the constrained algorithm assigns (`constrained.py`).
@@ -10,7 +10,7 @@ Cost     see the two algorithms.
 Errors   AssignorThrows where Kafka's class does.
 Source   org.apache.kafka.clients.consumer.StickyAssignor (Kafka 4.4.0); KIP-54, KIP-341, KIP-881.
 Differs  Kafka's assignor object remembers the largest generation that it ever saw as a leader.
-         The answer here is that of a new leader, which remembers none.
+         This code answers as a new leader, which remembers none.
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, assign
 >>> topics = (Topic("t1", 1), Topic("t2", 2), Topic("t3", 2))

@@ -29,8 +29,8 @@ def topics_as_sent(member: Member) -> Sequence[str]:
 def topics_in_order(group: GroupSpec) -> list[str]:
     """Returns subscribed topics that have partitions, in the order of the leader's HashMap.
 
-    The leader fills a HashSet with all subscribed topics, and then, in the order of that set, a
-    HashMap with those that have metadata.
+    The leader fills a HashSet with all subscribed topics. In the order of that set, it then fills a
+    HashMap with the topics that have metadata.
     """
     counts = group.partition_counts()
     subscribed = [topic for member in members_in_order(group) for topic in topics_as_sent(member)]

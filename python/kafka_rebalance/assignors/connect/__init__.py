@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka Connect's assignors, which decide which worker runs which connectors and tasks."""
 
-# `as` marks a name that this package exports.
 from .assigning import assign_eager as assign_eager
 from .assigning import handle as handle
 from .memory import Memory as Memory

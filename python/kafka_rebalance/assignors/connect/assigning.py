@@ -15,10 +15,7 @@ from .work import Work
 def handle(
     memory: Memory, spec: ConnectSpec, now_ms: int, *, engine: Engine = "rust"
 ) -> tuple[Memory, Result]:
-    """Runs one round of the incremental cooperative leader; a new leader's memory is `Memory()`.
-
-    Errors   AssignorThrows if there are no workers.
-    """
+    """Runs one round of the incremental leader; a new leader's memory is `Memory()`."""
     if check_engine(engine) == "reference":
         return incremental.handle(memory, spec, now_ms)
     return _core.connect_incremental(memory, spec, now_ms)

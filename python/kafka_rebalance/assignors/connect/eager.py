@@ -3,7 +3,7 @@
 
 1. The workers form a circle, by id.
 2. The connectors, by name, go each to the next worker of the circle.
-3. The tasks, by connector and number, go each to the next worker; the circle goes on where step 2
+3. The tasks, by connector and number, go each to the next worker; the circle continues where step 2
    stopped.
 
 Order    the work of a worker has the order of its assignment's bytes: connectors as in a Java hash

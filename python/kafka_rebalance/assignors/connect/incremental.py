@@ -7,8 +7,8 @@ that each worker has to start and to stop. The leader's memory between two round
     handle: (Memory, ConnectSpec, now_ms) -> (Memory, Result)        no clock, no I/O
 
 1. If a sync was lost (the last completed generation is not the remembered one), the leader forgets
-   the work that it assigned. If work that it revoked in the last round still runs, all running work
-   counts as assigned.
+   the work that it assigned. If work that it revoked in the last round still runs, it takes all
+   running work as assigned.
 2. deleted = assigned - configured;  lost = assigned - running - deleted;
    created = configured - assigned - running.
 3. Work that is deleted, or that runs on more than one worker, is revoked.
@@ -24,8 +24,8 @@ Order    workers are in the hash order of their ids; a worker loses work from th
 Cost     O(W + C + T) and sorting.
 Errors   AssignorThrows if there are no workers.
 Source   IncrementalCooperativeAssignor (Connect 4.3.1); KIP-415, KIP-810 (back-off).
-Differs  the back-off may be 1 ms off for odd maximum delays (1207, 3049, …: 146 of the first 1.5
-         million, no whole minute of a day), where Java's Math.pow and C's round differently.
+Differs  the back-off can differ by 1 ms for some odd maximum delays (1207, 3049, …: 146 of the
+         first 1.5 million), where Java's Math.pow and C's round differently.
 """
 
 import math
@@ -125,7 +125,9 @@ def handle(memory: Memory, spec: ConnectSpec, now_ms: int) -> tuple[Memory, Resu
     new = created + lost_as_new
     _deal(leader.workers, new.connectors, lambda worker: worker.connectors)
     _deal(leader.workers, new.tasks, lambda worker: worker.tasks)
-    return _remember(leader, spec, lost), _result(leader, running, deleted)
+    assigned = {w.worker: w.work() - (running[w.worker] - deleted) for w in leader.workers}
+    result = Result(assigned, leader.revoked, leader.delay_ms, leader.scheduled_ms)
+    return _remember(leader, spec, lost), result
 
 
 def _hash_order(workers: Iterable[str]) -> list[str]:
@@ -270,15 +272,10 @@ def _remember(leader: _Leader, spec: ConnectSpec, lost: Work) -> Memory:
     )
 
 
-def _result(leader: _Leader, running: Mapping[str, Work], deleted: Work) -> Result:
-    assigned = {w.worker: w.work() - (running[w.worker] - deleted) for w in leader.workers}
-    return Result(assigned, leader.revoked, leader.delay_ms, leader.scheduled_ms)
-
-
 def backoff_ms(rounds: int, max_delay_ms: int) -> int:
-    """Returns the wait before revoking round number `rounds` in a row: 40, 1600, … ms.
+    """Returns the back-off in ms after this many rounds that revoked work: 40, 1600, …
 
-    The result is truncated from a double, so the maximum delay may come out as one less.
+    The result is truncated from a double, so it may be one less than the maximum delay.
 
     >>> [backoff_ms(n, 1000) for n in (1, 2, 3)]
     [40, 999, 999]

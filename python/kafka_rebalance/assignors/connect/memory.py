@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of Connect's incremental leader from one round to the next."""
+"""The data that Connect's incremental leader keeps from one round to the next."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from .work import NOTHING, Work
 class Memory:
     """The memory of a leader after a round; the memory of a new leader is `Memory()`.
 
-    assigned                the work of all workers, with the lost work that waits; sorted
+    assigned                the work of all workers, and the lost work that waits; sorted
     revoked                 the work that the round revoked; sorted
     candidates              the workers that returned without work, in the order of their return
-    scheduled_rebalance_ms  the time of the next round; 0 if the leader waits for nothing
+    scheduled_rebalance_ms  the time of the next round; 0 if none is scheduled
     """
 
     assigned: Work = NOTHING

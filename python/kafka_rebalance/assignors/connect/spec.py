@@ -12,7 +12,7 @@ class ConnectSpec:
     """The input of a round: the workers in member order, each with the work that it reports.
 
     `config` maps each connector to its number of tasks. `max_delay_ms` is the setting
-    scheduled.rebalance.max.delay.ms. The generations are those of the group.
+    scheduled.rebalance.max.delay.ms. The generation fields are those of the group.
     """
 
     running: Mapping[str, Work]
@@ -24,10 +24,7 @@ class ConnectSpec:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The work that each worker starts and stops, and the delay until the next round.
-
-    `delay_ms` 0 means no wait; `scheduled_rebalance_ms` 0 means that none is scheduled.
-    """
+    """The work that each worker starts and stops, and the delay until the next round (0: none)."""
 
     assigned: Mapping[str, Work]
     revoked: Mapping[str, Work]

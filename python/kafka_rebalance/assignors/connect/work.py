@@ -26,7 +26,7 @@ def task_key(task: Task) -> tuple[bytes, int]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Connectors and tasks; their order counts, and no entry occurs twice."""
+    """Connectors and tasks in a meaningful order, without duplicates."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()

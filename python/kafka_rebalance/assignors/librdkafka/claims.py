@@ -2,14 +2,14 @@
 """Settles which members own a partition, as librdkafka's cooperative-sticky does.
 
 1. The *holder* of a partition is the last member that claims it, whatever its generation.
-2. The claims to a partition are sorted by generation. If any two neighbours are of one generation,
-   the partition has no owner, and no holder.
-3. Else the newest claim makes the *owner*, and the second newest the previous owner. So an old
-   claim can make a holder that is not the owner; both are kept.
+2. The claims to a partition are sorted by generation. If two neighbours have equal generations, the
+   partition has no owner and no holder.
+3. Else the newest claim decides the *owner*, and the second newest the previous owner. An old claim
+   can thus name a holder that is not the owner; both are kept.
 
-Order    librdkafka's hash map lists the newest key first. Here, dicts are read in reverse.
+Order    librdkafka's hash map lists the newest key first, so this file reads dicts in reverse.
 Source   librdkafka 2.16 (prepopulateCurrentAssignments).
-Differs  from Kafka's, where only a tie of the two newest claims leaves a partition without owner.
+Differs  from Kafka's: there, only equal generations of the two newest claims leave no owner.
 """
 
 from collections.abc import Sequence

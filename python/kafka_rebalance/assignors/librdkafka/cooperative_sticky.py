@@ -3,13 +3,13 @@
 
 1. `general` assigns. A partition's *owner* is the last member that claims it: all claims count,
    however old they are.
-2. A partition that has an owner goes to the owner if `general` gave it to that member; else to
-   nobody in this round.
-3. A partition without an owner goes to the member to which `general` gave it.
-4. A partition that `general` gave to nobody (a deleted topic, or one that nobody subscribes to) is
-   given back to its owner.
+2. A partition that has an owner goes to the owner if `general` assigned it to that member; else no
+   member receives it in this round.
+3. A partition without an owner goes to the member to which `general` assigned it.
+4. A partition that `general` assigned to no member (its topic was deleted or has no subscriber)
+   goes back to its owner.
 
-Quirk    two members with one instance id are one member in step 2; the owner gets the partition.
+Quirk    step 2 treats two members with one instance id as one; the owner gets the partition.
 Cost     that of `general`.
 Errors   AssignorThrows where the leader's process dies; NeverEnds.
 Source   librdkafka 2.16 (rd_kafka_sticky_assignor_assign_cb,

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """librdkafka's version of Kafka's general sticky algorithm, which it runs for all groups.
 
-1. Candidates: which members can have a partition. Partitions are sorted: by the number of
-   candidates, topic and number; or, if all partitions have equal candidates, in the order in which
-   the members with the most partitions would lose theirs, those with a previous owner first.
+1. The candidates of a partition are the members that can have it. Partitions are sorted by number
+   of candidates, topic and number. But if all partitions have equal candidates, the members with
+   the most partitions give up theirs in turn, first those with a previous owner: that is the order.
 2. Each member keeps its owned partitions, except those of topics that it left and those that do
    not match its rack. If any member loses a partition here, the group has a *revocation*.
-3. Each unassigned partition goes to the candidate with the fewest partitions, ties by id. With
-   racks, a first pass considers only members near the partition or without a rack.
+3. Each unassigned partition goes to the candidate with the fewest partitions; ties go by id. With
+   racks, a first pass considers only members near the partition (a replica is in their rack) and
+   members without a rack.
 4. Partitions with one candidate take no part in step 5, and neither do *fixed* members. A fixed
    member owns all partitions that it can have, and none that another member could have.
 5. Balance: passes over the unassigned partitions (unless step 2 had a revocation), then passes over
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
-   this member has at least two partitions fewer than the holder; else to the smallest candidate,
-   if any candidate has at least two fewer.
+   this member has at least two partitions fewer than the holder; else to the candidate with the
+   fewest partitions, if any candidate has at least two fewer.
 6. Step 5 is undone if it did not lower the score and some member owned a partition before step 3.
 
 Quirks: a member that sends an empty rack matches no rack, and a member whose rack is null matches
-all. A partition moves away from its holder, who may not be its owner.
+all. A partition moves away from its holder, which may not be its owner (see `claims.py`).
 
 Order    members by (partitions owned, id); dicts are read in reverse, as in `claims.py`.
 Cost     each move of step 5 tests all P partitions and S subscriptions: O(moves * (P + S)).
@@ -29,17 +30,14 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from kafka_rebalance.assignors.classic.general import score
+from kafka_rebalance.assignors.classic.general import repeat_passes, score
 from kafka_rebalance.assignors.classic.racks import racks_matter, replica_racks
-from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
 from .claims import Settled
 from .movements import NAME, MoveRecords, dies
 from .subscriptions import name_bytes, subscribers_of, topics_by_name
-
-_FIRST_SAVED_PASS = 8  # the first pass whose state is saved; most groups settle in fewer passes
 
 
 def assign(
@@ -72,7 +70,7 @@ class SentRacks:
             raise dies("a subscription has no rack, because its version is older than 3")
 
     def mismatch(self, member_id: str, tp: TopicPartition) -> bool:
-        """Returns whether the member sent a rack, even an empty one, without a replica of `tp`."""
+        """Returns whether the member's rack, even an empty one, holds no replica of `tp`."""
         rack = self._of_member.get(member_id)
         return rack is not None and rack not in self._of_partition[tp]
 
@@ -173,29 +171,8 @@ class _Build:
             self.current = before
 
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
-        moved_any = False
-        moved = bool(partitions)
-        passes, save_at = 0, _FIRST_SAVED_PASS
-        saved: object = None
-        while moved:
-            moved = False
-            balanced = self._is_balanced()
-            for tp in partitions:
-                if balanced:
-                    break
-                if self._reassign_one(tp):
-                    moved = True
-                    balanced = self._is_balanced()  # only a move changes this result
-            moved_any |= moved
-            # A pass depends only on the state, so a state that occurs twice occurs for ever.
-            passes += 1
-            if moved and passes >= _FIRST_SAVED_PASS:
-                state = self._state()
-                if state == saved:
-                    raise NeverEnds.here(NAME)
-                if passes == save_at:
-                    saved, save_at = state, 2 * save_at
-        return moved_any
+        steps = self._reassign_one, self._is_balanced, self._state
+        return repeat_passes(NAME, partitions, *steps)
 
     def _state(self) -> object:
         lists = {member_id: list(owned) for member_id, owned in self.current.items()}

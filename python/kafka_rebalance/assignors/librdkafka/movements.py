@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the moves of librdkafka's cooperative-sticky, and how its records break.
+"""Records the moves of librdkafka's cooperative-sticky, with the faults of its records.
 
-The record of a topic lists, for each pair (source, destination), the partitions that moved so. If a
-partition is to move from c to d, and another of its topic moved from d to c, that other partition
-moves back in its place.
+For each topic and pair (source, destination), a list has the partitions that moved so. If a
+partition is to move from c to d, and another one of its topic moved from d to c, that other
+partition moves back instead.
 
-librdkafka keeps pointers into these lists. Where a pointer has lost its target, the leader's
-process usually dies, and `AssignorThrows` is raised:
+librdkafka keeps pointers into these lists. A pointer without a target usually ends the leader's
+process; here, `AssignorThrows` is raised in these cases:
 
-- The list from which a partition was taken to move back is empty then. If it is not empty, the
-  pointer finds the list's next partition, and that one moves.
-- The first partition of a list has moved on, others are still in the list, and the list is looked
-  up again.
-- The record of a partition and its holder disagree (an assertion of librdkafka).
+- A partition is taken from a list to move back, and the list is empty afterwards. (If it is not
+  empty, the pointer finds the list's next partition, and that one moves.)
+- The first partition of a list has moved on while others are still in the list, and the list is
+  looked up again.
+- The record of a partition disagrees with its holder (an assertion of librdkafka).
 
-A partition that moved back keeps its record, although no list has it.
+A partition that moved back keeps its record, although no list contains it.
 
 Source   librdkafka 2.16 (PartitionMovements_t).
 """
@@ -35,7 +35,7 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Moved:
-    """The partitions that moved between one pair. The list's key belongs to `keeper`."""
+    """The partitions that moved between one pair; the partition `keeper` owns the list's key."""
 
     keeper: TopicPartition
     partitions: list[TopicPartition] = field(default_factory=list)
@@ -62,7 +62,7 @@ class MoveRecords:
     def record(
         self, tp: TopicPartition, holder: str, destination: str, *, moves_back: bool
     ) -> TopicPartition:
-        """Records that `tp` moves; returns the partition that really moves then."""
+        """Records the move of `tp`; returns the partition that really moves."""
         source = holder
         left: list[TopicPartition] | None = None
         if (pair := self._pair_of.get(tp)) is not None:
@@ -105,7 +105,7 @@ class MoveRecords:
             raise dies("a move is recorded that no list has")
         if tp in moved.partitions:
             moved.partitions.remove(tp)
-        # A partition that moves on frees its record, which is the list's key if it began the list.
+        # A partition that moves on frees its record. The first one's is the list's key.
         if moved.keeper == tp and not stays:
             moved.key_is_gone = True
         if not moved.partitions:

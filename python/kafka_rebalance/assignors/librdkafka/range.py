@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """librdkafka's range: assigns runs of each topic's partitions to the sorted subscribers.
 
-1. The subscribers of each topic stand in the order of `by_instance`. Topics are sorted by the ids
-   of their subscribers, then by the number of subscribers, then by the number of partitions.
+1. The subscribers of each topic have the order of `by_instance`. Topics are sorted by the ids of
+   their subscribers, then by the number of subscribers, then by the number of partitions.
    Neighbours that are equal in all three are co-partitioned.
-2. A topic that is not co-partitioned, if racks make a difference for it: each subscriber in order
+2. If a topic is not co-partitioned and racks make a difference for it, each subscriber in order
    takes the first partitions that match its rack, up to its share.
-3. Co-partitioned topics: a partition of all topics goes to the first subscriber whose rack has a
-   replica in each topic, and that has room in each.
-4. In each topic, every subscriber in order takes the first partitions left, up to its share.
+3. The partitions with one number in all co-partitioned topics go to the first subscriber whose rack
+   has a replica of each, and whose share is not used up in any of these topics.
+4. In each topic, every subscriber in order takes the first unassigned partitions, up to its share.
 
-Order    a member's list has the order of giving: steps 2 and 3 of all topics, then step 4.
+Order    a member's list has the order of assignment: steps 2 and 3 of all topics, then step 4.
 Cost     O(P + S log S): P partitions, S subscriptions; with co-partitioned racks O(P * members).
 Errors   none; a topic without metadata is skipped.
 Source   librdkafka 2.16 (rd_kafka_range_assignor_assign_cb); KIP-881.
@@ -65,10 +65,7 @@ def _topic_shares(group: GroupSpec) -> list[TopicShare]:
 
 
 def _alike(topic: TopicShare) -> tuple[list[bytes], int]:
-    """Returns a key that is equal for topics that are co-partitioned.
-
-    Of two lists of which one begins with the other, the shorter one sorts first.
-    """
+    """Returns a key that is equal for co-partitioned topics; a shorter list of ids sorts first."""
     ids = [name_bytes(member.member_id) for member in topic.subscribers]
     return ids, len(topic.partition_racks)
 

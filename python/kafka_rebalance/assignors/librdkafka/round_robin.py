@@ -8,7 +8,7 @@ Order    members by_instance, topics by their bytes.
 Cost     that of Kafka's round-robin.
 Errors   none; racks are ignored.
 Source   librdkafka 2.16 (rd_kafka_roundrobin_assignor_assign_cb).
-Differs  from Kafka's: static and dynamic members stand mixed in the circle.
+Differs  from Kafka's: static members do not come before dynamic members in the circle.
 """
 
 from kafka_rebalance.assignors.classic.round_robin import deal

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The orders in which a librdkafka leader sees members and topics.
 
-A member whose subscription is empty is no member for the leader: it gets nothing, and its claims do
-not count. The others stand in the order of the response to JoinGroup, topics in the order of the
-response to Metadata. Names are compared by their UTF-8 bytes.
+The leader ignores a member with an empty subscription: it gets nothing, and its claims do not
+count. The others have the order of the JoinGroup response; topics have the order of the Metadata
+response. Names are compared by their UTF-8 bytes.
 
 Source   librdkafka 2.16 (rd_kafka_group_member_cmp, rd_list_sort).
 """
@@ -28,7 +28,7 @@ def members_with_topics(group: GroupSpec) -> list[Member]:
 
 
 def subscribers_of(group: GroupSpec) -> dict[str, list[Member]]:
-    """Returns the subscribers of each topic that has partitions, in the group's orders."""
+    """Returns the subscribers of each topic that has partitions; both have the group's order."""
     listed = [(member, frozenset(member.topics)) for member in members_with_topics(group)]
     found = {
         topic: [member for member, topics in listed if topic in topics]
@@ -42,10 +42,7 @@ def topics_by_name(group: GroupSpec) -> dict[str, Topic]:
 
 
 def compare_by_instance(a: Member, b: Member) -> int:
-    """Compares instance ids if both members have one, else member ids.
-
-    Among static and dynamic members this is no order: it can go round in a circle.
-    """
+    """Compares instance ids, else member ids; static and dynamic members can form circles."""
     if a.group_instance_id is not None and b.group_instance_id is not None:
         return _compare(name_bytes(a.group_instance_id), name_bytes(b.group_instance_id))
     return _compare(name_bytes(a.member_id), name_bytes(b.member_id))
@@ -57,10 +54,7 @@ def by_instance(members: Iterable[Member]) -> list[Member]:
 
 
 def merge_sort(items: list[T], compare: Callable[[T, T], int]) -> list[T]:
-    """Sorts as glibc's `qsort` does, which shows if `compare` is no order.
-
-    The left half has the smaller number of items if their number is odd.
-    """
+    """Sorts as glibc's `qsort`: if `compare` has circles, the result depends on the algorithm."""
     if len(items) < 2:
         return items
     middle = len(items) // 2
@@ -79,7 +73,7 @@ def merge_sort(items: list[T], compare: Callable[[T, T], int]) -> list[T]:
 
 
 def reported(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Returns partitions in the order in which a member that received them later claims them."""
+    """Returns partitions in the order in which a member that receives them will claim them."""
     return sorted(partitions, key=lambda tp: (name_bytes(tp.topic), tp.partition))
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a group, as objects and as short texts."""
 
-# `as` marks a name that this package exports.
 from .change import Change as Change
 from .change import apply as apply
 from .members import AddMembers as AddMembers

@@ -28,11 +28,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and the option of that name on the command line.
-
-    `metavar` shows the form of the value, `help` explains the change. A verb with a `default` may
-    stand without a value.
-    """
+    """The first word of a change's text, and an option's name; a `default` can be its value."""
 
     name: str
     metavar: str
@@ -41,10 +37,10 @@ class Verb(NamedTuple):
 
 
 class Change(ABC):
-    """A change of a group: what happens to it, and the text from which it is read.
+    """A change of a group, with the text from which it is parsed.
 
-    `text.CHANGES` makes a subclass known to `plan` and to the command line. The `str` of a change
-    is a text from which the change can be read.
+    `text.CHANGES` lists the subclasses that `plan` and the command line know. The `str` of a change
+    is a text that parses to an equal change.
     """
 
     __slots__ = ()
@@ -57,14 +53,14 @@ class Change(ABC):
     @classmethod
     @abstractmethod
     def parse(cls, verb: str, value: str) -> Self:
-        """Reads the text after one of the VERBS. Errors: GroupError at `change`."""
+        """Parses the value of one of the VERBS. Errors: GroupError at `change`."""
 
     @abstractmethod
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns the change with the names that `ids` has made up for its members."""
+        """Returns the change with the names that `ids` (one draw) has for made-up members."""
         del ids
         return self
 
@@ -109,7 +105,7 @@ _TYPES: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 
 
 def apply(change: Change, group: GroupSpec) -> GroupSpec:
-    """Returns the group after a change, before any rebalance: members own what they owned."""
+    """Returns the group after a change, before any rebalance: members still own what they owned."""
     require_group(group)
     if not isinstance(change, Change):
         kind = type(change).__name__
@@ -137,7 +133,7 @@ def count(value: str, noun: str) -> int:
 
 
 def topic_count(value: str) -> tuple[str, int]:
-    """Reads TOPIC=N."""
+    """Parses TOPIC=N."""
     topic, separator, number = value.rpartition("=")
     if not separator or not topic:
         raise error(f"{quoted(value)} is not TOPIC=N")
@@ -145,7 +141,7 @@ def topic_count(value: str) -> tuple[str, int]:
 
 
 def topic_names(value: str) -> tuple[str, ...]:
-    """Reads TOPIC,TOPIC,…"""
+    """Parses TOPIC,TOPIC,…"""
     topics = tuple(value.split(","))
     if not all(topics):
         raise error(f"{quoted(value)} is not TOPIC,TOPIC,…")

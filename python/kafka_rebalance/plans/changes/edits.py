@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events, the parts of every change: an event turns one group into the next.
-
-Also what several changes need: members and topics by name, restarted members, limits.
-"""
+"""Events, the parts of every change: an event turns a group into the group after it."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -21,9 +18,9 @@ class Edited(NamedTuple):
     `renamed`      maps the new ids of members that came back to their old ids.
     `rebalances`   is False if the event starts no rebalance: a static member returns in time.
     `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
-    `waiting`      are partitions that nobody reads until a rebalance begins: their member is down,
-                   and its session has not ended.
-    `leaderless`   are partitions that are assigned, but unavailable: no broker can lead them.
+    `waiting`      are partitions that no member reads until a rebalance begins, because their
+                   member is down and its session has not ended.
+    `leaderless`   are assigned partitions that no member can read, because no broker leads them.
     """
 
     group: GroupSpec
@@ -35,7 +32,7 @@ class Edited(NamedTuple):
 
 
 class GroupEvent(NamedTuple):
-    """One event: its cause in words, and a function from the group before to the group after."""
+    """One event: its cause in words, and a function from the group before it to that after it."""
 
     cause: str
     edit: Callable[[GroupSpec, MadeUp], Edited]
@@ -46,7 +43,7 @@ AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
 
 
 def find_member(group: GroupSpec, name: str) -> Member:
-    """Returns the member with this member_id, group_instance_id or short name, as reports have it.
+    """Returns the member with this member_id, group_instance_id or short name (as in reports).
 
     Errors: NotAffected; GroupError if several members have the short name.
     """

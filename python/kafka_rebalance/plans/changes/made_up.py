@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes up names and ids of members that do not exist yet.
 
-A broker will choose the id of a new member. The id's pattern is known: a name (the client id, or
-the instance id of a static member), a dash, a random UUID. The UUIDs made up here depend on the
-group's id, the number of the draw and a counter, so a plan has equal ids whenever it is played.
+A broker will choose the id of a new member. The id's form is known: a name (the client id, or the
+instance id of a static member), a dash, a random UUID. A *draw* is one choice of such ids. The
+UUIDs of a draw depend on the group's id, the draw's number and a counter, so every run of a plan
+makes up equal ids.
 
 The name of a new member has one of these origins:
 
     given     the change names it: `client-id=`, `instance-id=`
-    shared    all members have one client id, and so has the new member
+    shared    all members have one client id, and the new member has it too
     counted   the next number: orders-10 after orders-9; always for an instance id: app, app-2
     copied    the name of the member that was copied, if this name has no number or is shared
     known     the member restarts, and keeps its name
 
 Names change answers, because `range` and `roundrobin` sort the members by id. A draw therefore
-moves a guessed name (counted, copied) to another place among the existing names. Mirror:
+moves a guessed name (counted, copied) to another position in the sorted names. Mirror:
 `src/plans/changes/made_up.rs`.
 
 Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (KIP-394, KIP-345).
@@ -57,8 +58,8 @@ class Newcomer(NamedTuple):
 class Draw(NamedTuple):
     """One choice of made-up ids. Draw 0 has the plan's own ids; draws 1 to `of` have others.
 
-    `instead_of` has the newcomers of draw 0, in join order. The newcomers of this draw take their
-    places.
+    `instead_of` has the newcomers of draw 0, in join order. The newcomers of this draw replace
+    them one by one.
     """
 
     number: int = 0
@@ -70,7 +71,7 @@ PLANNED = Draw()
 
 
 class MadeUp:
-    """Makes up the ids of one draw, each id once.
+    """Makes up the ids of one draw; no id occurs twice.
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
     to those of this draw, `client_aliases` maps client ids.
@@ -110,10 +111,7 @@ class MadeUp:
         return made
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """Returns a guess, one for each draw, at the order of racks in which replicas are placed.
-
-        Draw 0 keeps the order of `racks`. Odd draws also include the racks of `perhaps`.
-        """
+        """Guesses the order of racks for replicas; odd draws also have the racks of `perhaps`."""
         self.places_guessed = True
         if self._draw == 0:
             return list(racks)
@@ -125,11 +123,11 @@ class MadeUp:
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()
     ) -> str:
-        """Returns a name that sorts at another place among `names` than the guessed `name`.
+        """Returns a name that sorts at another position among `names` than the guessed `name`.
 
-        `names` are sorted. The first newcomer takes another place in each draw, so that the draws
-        cover all places. A later newcomer is moved on by a random distance. Draw 0 keeps the
-        guess. The name returned is not in `taken`.
+        `names` are sorted. For the first newcomer, each draw takes another position, so that the
+        draws cover all positions. A later newcomer moves by a random distance. Draw 0 keeps the
+        guess. The returned name is not in `taken`.
         """
         if self._draw == 0 or not basis.is_guess:
             return name
@@ -140,7 +138,7 @@ class MadeUp:
             )
             share = (share + random.int / 2**128) % 1.0
         place = int(share * (len(names) + 1))
-        # A dot sorts before digits, and after the dash that follows a name in a member id.
+        # A dot sorts before digits, but after the dash that follows a name in a member id.
         drawn = f"{names[place - 1]}." if place else "!"
         while drawn in taken:
             drawn += "."
@@ -153,7 +151,7 @@ def prefix_of(client_id: str | None, member_id: str) -> str:
 
 
 def is_short_name(name: str, member_id: str) -> bool:
-    """Returns whether a name is the id up to the fourth digit of its UUID, or up to a later one."""
+    """Returns whether `name` is the member id, cut within the UUID after four digits or more."""
     uuid = _UUID.search(member_id)
     return uuid is not None and len(name) >= uuid.start() + 5 and member_id.startswith(name)
 
@@ -161,10 +159,7 @@ def is_short_name(name: str, member_id: str) -> bool:
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for copies of the member named `model`, and the origin of these ids.
-
-    `names` are the names of all members.
-    """
+    """Returns client ids for copies of the member `model` (`names`: all names); their origin."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN
@@ -177,17 +172,14 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns different instance ids for copies of the member `model`, and their origin.
-
-    `names` are the instance ids of all static members.
-    """
+    """Returns instance ids for copies of `model`, and their origin; `names` are those in use."""
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED
 
 
 def count_on(name: str, taken: Collection[str]) -> Iterator[str]:
-    """Yields the next free names in order: payments-4 after payments-3, name-2 after name."""
+    """Yields the next unused names in order: payments-4 after payments-3, name-2 after name."""
     digits = _digits(name)
     stem = name.removesuffix(digits) if digits else f"{name}-"
     taken = set(taken)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.errors import NotAffected
-from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
+from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 from .change import Change, Verb, check_fields, count, some
@@ -27,8 +27,8 @@ class AddMembers(Change):
 
     They copy the member `like` (a member_id or group_instance_id; default: the member that joined
     last): its subscription, its rack (unless `rack` is set), and whether it is static. Their names
-    are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member;
-    later ones get the next numbers, but all of them share a client id without a number.
+    are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member.
+    Later ones get the next numbers, except that a client id without a number is shared by all.
     """
 
     count: int
@@ -47,7 +47,7 @@ class AddMembers(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # A name may contain commas, so `like` is the last option and takes the rest of the text.
+        # A name may contain commas, so `like` must be last: it takes the rest of the text.
         rest, like_found, like = value.partition(",like=")
         members, *said = _OPTION.split(rest)
         options: dict[str, str] = {}
@@ -102,7 +102,7 @@ class AddMembers(Change):
                     model.owning(),
                     member_id=made.member_id,
                     group_instance_id=instance_id,
-                    # If no client ids are known, the names become part of member ids only.
+                    # If client ids are unknown, the name is only part of the member id.
                     client_id=client_id if model.client_id or self.client_id else model.client_id,
                     client_host=None,
                     rack_id=model.rack_id if self.rack is None else self.rack,
@@ -117,10 +117,10 @@ class RemoveMembers(Change):
 
     `count` selects the members that joined last; `member` is a member_id or group_instance_id.
 
-    With a `rack`, the brokers of the rack are lost too, with their replicas. A partition that is
-    known to have had all replicas there has no leader: it stays in the metadata and is assigned,
-    but nobody can read it. The members in the rack are killed: they do not leave, and the rebalance
-    begins when their sessions have timed out.
+    With a `rack`, the rack's brokers are also lost, with their replicas. If all replicas of a
+    partition were in the rack, no broker leads it: the partition stays in the metadata and is
+    assigned, but no member can read it. The members in the rack are killed: they do not leave, and
+    the rebalance begins when their sessions have timed out.
 
     Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;
              ConsumerCoordinator.MetadataSnapshot: a leader that has a rack itself asks for a
@@ -183,7 +183,8 @@ class RemoveMembers(Change):
             return {find_member(group, self.member).member_id}
         if self.rack is not None:
             gone = {member.member_id for member in members if member.rack == self.rack}
-            if not gone and not any(_has_replica(topic, self.rack) for topic in group.topics):
+            racks = {rack for t in group.topics for replicas in t.racks or () for rack in replicas}
+            if not gone and self.rack not in racks:
                 problem = f"no member and no replica is in rack {quoted(self.rack)}"
                 raise NotAffected("change", problem)
             return gone
@@ -209,8 +210,8 @@ class BounceMembers(Change):
 
     A dynamic member leaves, and comes back with a new id: two rebalances. A static member is back
     before its session times out, so there is no rebalance, and its partitions wait for it. If
-    `static` is True, all members are treated as static; if it is False, all are treated as dynamic,
-    as if the sessions of static members ended.
+    `static` is True, all members count as static; if it is False, all count as dynamic, as if the
+    sessions of static members ended.
     """
 
     member: str | None = None
@@ -257,7 +258,7 @@ class BounceMembers(Change):
                 )
             ]
         if members == 1:
-            # The group is empty while the member is away, so its leaving causes no rebalance.
+            # This is the group's only member, so no member rebalances while it is away.
             return [back._replace(cause=f"{name} leaves and comes back")]
         gone = {member.member_id}
         leaves = GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone)))
@@ -269,8 +270,8 @@ class SwitchAssignor(Change):
     """The group's first rebalance by another assignor.
 
     The members have been restarted with both assignors in their configuration. So they are eager,
-    revoke all partitions before they join, and claim none: the new assignor starts from nothing
-    (KIP-429; ConsumerCoordinator).
+    revoke all partitions before they join, and claim none: the new assignor starts without owned
+    partitions (KIP-429; ConsumerCoordinator).
     """
 
     assignor: str
@@ -301,12 +302,8 @@ def _instances(group: GroupSpec) -> list[str]:
     return [m.group_instance_id for m in members if m.group_instance_id is not None]
 
 
-def _has_replica(topic: Topic, rack: str) -> bool:
-    return any(rack in replicas for replicas in topic.racks or ())
-
-
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
-    """Returns the group without the members `gone` and without the replicas in this rack."""
+    """Returns the group without the members `gone` and without the replicas in `rack`."""
     left = without(group, gone)
     read = {topic for member in left.members for topic in member.topics}
     leaderless = tuple(
@@ -324,7 +321,7 @@ def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
     )
     return Edited(
         left.edited(topics=topics),
-        # If no member is gone, only a leader that has a rack notices the lost replicas.
+        # If no member was in the rack, only a leader that has a rack notices the lost replicas.
         rebalances=bool(gone) or any(member.rack is not None for member in left.members),
         waiting=held_by(group, gone),
         leaderless=leaderless,
@@ -332,7 +329,7 @@ def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
 
 
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group with a restarted member in the last place; the member owns nothing."""
+    """Returns the group with a restarted member as the last one; it owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
     back = restarted(member, ids, {m.member_id for m in group.members})
     return Edited(group.edited(members=(*others, back)), renamed={back.member_id: member.member_id})

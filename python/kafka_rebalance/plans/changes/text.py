@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes as short texts: one grammar for the command line, Python and columns.
+"""Changes as short texts: the command line, Python and columns have one grammar.
 
     change  = verb ("=" | " ") value          add-members=2   partitions orders=24
-    --verb value                              the option of a command, with the value unchanged
+    --verb value                              on the command line, with an equal value
 
 Mirror: `src/plans/changes/text.rs`.
 """
@@ -32,7 +32,7 @@ _TEXT = re.compile(r"([a-z-]+)(?:[= ](.*))?", re.DOTALL)
 
 
 def change_from_text(text: str) -> Change:
-    """Reads one change. Errors: GroupError at `change` for any other text."""
+    """Parses one change. Errors: GroupError at `change` if the text is not a change."""
     if not isinstance(text, str):
         raise error(f"{text!r} is not a text, as add-members=2")
     match = _TEXT.fullmatch(text.strip(" \t\r\n"))

@@ -16,8 +16,8 @@ from .made_up import MadeUp
 class AddPartitions(Change):
     """A topic grows to `partitions` in all.
 
-    If racks of replicas are known, new replicas get racks where Kafka could place them: a new
-    partition has as many racks as the topic's old ones, taken in turn from all known racks.
+    If the racks of replicas are known, the racks of new replicas are guessed as Kafka places them:
+    a new partition has as many racks as old partitions of the topic, in turn from all known racks.
     """
 
     topic: str
@@ -55,15 +55,12 @@ class AddPartitions(Change):
 def _new_racks(
     group: GroupSpec, topic: Topic, partitions: int, ids: MadeUp
 ) -> tuple[tuple[str | None, ...], ...]:
-    """Returns the racks of the replicas of a topic's new partitions.
-
-    Source   StripedReplicaPlacer (Kafka 4.4.0): replicas go round the racks, from a random rack on.
-    """
+    """Returns the racks of new replicas, in turn from a random one, as StripedReplicaPlacer."""
     in_racks = max((len(_known(racks)) for racks in topic.racks or ()), default=0)
     every = sorted(
         {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}
     )
-    # If only members are known to be in a rack, the rack may have no brokers.
+    # A rack that is known only from members may have no brokers.
     of_members = {member.rack for member in group.members if member.rack is not None}
     if 0 < in_racks < len({*every, *of_members}):
         every = ids.placement(every, of_members)
@@ -114,7 +111,7 @@ class AddTopics(Change):
 
 @dataclass(frozen=True, slots=True)
 class RemoveTopics(Change):
-    """Topics are deleted, and nobody subscribes to them any more."""
+    """Topics are deleted, and no member subscribes to them any more."""
 
     topics: tuple[str, ...]
 
@@ -145,7 +142,7 @@ class RemoveTopics(Change):
 
 @dataclass(frozen=True, slots=True)
 class Resubscribe(Change):
-    """A member (or every member, if `member` is None) replaces its subscription by these topics."""
+    """A member (or every member, if `member` is None) subscribes to these topics instead."""
 
     topics: tuple[str, ...]
     member: str | None = None
@@ -160,7 +157,7 @@ class Resubscribe(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # The name of a topic has no colon, but a member's name may have one.
+        # A topic's name contains no colon, but a member's name may.
         member, separator, topics = value.rpartition(":")
         return cls(topic_names(topics), member if separator else None)
 

@@ -16,7 +16,7 @@ class ClusterRound:
     """The input of one rebalance of a cluster.
 
     `running[worker]` is the work that the worker reports. None means that the worker reports its
-    work after the previous round, or no work if it was absent there and is not `retained`. `config`
+    work after the previous round, or no work if it was absent then and is not `retained`. `config`
     maps connectors to numbers of tasks. `apply` has the workers that get the answer (None: all).
     """
 
@@ -31,10 +31,7 @@ class ClusterRound:
 
 @dataclass(frozen=True, slots=True)
 class RoundAnswer:
-    """One rebalance: its input, the reported work, the leader's answer, and the work afterwards.
-
-    `memory` is the leader's memory after the rebalance, or None in an eager cluster.
-    """
+    """One rebalance, with the work before and after; `memory` is None in an eager cluster."""
 
     round: ClusterRound
     running: Mapping[str, Work]
@@ -46,7 +43,7 @@ class RoundAnswer:
 class ConnectCluster:
     """A Connect cluster. Call `step` once for each rebalance, in order of time.
 
-    If `own_order`, a worker keeps its work in its own order, as a real worker does; otherwise it
+    With `own_order`, a worker keeps its work in its own order, as a real worker does; otherwise it
     keeps the order in which the leader read the work. In rare cases this order decides which work
     is revoked.
     """
@@ -85,7 +82,7 @@ class ConnectCluster:
         for worker in own:
             if round_.apply is not None and worker not in round_.apply:
                 after[worker] = own[worker]
-            elif self._eager:  # an eager worker has stopped everything before
+            elif self._eager:  # an eager worker has stopped all its work before
                 after[worker] = result.assigned[worker]
             else:
                 kept = (own if self._own_order else reported)[worker] - result.revoked[worker]

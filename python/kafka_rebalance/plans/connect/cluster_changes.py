@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays events of a Connect cluster, given as short texts, and the rebalances that they cause.
+"""Plays events of a Connect cluster, written as short texts, and the rebalances that they cause.
 
     worker w2 leaves | worker w2 returns | worker w4 joins
-    leader w1 leaves                                            the new leader has no memory
+    leader w1 leaves                                            the next leader has no memory
     connector files tasks=3 | connector files deleted
     500ms | 60s | 5m                                            time passes
 
@@ -24,7 +24,7 @@ _WAIT = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h)")
 _WORKER = re.compile(r"(?:worker\s+(\S+)\s+(leaves|returns|joins)|leader\s+(\S+)\s+(leaves))")
 _CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=([0-9]{1,7}))")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_MAX_FOLLOWING = 100  # the most rounds of one event; a real cluster settles after a few rounds
+_MAX_FOLLOWING = 100  # the most rounds after one event; a real cluster settles after a few rounds
 
 
 class _Events:
@@ -83,7 +83,8 @@ class _Events:
     def _worker(self, worker: str, what: str, at: str) -> None:
         if what == "leaves":
             if worker not in self.workers:
-                raise GroupError(at, f"{quoted(worker)} is not here; here are {self._here()}")
+                here = ", ".join(self.workers)
+                raise GroupError(at, f"{quoted(worker)} is not here; here are {here}")
             if len(self.workers) == 1:
                 raise GroupError(at, f"{quoted(worker)} is the last worker")
             self.workers.remove(worker)
@@ -99,9 +100,6 @@ class _Events:
             del self.config[connector]
         else:
             raise GroupError(at, f"there is no connector {quoted(connector)}")
-
-    def _here(self) -> str:
-        return ", ".join(self.workers)
 
 
 def play_events(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the work that no worker runs after a round, with the reason, and when it will run again."""
+"""Finds the work that no worker runs after a round, why it is idle, and when it will run again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def idle(answer: RoundAnswer) -> list[Idle]:
         found.append(Idle(revoked, why, now_ms))
         left = left - revoked
         if memory.scheduled_rebalance_ms > 0:
-            # The memory still counts lost work as assigned, but no worker runs it or gets it.
+            # The memory still has lost work as assigned, but no worker runs or receives it.
             lost = _within(left, memory.assigned) - running(answer.result.assigned)
             why = "lost with its worker, and kept for it in case it returns"
             found.append(Idle(lost, why, memory.scheduled_rebalance_ms))
@@ -47,7 +47,7 @@ def running(after: Mapping[str, Work]) -> Work:
 
 
 def backing_off(answer: RoundAnswer) -> str | None:
-    """Returns why the leader does not balance an uneven load; None if it does."""
+    """Returns why the leader leaves the load uneven; None if it balances the load."""
     memory = answer.memory
     if memory is None or not (memory.revoked_in_previous and memory.delay_ms > 0):
         return None

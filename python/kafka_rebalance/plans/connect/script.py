@@ -5,16 +5,16 @@
       {"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}, …]}
 
 A worker reports the `connectors` and `tasks` of its entry. If the entry has neither field, the
-worker reports its work after the previous round, or no work if it was absent there and not
+worker reports its work after the previous round, or no work if it was absent then and is not
 `retained`. Optional fields of a round:
 
     apply                 the workers that get the answer: "all", "none" or ids
-    generation_mismatch   true if the leader missed the previous generation: its sync was lost
+    generation_mismatch   true if the leader missed the previous generation (its sync was lost)
     new_leader            true if another worker leads, which has no memory
     inconsistent          the connectors that have no task configurations
 
-The generation is the number of the round. If a script sets `own_order`, workers keep their work in
-their own order; see `ConnectCluster`.
+The generation is the number of the round. With `own_order`, workers keep their work in their own
+order; see `ConnectCluster`.
 """
 
 from collections.abc import Collection, Mapping
@@ -88,10 +88,7 @@ def play(script: Script, *, engine: Engine = "rust") -> list[RoundAnswer]:
 
 
 def run_script(value: Any, *, engine: Engine = "rust") -> dict[str, Any]:
-    """Plays a script that is already parsed, and returns the answer for JSON: `{"id", "rounds"}`.
-
-    Errors   GroupError with the field's path; AssignorThrows where Kafka's class throws.
-    """
+    """Plays a parsed script; returns JSON values `{"id", "rounds"}`. Errors: GroupError."""
     script = Script.from_dict(value)
     rounds = [to_dict(answer) for answer in play(script, engine=engine)]
     return {"id": script.id, "rounds": rounds} if script.id is not None else {"rounds": rounds}
@@ -119,9 +116,6 @@ def to_dict(answer: RoundAnswer) -> dict[str, Any]:
 
 def _work(what: str, work: Work) -> dict[str, Any]:
     return {f"{what}_{name}": value for name, value in work.to_dict().items()}
-
-
-# Reading
 
 
 def _round(value: Any, at: str) -> ClusterRound:
@@ -198,7 +192,7 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Checks that time never goes back from round to round, and that all work was configured."""
+    """Checks that time never decreases, and that all reported work is configured."""
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

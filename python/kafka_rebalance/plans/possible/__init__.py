@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best balance that is possible, and the least moves to reach it."""
+"""Computes the best possible balance, and the least number of moves that leads to it."""
 
-# `as` marks a name that this package exports.
 from .optimum import Level as Level
 from .optimum import Possible as Possible
 from .optimum import best_possible as best_possible

@@ -15,7 +15,7 @@ from kafka_rebalance.java.order import by_name
 
 @dataclass(slots=True)
 class Classes:
-    """The classes of a group; members and classes are numbers, members in join order.
+    """The classes of a group. Members and classes are numbers; members are in join order.
 
     `supply`         topic class -> its number of partitions
     `subscribers`    topic class -> its subscription classes, ascending
@@ -33,7 +33,7 @@ class Classes:
 
 
 def classify(group: GroupSpec) -> Classes:
-    """Returns topic classes in the order of first names, subscription classes in join order."""
+    """Returns the classes: topics in the order of first names, subscriptions in join order."""
     counts = group.partition_counts()
     existing = [{t for t in member.topics if t in counts} for member in group.members]
     by_subscription: dict[frozenset[str], list[int]] = {}
@@ -64,10 +64,7 @@ def classify(group: GroupSpec) -> Classes:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """Returns owners by KIP-341's rule: the claim of the newest generation counts.
-
-    If two members claim a partition in that generation, it has no owner.
-    """
+    """Returns owners by KIP-341: the newest claim decides; two newest claims leave no owner."""
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

@@ -19,7 +19,7 @@ UNLIMITED = 2**62
 
 
 class Flow:
-    """A network and its flow; arc `2i` is the i-th that was added, `2i + 1` is its reverse."""
+    """A network and its flow; arc `2i` is the i-th arc added, `2i + 1` is its reverse."""
 
     def __init__(self, nodes: int) -> None:
         self.arcs_of: list[list[int]] = [[] for _ in range(nodes)]
@@ -51,7 +51,7 @@ class Flow:
         return total
 
     def cheapest(self, source: int, sink: int) -> int:
-        """Sends as much as possible, as cheaply as possible; returns the cost."""
+        """Sends as much flow as possible at the least cost; returns the cost."""
         total = 0
         while (distance := self._distances(source))[sink] is not None:
             farthest = distance[sink] or 0
@@ -62,14 +62,14 @@ class Flow:
         return total
 
     def reachable(self, source: int) -> list[bool]:
-        """Returns, by node, whether more flow could be sent to it."""
+        """Returns for each node whether more flow could be sent to it."""
         return [level is not None for level in self._levels(source)]
 
     def _reduced(self, tail: int, arc: int) -> int:
         return self.cost[arc] + self.potential[tail] - self.potential[self.head[arc]]
 
     def _levels(self, source: int) -> list[int | None]:
-        """Returns, by node, the fewest arcs from the source, along tight arcs with room."""
+        """Returns for each node its distance from the source, counted in tight arcs with room."""
         level: list[int | None] = [None] * len(self.arcs_of)
         level[source] = 0
         queue = deque([(source, 0)])
@@ -83,10 +83,7 @@ class Flow:
         return level
 
     def _augment(self, source: int, sink: int, level: list[int | None], unused: list[int]) -> int:
-        """Sends flow along one path, level by level, and returns the amount.
-
-        `unused[n]` is the number of arcs of node n that lead nowhere in this phase.
-        """
+        """Sends flow along one path; the first `unused[n]` arcs of node n lead nowhere."""
         path: list[int] = []
         node = source
         while node != sink:
@@ -114,7 +111,7 @@ class Flow:
         return sent
 
     def _distances(self, source: int) -> list[int | None]:
-        """Returns, by node, the least reduced cost from the source (Dijkstra; none is negative)."""
+        """Returns for each node the least reduced cost from the source (Dijkstra; costs >= 0)."""
         distance: list[int | None] = [None] * len(self.arcs_of)
         heap = [(0, source)]
         while heap:

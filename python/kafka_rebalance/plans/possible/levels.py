@@ -3,17 +3,18 @@
 
 A member's load is its number of partitions. The best balance has the smallest possible largest
 load, then as few members as possible with this load, then the smallest possible next load, and so
-on; its deviation is the least, too. The balance consists of levels, each with its own proof:
+on; its standard deviation is the least, too. It consists of levels, each with its own proof:
 
     level   members S, and topics T to which only members of S and of higher levels subscribe.
             T has (load - 1) * |S| + extra partitions, and members of higher levels are full.
             So at least `extra` members of S must have `load`.
 
 1. The largest load: start at the mean, rounded up. If not all partitions fit, the minimum cut shows
-   the topics that have too few subscribers. Raise the load to the mean of these, and try again.
-2. With `load - 1` for each member, `extra` partitions do not fit. The topics and members on their
-   side of the minimum cut are the level: these members are full, and these topics have no others.
-3. Remove the level, and go on with the rest, in which all loads are smaller.
+   topics with too few subscribers. Raise the load to the mean of that cut, and try again.
+2. With `load - 1` for each member, `extra` partitions do not fit. The topics and members on the
+   side of these partitions in the minimum cut are the level: its members are full, and its topics
+   have no other subscribers that could take partitions.
+3. Remove the level, and continue with the rest, in which all loads are smaller.
 
 Cost     a level is a few flows over topic classes x subscription classes.
 Source   Frank, Murota: Fair integral network flows, Math. OR 2022 (canonical partition); Harvey,
@@ -28,10 +29,7 @@ from .flow import UNLIMITED, Flow
 
 @dataclass(frozen=True, slots=True)
 class ClassLevel:
-    """`extra` members (at least 1, if `load` is not 0) have `load` partitions, others one less.
-
-    `topics` and `members` are numbers of topic classes and subscription classes.
-    """
+    """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one less."""
 
     load: int
     extra: int
@@ -76,7 +74,7 @@ def _mean_up(classes: Classes, topics: list[int], members: list[int]) -> int:
 def _cut(
     classes: Classes, topics: list[int], members: list[int], load: int
 ) -> tuple[int, list[int], list[int]]:
-    """Returns the number of partitions that do not fit, and the topics and members of that cut."""
+    """Returns the number of partitions that do not fit, and the topics and members of the cut."""
     source, sink = 0, 1
     topic_node = {c: 2 + i for i, c in enumerate(topics)}
     member_node = {k: 2 + len(topics) + i for i, k in enumerate(members)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the least moves to the best balance, and prices that prove that no fewer moves suffice.
+"""Finds the least moves to the best balance, with prices that prove that no fewer moves suffice.
 
 Levels are independent: members of higher levels are full, so the topics of a level go only to the
 members of this level. In each level the cheapest flow shows which partitions are kept:
@@ -7,7 +7,7 @@ members of this level. In each level the cheapest flow shows which partitions ar
     source --partitions--> topic class --held, cost 0--> member --load - 1--> sink
                            topic class --> hub --cost 1--> member --1--> extras --extra--> sink
 
-A hub stands for a subscription class, so that there is no arc from every topic to every member.
+A hub stands for a subscription class; it saves an arc from every topic to every member.
 
 The prices of the flow prove the result (linear duality): no assignment of the level's partitions
 moves fewer than
@@ -34,9 +34,9 @@ from .levels import ClassLevel
 class LevelMoves:
     """The moves of one level.
 
-    `keep[c, m]` partitions of topic class c stay with member m. `more[m]` lists which classes m
-    gains, and how many partitions of each. `moves` counts all gained partitions. The prices are
-    those of the inequality above.
+    `keep[c, m]` partitions of topic class c stay with member m. `more[m]` lists the classes of
+    which m gains partitions, with the number from each. `moves` counts all gained partitions.
+    The prices are those of the inequality above.
     """
 
     moves: int
@@ -101,10 +101,7 @@ def _through_hubs(
     to_hub: dict[tuple[int, int], int],
     from_hub: dict[int, int],
 ) -> dict[int, list[tuple[int, int]]]:
-    """Returns, by member, the topic classes from which it gains partitions, each with their number.
-
-    A hub passes on the flow that it receives, to its members in join order.
-    """
+    """Returns, by member, the topic classes and numbers of the partitions that it gains."""
     more: dict[int, list[tuple[int, int]]] = {}
     for k in level.members:
         into = _runs((c, flow.sent(to_hub[c, k])) for c in level.topics if (c, k) in to_hub)
@@ -121,7 +118,7 @@ def _through_hubs(
 
 
 def _runs(counts: Iterator[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-    """Yields a class and its remaining count, again until the caller has reduced the count to 0."""
+    """Yields a class and its remaining count, again and again until the caller makes it 0."""
     for c, count in counts:
         run = [count]
         while run[0]:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the best balance of a group and the least moves to reach it, with proofs of both.
 
-1. Topic classes, subscription classes, and the owners of partitions (`classes.py`).
-2. The levels of the best balance (`levels.py`).
-3. The least moves in each level (`moves.py`).
-4. Counts become partitions: each member keeps its first ones, by topic and number, and the other
+1. Find topic classes, subscription classes, and the owners of partitions (`classes.py`).
+2. Find the levels of the best balance (`levels.py`).
+3. Find the least moves in each level (`moves.py`).
+4. Turn counts into partitions: each member keeps its first ones, by topic and number, and the other
    partitions are assigned in that order.
 
 Mirror: `src/plans/possible.rs`.
@@ -102,9 +102,9 @@ class Possible:
 
 
 def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
-    """Returns the best balance of a group, and the least moves to it from what its members own.
+    """Returns the best balance of a group, and the least moves to it from the present owners.
 
-    A partition moves if it ends at another member than its owner, or had no owner. If several
+    A partition moves if its last owner is not its first owner, or if it had no owner. If several
     members claim a partition, the claim of the newest generation counts; if two members claim it in
     that generation, it has no owner.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of a fleet's report, as plain values; Spark has counted everything before."""
+"""The contents of a fleet's report, as plain values that Spark has already counted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTotals:
-    """The totals of one change over all groups; `change` is "" for the next rebalance.
-
-    `moves_p50` to `moves_max` are moves of one group, at these shares of the groups.
-    """
+    """The totals of one change ("": the next rebalance), with percentiles of the groups' moves."""
 
     change: str
     groups: int
@@ -72,7 +69,7 @@ class WorstGroup:
 
 @dataclass(frozen=True, slots=True)
 class FleetReport:
-    """Everything that the page shows. `spreads` and `possible` are histograms of the groups now."""
+    """The data of the page. `spreads` and `possible` are histograms over the present groups."""
 
     title: str
     notes: Sequence[str]

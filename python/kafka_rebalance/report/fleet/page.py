@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet as one HTML page that needs nothing else: no script, no font, no network."""
+"""A fleet's report as one HTML page that loads nothing else: no script, no font, no network."""
 
 from collections.abc import Sequence
 from html import escape
@@ -101,7 +101,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _marked(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Returns a table that scrolls in its own box; columns of numbers are aligned on the right."""
-    texts = [not all(_is_number(row[i]) for row in rows) for i in range(len(heads))]
+    columns = ([row[i].replace(",", "") for row in rows] for i in range(len(heads)))
+    texts = [not all(map(str.isdigit, cells)) for cells in columns]
     styles = [' class="text"' if is_text else "" for is_text in texts]
 
     def line(tag: str, cells: Sequence[str]) -> str:
@@ -111,7 +112,3 @@ def _marked(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = line("th", [escape(one) for one in heads])
     body = "".join(line("td", row) for row in rows)
     return f'<div class="scroll"><table class="fleet">{head}{body}</table></div>'
-
-
-def _is_number(cell: str) -> bool:
-    return cell.replace(",", "").isdigit()

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of a fleet's report, as SVG to be put into the page.
-
-Text stays text, each picture has its own ids, and none is wider than a telephone can show: the
-page scales them.
-"""
+"""The pictures of a fleet's report, as SVG elements that fit a telephone's screen."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +19,7 @@ _NAME = 24
 
 
 def imbalance(now: Sequence[Bin], possible: Sequence[Bin]) -> str:
-    """Draws how many groups have which spread, now and at best."""
+    """Draws the number of groups by spread, of the present and of the best possible assignment."""
     lows = sorted({one.low for one in (*now, *possible)})
     names = {one.low: one.name for one in (*now, *possible)}
     places = {low: place for place, low in enumerate(lows)}
@@ -61,7 +57,7 @@ def moves(changes: Sequence[ChangeTotals]) -> str:
 
 
 def racks(lost: Mapping[str, ChangeTotals]) -> str:
-    """Draws how many groups the loss of each rack hurts, and how."""
+    """Draws how many groups are affected by the loss of each rack, and how."""
     shown = dict(list(lost.items())[:_MOST_BARS])
     figure, axes = _axes(1.3 + 0.6 * len(shown))
     totals = shown.values()
@@ -91,7 +87,7 @@ def _axes(height: float) -> tuple[Any, Any]:
 
 
 def _legend(axes: Any) -> None:
-    """Puts the legend above the bars, where it covers none."""
+    """Places the legend above the bars, so that it hides no bar."""
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
     axes.legend(frameon=False, ncols=1, **place)
 
@@ -117,7 +113,7 @@ def _short(value: float) -> str:
 
 
 def _svg(figure: Any, name: str, label: str) -> str:
-    """Returns the picture as an element of the page, without the parts of a file of its own."""
+    """Returns the picture as an element of the page, without the header of an SVG file."""
     from matplotlib import rc_context
 
     text = StringIO()

@@ -20,8 +20,8 @@ Times = Mapping[str, Timed]
 def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
     """Prints all assignors, the recommendation with its reason, and how to change to it.
 
-    `times` has the figures in seconds of the assignors that could be simulated, `assumed` is a text
-    with the assumptions of the simulation. If there are no times, `assumed` is the reason.
+    `times` has the figures, in seconds, of the assignors that were simulated; `assumed` describes
+    the assumptions of the simulation. If there are no times, `assumed` is the reason.
     """
     group = comparison.group
     print(comparison.title)
@@ -69,7 +69,7 @@ _LENGTHS = (
 
 
 def _print_clock(comparison: Comparison, times: Times) -> None:
-    """Prints the best assignor by seconds if it is not the one recommended by rounds."""
+    """Prints the assignor that is best in seconds, if rounds recommend another one."""
     recommended = comparison.recommended or ""
     mine = times.get(recommended)
     if mine is None or mine.unread.median is None:

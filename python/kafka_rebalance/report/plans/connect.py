@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a Connect round as text of at most 100 columns, and how certain a prediction is."""
+"""Formats a Connect round as text of at most 100 columns, and the uncertainty of a prediction."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -33,7 +33,9 @@ def round_text(
         stopped = answer.result.revoked.get(worker, Work())
         after = answer.after[worker]
         kept = after - started
-        cells = " ".join(f"{_count(work):>9}" for work in (after, started, stopped, kept))
+        works = (after, started, stopped, kept)
+        counts = (f"{len(work.connectors)}+{len(work.tasks)}" for work in works)
+        cells = " ".join(f"{count:>9}" for count in counts)
         lines.append(f"  {clipped(worker, width):{width}} {cells}")
     lines.append(f"  balance: {_balance(answer)}")
     if why := backing_off(answer):
@@ -49,7 +51,7 @@ def round_text(
 
 
 def variation_text(found: Variation) -> str:
-    """Returns which parts of a prediction are uncertain because REST lacks information."""
+    """Returns the parts of a prediction that depend on facts which REST does not show."""
     lacking = (
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )
@@ -118,10 +120,6 @@ def _summary(work: Work) -> str:
     text = _names(work)
     counts = f"{len(work.connectors)} connectors, {len(work.tasks)} tasks"
     return f"{counts}: {clipped(text, _WIDTH - len(counts) - 14)}"
-
-
-def _count(work: Work) -> str:
-    return f"{len(work.connectors)}+{len(work.tasks)}"
 
 
 def _seconds(ms: int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group as it is, as a table of its members and a list of findings, of at most 100 columns."""
+"""Prints the present state of a group: its members and findings, in at most 100 columns."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ _MOST_NAMED = 60
 
 
 def print_description(one: Description, given: str, *, everything: bool) -> None:
-    """Prints a group; `given` are the words of the command line for input and group."""
+    """Prints a group; `given` is the part of the command line that selects input and group."""
     group = one.group
     total = sum(map(len, one.assignment.values()))
     generation = "" if group.generation_id is None else f", generation {group.generation_id}"
@@ -36,7 +36,9 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     _print_members(one, shown, names, everything=everything)
     if len(shown) < len(group.members):
         print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
-    print_wrapped(f"Partitions a member: {one.balance.least_to_most}{_even(one)}.")
+    is_even = one.balance.stddev <= one.possible.stddev
+    even = ", as even as possible" if is_even else f" (possible: {one.possible.least_to_most})"
+    print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
     if one.rack_share is not None:
         print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     if one.lags is not None:
@@ -74,7 +76,7 @@ def print_descriptions(rows: Sequence[Description]) -> None:
 
 
 def finding_text(finding: Finding, names: dict[str, str]) -> str:
-    """Returns `idle: c3, c4: there are fewer partitions than members for their topics`."""
+    """Returns text such as `idle: c3, c4: there are fewer partitions than members for …`."""
     who = ", ".join(names.get(one, one) for one in finding.member_ids[:3])
     if len(finding.member_ids) > 3:
         who += f" and {len(finding.member_ids) - 3} more"
@@ -108,12 +110,6 @@ def _print_members(
         [[row[i] for i in filled] for row in rows],
         left=[place for place, i in enumerate(filled) if columns[i] not in ("owned", "lag")],
     )
-
-
-def _even(one: Description) -> str:
-    if one.balance.stddev <= one.possible.stddev:
-        return ", as even as possible"
-    return f" (possible: {one.possible.least_to_most})"
 
 
 def _lag(one: Description, names: dict[str, str]) -> str:

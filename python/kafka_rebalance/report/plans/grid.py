@@ -21,7 +21,7 @@ class Cell(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The cells by row and partition; the rows are members of the first group, then new members.
+    """The cells by row and partition; a row for each member, new members last.
 
     A member that returns from a restart keeps its row. `names` are the rows' short names. `counts`
     are their numbers of partitions before and after; None if the member was absent.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warns of groups whose leader may answer differently from Kafka's own assignor.
 
-All figures of a report are those of Kafka's own assignor. But nobody knows which member leads next,
-and other client libraries have their own assignors, which have the names of Kafka's.
+All figures of a report are those of Kafka's own assignor. But it is unknown which member leads
+next, and other client libraries have their own assignors under the names of Kafka's.
 """
 
 from collections import Counter
@@ -23,10 +23,7 @@ _DIALECTS = {
 
 
 def leader_note(group: GroupSpec, assignor: str | None) -> str | None:
-    """Returns a warning if a member with another library led the group last, else None.
-
-    `assignor` is the one whose answers the report shows; for a dialect there is no warning.
-    """
+    """Returns a warning if a member with another library led the group last, else None."""
     library = group.leader_library
     if library in (None, "java") or library_of(assignor):
         return None

@@ -11,7 +11,7 @@ _MOST = 5
 
 
 def print_endless(found: Endless | None) -> None:
-    """Prints the result; nothing if the group's assignor always ends."""
+    """Prints the result, or nothing if the group's assignor always ends."""
     if found is not None:
         print("\n".join(endless_lines(found)), end="\n\n")
 
@@ -38,7 +38,9 @@ def _sentences(found: Endless) -> Iterator[str]:
             f"The leader can hang: {found.assignor} never ends after {len(found.following)} of "
             f"{played}:"
         )
-        yield from (f"  {change}" for change in _some(found.following))
+        yield from (f"  {change}" for change in found.following[:_MOST])
+        if (more := len(found.following) - _MOST) > 0:
+            yield f"  … and {more} more (--json has all)"
     elif found.tried:
         yield (
             "Members with different subscriptions can hang a leader under "
@@ -53,8 +55,3 @@ def _sentences(found: Endless) -> Iterator[str]:
             "To change the assignor of a group that hangs, stop all members first: in a rolling "
             "bounce the old assignor still runs (docs/never-ends.md)."
         )
-
-
-def _some(changes: tuple[str, ...]) -> list[str]:
-    more = len(changes) - _MOST
-    return [*changes[:_MOST], *([f"… and {more} more (--json has all)"] if more > 0 else [])]

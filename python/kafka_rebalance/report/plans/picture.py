@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a plan as a PNG: members by partitions, before and after, legible without colours.
-
-A group that is too large for a cell for each partition is drawn as one bar for each member.
-"""
+"""Draws a plan as a PNG: members by partitions (or bars), legible without colours."""
 
 from itertools import groupby
 from pathlib import Path
@@ -24,7 +21,7 @@ _LOOK = {
 
 
 def draw_plan(plan: RebalancePlan, path: Path) -> None:
-    """Writes the picture in the format that the file's suffix names."""
+    """Writes the picture; the file's suffix selects the format."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -38,7 +35,7 @@ def draw_plan(plan: RebalancePlan, path: Path) -> None:
 
 
 def _cells(grid: Grid, figure_class: Any) -> Any:
-    """Draws two panels, before above after, so that a partition has one column in both."""
+    """Draws two panels, one above the other, so that a partition has one column in both."""
     rows, columns = len(grid.names), len(grid.partitions)
     labels = [cut(name, 36) for name in grid.names]
     left = max(map(len, labels)) * 0.075 + 0.3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a plan as tables of at most 100 columns; of a large group, only members with changes."""
+"""Prints a plan as tables of at most 100 columns; for a large group, only members with changes."""
 
 import textwrap
 from collections.abc import Sequence
@@ -75,7 +75,7 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a sentence in lines as wide as tables; `more` indents all but the first line."""
+    """Prints a sentence wrapped to the tables' width; `more` indents all but the first line."""
     then = indent + more
     print(
         textwrap.fill(
@@ -102,7 +102,7 @@ def _silent(figures: Figures) -> str:
 
 
 def waits(partitions: int) -> str:
-    """Returns `1 partition waits`, `2 partitions wait`."""
+    """Returns text such as `1 partition waits` or `2 partitions wait`."""
     return f"{counted(partitions, 'partition')} wait{'s' if partitions == 1 else ''}"
 
 
@@ -111,7 +111,7 @@ def its(number: int) -> str:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step, without its rounds; each note continues a line with the cause."""
+    """Returns notes on a step, apart from its rounds; each note completes a line with the cause."""
     notes = []
     if step.waiting and step.rounds:
         notes.append(
@@ -133,7 +133,7 @@ def step_notes(step: Step) -> list[str]:
 
 
 def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Returns the generation of a round; `+n` is n after the group's own, if that is unknown."""
+    """Returns the generation of a round, or `+n` if the group's own generation is unknown."""
     return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
 
 
@@ -255,7 +255,7 @@ _ASSUMED = {
 
 
 def _assumed(plan: RebalancePlan) -> list[str]:
-    """Returns a sentence for each origin of the new members' names that is a guess."""
+    """Returns a sentence for each kind of guess at the new members' names."""
     lines = []
     for basis, text in _ASSUMED.items():
         for is_static in (False, True):
@@ -284,7 +284,7 @@ def print_explanation(plan: RebalancePlan, partition: str) -> None:
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
-    """Prints a line for each group; "waits" and "no leader" have a column only if needed."""
+    """Prints a line for each group; the columns "waits" and "no leader" appear only if needed."""
     columns = (
         *("group", "assignor", "rounds", "moves", "least", "no reader"),
         *("waits", "no leader", "before", "after", "best"),

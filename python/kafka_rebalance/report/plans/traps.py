@@ -16,7 +16,7 @@ _ENDS = {
 
 
 def print_traps(traps: Sequence[Trap]) -> None:
-    """Prints a warning for each kind of trap; nothing if there is none."""
+    """Prints a warning for each kind of trap, or nothing if there is none."""
     for text in trap_sentences(traps):
         print_wrapped(text)
 

@@ -30,7 +30,10 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
     parts = [
         f"<p class='note'>{escape(assumed)}</p>",
-        _totals(runs, first.held),
+        _table(
+            ["after the start-up", *total_columns(first.held)],
+            [[name, *total_cells(totals(run), first.held)] for name, run in runs.items()],
+        ),
         _settlings(runs),
         _key(),
     ]
@@ -46,11 +49,6 @@ def runs_page(runs: Mapping[str, Run]) -> str:
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="scroll">{html_table(columns, rows, "round")}</div>'
-
-
-def _totals(runs: Mapping[str, Run], held: str) -> str:
-    columns = ["after the start-up", *total_columns(held)]
-    return _table(columns, [[name, *total_cells(totals(run), held)] for name, run in runs.items()])
 
 
 def _settlings(runs: Mapping[str, Run]) -> str:
@@ -178,7 +176,7 @@ def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
 
 
 def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
-    """Returns a line for each event, with the event's name if there is room."""
+    """Returns a line for each event; it has the event's name if there is space for it."""
     parts, last = [], -float(_WIDTH)
     for mark in marks:
         x = _x(axis.place(mark.at_ms))

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a simulated run as a PNG: the holder of each partition over time, and times without one.
-
-The picture is legible without colours: bars have the names of members, gaps are hatched.
-"""
+"""Draws a run as a PNG: who holds each partition over time; legible without colours."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +12,13 @@ from kafka_rebalance.simulator import Run
 from .time_axis import TimeAxis
 from .timeline import Look, Timeline, timeline_of
 
-# The shades are light, so that black text is legible on them, and differ in brightness as well.
+# The shades are so light that black text is legible on them, and they differ in brightness.
 SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
 _WIDTH = 11.0
 
 
 def draw_run(run: Run, path: Path) -> None:
-    """Writes the picture in the format that the file's suffix names."""
+    """Writes the picture; the file's suffix selects the format."""
     shown = timeline_of(run)
     rows = len(shown.rows)
     height = 0.24 * rows + (3.25 if shown.happenings else 2.5)
@@ -38,7 +35,7 @@ def draw_run(run: Run, path: Path) -> None:
 
 
 def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
-    """Draws several runs of one scenario, one below the other, on one scale."""
+    """Draws several runs of one scenario, one below the other, with one time scale."""
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
     first = next(iter(runs.values()))
@@ -85,7 +82,7 @@ def _bars(axes: Any, shown: Timeline) -> None:
         if bar.look is Look.STUCK:
             look["hatch"] = "xxxx"
         axes.add_patch(Rectangle((x, bar.row - 0.42), max(end - x, 0.0004), 0.84, **look))
-        # 0.009 of the axis is about the width of a letter of this size.
+        # 0.009 of the axis is about the width of one letter.
         if bar.look is not Look.GAP and (end - x) > 0.009 * (len(bar.label) + 1):
             box = {"fc": look["fc"], "ec": "none", "pad": 0.6} if "hatch" in look else None
             axes.text(x + 0.003, bar.row, bar.label, va="center", size=7, clip_on=True, bbox=box)
@@ -111,7 +108,7 @@ def _steps(axes: Any, shown: Timeline, axis: TimeAxis, held: str, most: int) -> 
 
 
 def _happenings(axes: Any, shown: Timeline, axis: TimeAxis) -> None:
-    """Writes the names of events above the bars; a name that would cover another is left out."""
+    """Writes the names of events above the bars, but leaves out a name that would cover another."""
     last = -1.0
     for mark in shown.happenings:
         place = axis.place(mark.at_ms)

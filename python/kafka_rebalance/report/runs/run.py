@@ -42,7 +42,7 @@ def chapter_columns(held: str) -> list[str]:
 
 
 def chapter_rows(run: Run) -> list[list[str]]:
-    """Returns a row for each rebalance, and for each other event that left partitions unread."""
+    """Returns a row for each rebalance, and for each other event that made partitions unread."""
     stopped, unread_between = stops_of(run), unavailability(run)
     rows = []
     for one in chapters(run):
@@ -62,7 +62,7 @@ def chapter_rows(run: Run) -> list[list[str]]:
 
 
 def stopped_text(stopped: Sequence[Stopped]) -> str:
-    """Returns how many members stopped, and the longest time."""
+    """Returns how many members stopped, and the longest such time."""
     if not stopped:
         return ""
     longest = max(one.to_ms - one.from_ms for one in stopped)
@@ -70,7 +70,7 @@ def stopped_text(stopped: Sequence[Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """Returns the unit of the time in which partitions or tasks are unavailable, as a heading."""
+    """Returns a heading: the unit of the time in which partitions or tasks are unavailable."""
     return "task-s idle" if held == "task" else "partition-s unread"
 
 
@@ -103,7 +103,7 @@ def total_cells(one: Totals, held: str) -> list[str]:
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
-    """Prints how long each event took to settle; events at one time count as one."""
+    """Prints how long each event took to settle; events at the same time count as one."""
     tables = {name: settlings(run) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps times to places on an axis that has room for busy times, and cuts quiet times short.
+"""Maps times to positions on an axis that shows busy times in full, and shortens quiet times.
 
-A time is busy while a rebalance runs or a partition has no holder, with a margin on both sides. A
-quiet time between two busy spans is drawn as a cut of fixed width. Within a span the axis is
-linear, and all spans have one scale.
+A time is busy while a rebalance runs or a partition has no holder, with a margin on both sides; an
+interval of busy time is a span. Between two spans, the axis has a cut of fixed width. Within a span
+the axis is linear, and all spans have one scale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,13 +12,13 @@ from itertools import pairwise
 
 _QUIET_MS = 20_000  # shorter quiet times are not cut
 _MARGIN = 0.06  # the margin as a share of the busy time; it is at least 2.5 s
-_CUT, _CUTS = 0.02, 0.3  # the shares of the width for one cut, and at most for all cuts
+_CUT, _CUTS = 0.02, 0.3  # the shares of the axis's width: of one cut, and at most of all cuts
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """Maps times to places from 0 to 1. `spans` are the busy times in ms; others are cut."""
+    """Maps times to positions from 0 to 1. `spans` are the busy times in ms; the rest is cut."""
 
     spans: tuple[tuple[int, int], ...]
 
@@ -45,7 +45,7 @@ class TimeAxis:
         return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 
     def place(self, at_ms: float) -> float:
-        """Returns the place of a time. Times in a cut are spread evenly over its width."""
+        """Returns the position of a time. Times in a cut are spread evenly over its width."""
         return min(self._place(at_ms), 1.0)
 
     def _place(self, at_ms: float) -> float:
@@ -62,14 +62,15 @@ class TimeAxis:
         return x - self._cut
 
     def cuts(self) -> list[tuple[float, float]]:
-        """Returns the cuts: start and end of each, as places."""
+        """Returns the cuts as positions (start, end)."""
         return [
             (self.place(before[1]), self.place(after[0])) for before, after in pairwise(self.spans)
         ]
 
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
-        """Returns round times within the spans, at most about `most`, as places with labels."""
-        step = self._step_ms(most)
+        """Returns (position, label) of round times within the spans, about `most` of them."""
+        total_s = sum(end - start for start, end in self.spans) / 1000
+        step = next((s * 1000 for s in _STEPS_S if total_s / s <= most), 3_600_000)
         found: list[tuple[float, str]] = []
         for start, end in self.spans:
             first = -(-start // step) * step
@@ -82,13 +83,9 @@ class TimeAxis:
                     found.append((place, _named(at, step)))
         return found
 
-    def _step_ms(self, most: int) -> float:
-        total = sum(end - start for start, end in self.spans)
-        return next((s * 1000 for s in _STEPS_S if total / (s * 1000) <= most), 3_600_000)
-
 
 def _named(at_ms: float, step_ms: float) -> str:
-    """Returns `12.5 s`, `2:05`, `1:00:05`; with a fraction if the steps are below a second.
+    """Returns a time such as `12.5 s`, `2:05` or `1:00:05`; steps below 1 s add a fraction.
 
     >>> [_named(ms, 1000) for ms in (500, 12_000, 125_000, 3_605_000)]
     ['0.5 s', '12 s', '2:05', '1:00:05']

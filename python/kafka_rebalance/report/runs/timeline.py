@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes a run's picture: bars for the holders, and how many partitions nobody held over time.
+"""Computes a run's picture: bars for the holders, and the number of partitions without a holder.
 
 There is a row for each partition. If there are too many partitions, there is a row for each member,
 with the number of partitions that it holds.
@@ -28,10 +28,7 @@ class Look(Enum):
 
 
 class Bar(NamedTuple):
-    """An interval in one row; `member` is the holder's index, or -1 if nobody holds the partition.
-
-    `label` is the holder's name, or the number of partitions in a row for a member.
-    """
+    """An interval in one row; `member` is the holder's index, or -1 without a holder."""
 
     row: int
     from_ms: int
@@ -41,7 +38,7 @@ class Bar(NamedTuple):
     member: int
 
     def parts(self, axis: TimeAxis) -> "Iterator[Bar]":
-        """Yields the visible parts of the bar: one for each span of the axis that it overlaps."""
+        """Yields the visible parts of the bar: one for each axis span that it overlaps."""
         for start, end in axis.spans:
             if self.from_ms < end and self.to_ms > start:
                 yield self._replace(from_ms=max(self.from_ms, start), to_ms=min(self.to_ms, end))
@@ -58,8 +55,8 @@ class Mark(NamedTuple):
 class Timeline:
     """The rows and bars of a picture.
 
-    `steps` are times with the number of partitions without a holder from then on; `most` is the
-    largest such number. `left_out` is the number of members without a row.
+    `steps` has pairs: a time, and the number of partitions without a holder from then on. `most` is
+    the largest such number. `left_out` is the number of members without a row.
     """
 
     axis: TimeAxis
@@ -86,8 +83,13 @@ def timeline_of(run: Run) -> Timeline:
         happenings.setdefault(one.at_ms, []).append(str(one))
     marks = (Mark(at, ", ".join(what)) for at, what in sorted(happenings.items()))
     steps = unworked(run)
+    busy = [
+        *((one.from_ms, one.to_ms or run.until_ms) for one in run.rebalances),
+        *((gap.from_ms, gap.to_ms) for gap in run.gaps),
+        *((one.at_ms, one.at_ms) for one in run.happenings),
+    ]
     return Timeline(
-        TimeAxis.over(_busy(run), run.until_ms),
+        TimeAxis.over(busy, run.until_ms),
         tuple(rows),
         tuple(bars),
         tuple(steps),
@@ -97,17 +99,11 @@ def timeline_of(run: Run) -> Timeline:
     )
 
 
-def _busy(run: Run) -> Iterator[tuple[int, int]]:
-    yield from ((one.from_ms, one.to_ms or run.until_ms) for one in run.rebalances)
-    yield from ((gap.from_ms, gap.to_ms) for gap in run.gaps)
-    yield from ((one.at_ms, one.at_ms) for one in run.happenings)
-
-
 def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     row = {partition: place for place, partition in enumerate(partitions)}
     place = {member: number for number, member in enumerate(run.members)}
-    # A stuck member may not know that another member has taken over its partition. The bar of the
-    # other member is drawn later, so that it covers the stuck one's.
+    # A stuck member may not know that another member has taken over its partition. The other
+    # member's bar is drawn later, so that it covers that of the stuck member.
     for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
         yield Bar(

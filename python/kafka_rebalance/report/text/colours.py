@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emphasis where the terminal has it; NO_COLOR (no-color.org) and TERM=dumb switch it off."""
+"""Emphasis on terminals; NO_COLOR (no-color.org) and TERM=dumb switch it off."""
 
 import os
 import sys
@@ -7,12 +7,12 @@ from typing import TextIO
 
 
 def bold(text: str, stream: TextIO | None = None) -> str:
-    """Returns text that stands out on a terminal (standard output unless given)."""
+    """Returns bold text if the stream (default: standard output) is a terminal."""
     return _styled(text, "1", stream)
 
 
 def red(text: str, stream: TextIO | None = None) -> str:
-    """Returns text as that of an error."""
+    """Returns text in the colour of errors."""
     return _styled(text, "31", stream)
 
 

@@ -11,7 +11,7 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
-    """Returns member id -> short name, with as little of the UUID as keeps all names different.
+    """Returns member id -> short name. The UUID is cut so far that all names still differ.
 
     consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is its own
     short name. `*` marks made-up ids.
@@ -40,7 +40,7 @@ def shortened(text: str, names: Mapping[str, str]) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Returns at most `width` characters; the middle of a longer text is left out."""
+    """Returns at most `width` characters; a longer text loses its middle."""
     if len(text) <= width:
         return text
     head = (width - 1) // 2
@@ -48,10 +48,7 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns text such as `orders[0-3, 7] refunds[1]`.
-
-    If it has more than `most` characters, its end is replaced by the number of all partitions.
-    """
+    """Returns text such as `orders[0-3, 7] refunds[1]`; above `most` characters, it is cut."""
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))

@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 @contextmanager
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
-    """Shows how much of a file has been read; call the function it yields with the file."""
+    """Shows how much of a file has been read; call the yielded function with the file."""
     total = _size(source)
-    if total is None or sys.stdout.isatty():  # a pipe has no size; a terminal shows lines
+    if total is None or sys.stdout.isatty():  # a pipe has no size, a terminal needs no bar
         yield lambda _: None
         return
     with _bar("groups", total) as update:
@@ -22,14 +22,14 @@ def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
 
 @contextmanager
 def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
-    """Shows how much virtual time has passed; call the function it yields with the time."""
+    """Shows how much virtual time has passed; call the yielded function with the time."""
     with _bar(what, until_ms) as update:
         yield update
 
 
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows a bar on standard error, if standard error is a terminal; it vanishes at the end."""
+    """Shows a bar if standard error is a terminal, and removes it at the end."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

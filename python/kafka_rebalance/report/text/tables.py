@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints tables as wide as the terminal, at most 100 columns.
 
-A cell that is too long continues in the next line: after a word if that is possible, else after a
-sign inside of a word (`-`, `_`, `.`, `/`, `:`, `,`). If that does not fit either, the first cell of
-each row has a line of its own; only then words are broken anywhere.
+A cell that is too long continues in the next line: if possible it breaks after a word, else after a
+sign inside a word (`-`, `_`, `.`, `/`, `:`, `,`). If that is not enough, the first cell of each row
+gets a line of its own. Only after that are words broken anywhere.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from .colours import bold
 
 _MOST = 100
-_LONG = 36  # a longer word may be broken even if a terminal is wide enough for it
+_LONG = 36  # a longer word may be broken even if the terminal is wide enough for it
 _WORDS = re.compile(r"\S+")
 _PARTS = re.compile(r"[^-_./:,]*[-_./:,]+|[^-_./:,]+")
 
@@ -29,14 +29,14 @@ def print_table(
 ) -> None:
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
-    If `whole`, the first column is wrapped only if nothing else helps.
+    With `whole`, the first column is wrapped only if nothing else helps.
     """
     for line in table_lines(columns, rows, width(), left=left, whole=whole):
         print(line)
 
 
 def width() -> int:
-    """Returns how wide a table may be: as wide as the terminal, or 100 if there is none."""
+    """Returns the width of tables: that of the terminal, at most 100; 100 without a terminal."""
     return min(_MOST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _MOST
 
 
@@ -60,7 +60,7 @@ def table_lines(
 
 
 class _Layout(NamedTuple):
-    """The widths of the columns; if `above`, the first cell has lines of its own."""
+    """The widths of the columns; if `above`, the first cell of a row has lines of its own."""
 
     widths: list[int]
     gap: int
@@ -73,7 +73,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool) -> _Layout:
-    """Returns the first layout that fits, from the one with the fewest broken cells on."""
+    """Returns the first layout that fits; layouts with few broken cells are tried first."""
 
     def longest(pieces: Callable[[str], list[str]]) -> list[int]:
         each = [max((len(p) for cell in one for p in pieces(cell)), default=0) for one in by_column]
@@ -99,7 +99,7 @@ def _length(cells: Sequence[str]) -> int:
 
 
 def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None:
-    """Returns the widths, of which the widest ones have shrunk; None if they still do not fit."""
+    """Returns the widths after shrinking the widest; None if the columns still do not fit."""
     widths = list(natural)
     while sum(widths) > room:
         place = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]), default=0)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Steps 6 and 7 of the general algorithm: partitions move until a pass over them moves none.
+//! Steps 6 and 7 of the general algorithm: passes over the partitions, until a pass moves none.
 //!
 //! Shortcuts that cannot change the answer:
-//! - Before every partition, Kafka tests whether the group is balanced, and stops if it is. If the
-//!   partition stays anyway, it does not matter whether Kafka stops, so here the test runs only
-//!   before a move (or an exception). If partitions may be owned twice, the test may throw. Only
-//!   then does it run before every partition, as in Kafka.
-//! - Before a move, the result of the test is mostly known already (`is_balanced.rs`).
-//! - If any subscriber has at least two partitions less than the owner, the smallest subscriber
-//!   has, so it is enough to look at that one. Exception: Kafka's class throws if it meets a fixed
-//!   subscriber first, so topics of fixed members are searched as in Kafka (`is_above_other`).
+//! - Before every partition, Kafka tests whether the group is balanced, and stops if it is. For a
+//!   partition that stays, this makes no difference, so here the test runs only before a move (or
+//!   an exception). If partitions may be owned twice, the test may throw; then it runs before every
+//!   partition, as in Kafka.
+//! - Before a move, the result of the test is usually known already (`is_balanced.rs`).
+//! - If any subscriber has at least two partitions fewer than the owner, the smallest subscriber
+//!   (the one with the fewest partitions) has, too, so only that one is tested. Exception: Kafka's
+//!   class throws if it meets a fixed subscriber first, so topics of fixed members are searched as
+//!   in Kafka (`is_above_other`).
 //! - No partition of a run moves if its owners have at most one partition more than the smallest
 //!   member of the group (`is_settled`).
 //! - Only the subscribers of one topic at a time are kept sorted by size (`Smallest`).
@@ -34,8 +35,8 @@ struct State {
     movements: movements::State,
 }
 
-/// Proof of imbalance: `gainer` could take `partition` (of `topic`), because its owner has at least
-/// two partitions more than `gainer`.
+/// Proof of imbalance (a witness): `gainer` could take `partition` of `topic`, because its owner
+/// has at least two partitions more than `gainer`.
 #[derive(Clone, Copy)]
 pub struct Witness {
     pub(super) gainer: MemberId,
@@ -48,13 +49,13 @@ pub struct Balance<'c, 'g, 'a> {
     pub(super) build: Build<'c, 'g, 'a>,
     movements: Movements,
     pub(super) spread: Spread,
-    /// A tree of the subscribers of `of_topic`; `place` has each member's place in the tree.
+    /// A tree of the subscribers of `of_topic`; `place` has each member's index in the tree.
     smallest: Smallest,
     of_topic: Option<TopicId>,
     place: Vec<u32>,
     /// The witness from the last test that found the group unbalanced.
     pub(super) witness: Option<Witness>,
-    /// Whether it is known that the group, as it is now, is unbalanced.
+    /// Whether the present group is known to be unbalanced.
     pub(super) unbalanced: bool,
     /// A checksum of all owners. Different owners almost never have equal sums.
     sum: u64,
@@ -87,7 +88,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         initializing: bool,
     ) -> Result<(Lists, Vec<MemberId>), GroupError> {
         let build = &self.build;
-        // Step 7 may undo the moves only if some member owned something before.
+        // Step 7 can undo the moves only if some member owned something at the beginning.
         let before = (!initializing).then(|| build.current.lists());
         let contested = |run: &Run| build.is_contested(build.claims.topic(run.start));
         let all = build.topics.iter().map(|&t| build.claims.of_topic(t));
@@ -99,7 +100,15 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
         let moved = self.reassign(&all)?;
         let current = self.build.current.into_lists();
-        let score = |lists: &Lists| score(lists, &self.build.fixed);
+        let fixed = &self.build.fixed;
+        let score = |lists: &Lists| {
+            let members = (0..lists.members()).filter(|&m| !fixed[m]);
+            score(
+                members
+                    .map(|m| lists.len_of(m as MemberId) as i64)
+                    .collect(),
+            )
+        };
         let undone = before.filter(|before| moved && score(&current) >= score(before));
         let mut owners = self.build.owners;
         if let (Some(owners), Some(_)) = (&mut owners, &undone) {
@@ -116,7 +125,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         let mut saved: Option<(u64, State)> = None;
         while self.pass(runs)? {
             moved_any = true;
-            // A pass depends only on the state, so passes never end once a state comes back.
+            // A pass depends only on the state, so passes never end if a state occurs again.
             passes += 1;
             let known = saved.as_ref().filter(|(sum, _)| *sum == self.sum);
             if known.is_some_and(|(_, state)| *state == self.state()) {
@@ -195,7 +204,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         }
         let topic = self.build.claims.topic(id);
         let smallest = self.smallest(topic);
-        // If no subscriber is fixed, it is enough to look at the smallest one.
+        // If no subscriber is fixed, only the smallest one matters.
         let above = if self.build.meets_fixed[topic as usize] {
             self.is_above_other(id, owner, size)?
         } else {
@@ -204,8 +213,8 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(smallest.filter(|_| above).map(|(_, member)| member))
     }
 
-    /// Whether any subscriber has at least two partitions less than the owner. If the owner is near
-    /// the partition, subscribers near it come first. The order matters only for exceptions:
+    /// Whether any subscriber has at least two partitions fewer than the owner. If the owner is
+    /// near the partition, subscribers near it come first. The order matters only for exceptions:
     /// Kafka's class throws if it meets a fixed subscriber before a smaller one.
     fn is_above_other(
         &self,
@@ -295,22 +304,15 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
 }
 
 /// Sum of the size differences of all pairs of members, with the overflow of Java's 32-bit int.
-fn score(lists: &Lists, fixed: &[bool]) -> i32 {
-    let taking_part = (0..lists.members()).filter(|&m| !fixed[m]);
-    let mut sizes: Vec<i64> = taking_part
-        .map(|m| lists.len_of(m as MemberId) as i64)
-        .collect();
+pub fn score(mut sizes: Vec<i64>) -> i32 {
     sizes.sort_unstable();
-    // In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.
     let n = sizes.len() as i64;
-    let terms = sizes
-        .iter()
-        .zip(0i64..)
-        .map(|(size, i)| size * (2 * i - n + 1));
+    // In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.
+    let terms = (0..).zip(sizes).map(|(i, size)| size * (2 * i - n + 1));
     terms.fold(0i64, i64::wrapping_add) as i32
 }
 
-/// The part of one partition and its owner in the checksum of all owners.
+/// One partition's part of the checksum of all owners.
 fn mixed(id: PartitionId, owner: MemberId) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault};
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one((id, owner))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The partitions that each member holds, in the order in which it got them.
 //!
-//! Members' lists are not stored while partitions move. A member's list follows from the log: the
+//! While partitions move, no list of a member is stored, only a log. A member's list has the
 //! partitions that the member got and still holds, in the order of the log.
 
 use crate::assignors::classic::claims::NOBODY;
@@ -11,12 +11,12 @@ use crate::group::model::{MemberId, PartitionId};
 /// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The greatest length of the log while members hold `held` partitions; then its gaps are closed.
+/// The greatest length of the log while members hold `held` partitions; beyond it, gaps are closed.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
 
-/// The log, and indexes into it.
+/// The log, with its indexes.
 pub struct Holdings {
     /// By partition: the member that got it last.
     owner: Vec<MemberId>,
@@ -24,7 +24,7 @@ pub struct Holdings {
     held: usize,
     /// Partitions in the order in which members got them, or `GONE`.
     log: Vec<PartitionId>,
-    /// By partition: its last place in the log.
+    /// By partition: its last index in the log.
     place: Vec<u32>,
     /// By entry of the log: the member that got it. Needed only if a partition may be held twice.
     holder: Option<Vec<MemberId>>,
@@ -74,7 +74,7 @@ impl Holdings {
         self.held += 1;
     }
 
-    /// Takes a partition away from a member; if it holds the partition twice, the first entry goes.
+    /// Takes a partition from a member; if the member holds it twice, the first entry goes.
     pub fn take(&mut self, member: MemberId, id: PartitionId) {
         let place = match &self.holder {
             None => Some(self.place[id as usize] as usize),
@@ -107,7 +107,7 @@ impl Holdings {
         lists
     }
 
-    /// Returns the result of `lists`, but frees memory before.
+    /// Returns the result of `lists`, but first frees memory.
     pub fn into_lists(mut self) -> Lists {
         self.place = Vec::new();
         self.lists()

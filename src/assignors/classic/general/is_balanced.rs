@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tests whether a group is balanced: whether no member could take a partition from an owner with
-//! at least two partitions more. Such a member and such a partition are a *witness*: they prove
-//! that the group is not balanced. Before it looks at each partition, Kafka searches for a witness
-//! among all members, all their topics and all partitions of these topics.
+//! at least two partitions more. Such a member and partition are a *witness*: they prove that the
+//! group is not balanced. Before each partition, Kafka searches for a witness among all members,
+//! all their topics and all partitions of these topics.
 //!
 //! Shortcuts that cannot change the answer:
 //! - The next move is itself a witness, unless its gainer already has all partitions that it can
 //!   have (`shows_imbalance`).
 //! - The witness of an earlier test is still a proof if its member could still take the partition
 //!   (`still_holds`).
-//! - Otherwise the search looks only at the largest owner in each topic: if any owner has two
-//!   partitions more than a member, the largest owner has at least two more (`find_witness`). The
-//!   order of the members decides only which witness is found.
-//! - If a partition may be owned twice, the test depends on the order of owners and may throw. Only
-//!   then does it run as in Kafka (`can_anybody_gain`).
+//! - Otherwise the search looks only at the owner with the most partitions in each topic: if any
+//!   owner has two partitions more than a member, that owner has at least two more
+//!   (`find_witness`). The order of the members decides only which witness is found.
+//! - If a partition may be owned twice, the test depends on the order of owners and may throw. Then
+//!   it runs as in Kafka (`can_anybody_gain`).
 
 use super::balance::{Balance, Witness};
 use super::topics_of;
@@ -93,7 +93,8 @@ impl Balance<'_, '_, '_> {
         None
     }
 
-    /// By topic: how many partitions its largest holder has in all, and one of them in this topic.
+    /// By topic: the size of its largest holder over all topics, and one of its partitions in this
+    /// topic.
     fn largest_holders(&self) -> Vec<(usize, PartitionId)> {
         let build = &self.build;
         let mut largest = vec![(0, 0); build.claims.group.topics.len()];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `Owners` in `general.py`: the member order of Kafka's map `currentAssignment`.
 //!
-//! The order matters only if two members may hold one partition, so other groups have no `Owners`.
-//! This shortcut cannot change the answer.
+//! The order matters only if two members may hold one partition, so `Owners` exists only for such
+//! groups. This shortcut cannot change the answer.
 
 use crate::assignors::classic::claims::Claims;
 use crate::group::model::MemberId;
@@ -19,8 +19,8 @@ pub struct Owners<'g, 'a> {
 }
 
 impl<'g, 'a> Owners<'g, 'a> {
-    /// The map after step 5. The step visits the members in the order of another map, which was
-    /// created with room for all of them.
+    /// The map after step 5. Step 5 visits the members in the order of another map, which was
+    /// created with a capacity for all of them.
     pub fn without_fixed(claims: &Claims<'g, 'a>, is_fixed: &[bool]) -> Self {
         let group = claims.group;
         let walked = claims.members.iter().copied();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the member with the fewest partitions; of equal members, the first. In this tournament
-//! tree, each node holds the smaller of its two children, so a change updates one path to the root.
+//! Finds the member with the fewest partitions; of equal members, the first. It is a tournament
+//! tree: each node holds the smaller of its two children, so a change updates one path to the root.
 
-/// Size and place of a member in one number, which sorts by size, then place. `NONE` is for a
+/// Size and index of a member in one number, which sorts by size, then index. `NONE` stands for a
 /// member that takes no part.
 type Key = u64;
 const NONE: Key = Key::MAX;
 
-/// A tree of members; each member has a place in it.
+/// A tree of members; each member has an index in it.
 #[derive(Default)]
 pub struct Smallest {
     /// The root is at 1, the children of n at 2n and 2n + 1, the members in the second half.
@@ -15,7 +15,7 @@ pub struct Smallest {
 }
 
 impl Smallest {
-    /// Sets the members' sizes; None is for members that take no part.
+    /// Sets the members' sizes; None stands for a member that takes no part.
     pub fn fill(&mut self, sizes: impl ExactSizeIterator<Item = Option<u32>>) {
         let leaves = sizes.len().next_power_of_two();
         self.tree.clear();
@@ -29,7 +29,7 @@ impl Smallest {
         }
     }
 
-    /// Size and place of the smallest member; None if no member takes part.
+    /// Size and index of the smallest member; None if no member takes part.
     pub fn first(&self) -> Option<(u32, usize)> {
         let &first = self.tree.get(1).filter(|&&first| first != NONE)?;
         Some(((first >> 32) as u32, first as u32 as usize))

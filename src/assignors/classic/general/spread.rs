@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The smallest and the largest number of partitions that a member has, updated at every move.
-//! Members that are fixed do not count.
+//! The smallest and the largest number of partitions of a member, updated at every move. Members
+//! that are fixed do not count.
 
 pub struct Spread {
     /// `members[n]` is the number of members with n partitions.
@@ -33,7 +33,7 @@ impl Spread {
         self.members[before] -= 1;
         self.members[after] += 1;
         if self.members[before] == 0 {
-            // Its number changed by one, so a member that alone had the least (or most) still does.
+            // Its number changed by one, so if it alone had the least (or most), it still does.
             if self.least == before {
                 self.least = after;
             }

@@ -35,7 +35,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * {"add": [{"client_id": "c1", "group_id": "g", "assignors": ["range"], "topics": ["t"],
  *           "client_rack": "a", "group_instance_id": "i1", "configs": {"max.poll.interval.ms": "60000"}}]}
  * {"close": ["c1"]}              these consumers leave
- * {"kill": ["c1"]}               these end without LeaveGroup, so that their sessions must time out
+ * {"kill": ["c1"]}               these end without LeaveGroup, so their sessions must time out
  * {"stall": ["c1"]}              these stop polling but stay members: the next rebalance waits for them
  * {"subscribe": {"c1": ["u"]}}   these subscribe to other topics
  * </pre>
@@ -52,7 +52,7 @@ public final class Consumers {
     private static final long LOOK_AGAIN_MS = 200;
     private static final long STABLE_TIMEOUT_MS = 60_000;
     private static final long CLOSE_TIMEOUT_MS = 3_000;
-    /** So many equal looks in a row mean stable: a cooperative group is also stable for a moment between two rounds. */
+    /** A group counts as stable after so many equal looks: a cooperative group is briefly stable between two rounds. */
     private static final int SAME_LOOKS = 3;
 
     private static final Map<String, String> ASSIGNORS = Map.of(
@@ -172,7 +172,7 @@ public final class Consumers {
         throw new IllegalStateException("groups are not stable after " + STABLE_TIMEOUT_MS + " ms");
     }
 
-    /** Group -> consumer -> its state, or null while a group or one of its consumers is missing. */
+    /** Group -> consumer -> its state; null while a group or one of its consumers is missing. */
     private Map<String, Map<String, Object>> look(Admin admin) throws Exception {
         Map<String, List<Member>> byGroup = new TreeMap<>();
         members.values().forEach(m -> byGroup.computeIfAbsent(m.groupId, g -> new ArrayList<>()).add(m));
@@ -206,7 +206,7 @@ public final class Consumers {
         return groups;
     }
 
-    /** A consumer's state at its last poll. Only the consumer's own thread may read the consumer. */
+    /** A consumer's state at its last poll, because only the consumer's own thread may read the consumer. */
     private record Look(String memberId, int generationId, Set<TopicPartition> assignment) {
         Map<String, Object> toJson() {
             TreeSet<TopicPartition> sorted = new TreeSet<>(

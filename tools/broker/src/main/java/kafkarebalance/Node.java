@@ -20,7 +20,7 @@ public final class Node {
         try {
             while (System.in.read() >= 0) { }
         } catch (IOException closed) {
-            // A closed input counts as its end.
+            // A closed input counts as the end of the input.
         }
         Thread halt = new Thread(Node::haltAfterGrace, "halt");
         halt.setDaemon(true);

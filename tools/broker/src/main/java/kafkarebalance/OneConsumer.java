@@ -71,8 +71,8 @@ public final class OneConsumer {
     }
 
     /**
-     * Joins and leaves another group. The first join loads classes, which takes so long that in the real group the
-     * other members could begin the next generation before this consumer's SyncGroup.
+     * Joins and leaves another group. The first join loads classes, which takes long: in the real group, the other
+     * members could meanwhile begin the next generation before this consumer's SyncGroup.
      */
     private void warmUp() {
         Properties alone = new Properties();
@@ -126,7 +126,7 @@ public final class OneConsumer {
         try {
             input.readLine();
         } catch (IOException gone) {
-            // A closed input counts as its end.
+            // A closed input counts as the end of the input.
         }
         stopped = true;
     }

@@ -17,9 +17,10 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Constructs Kafka's consumer with given settings. A line of standard input is a JSON string, the text of a properties file.
+ * Constructs Kafka's consumer with given settings. Each line of standard input is a JSON string that contains a
+ * properties file.
  *
- * <p>The answer is {"assignors": [...]} with the names in order if the constructor accepts the settings, else
+ * <p>If the constructor accepts the settings, the answer is {"assignors": [...]} with the names in order, else
  * {"error": ...} with the reason.
  */
 public final class Settings {
@@ -57,7 +58,7 @@ public final class Settings {
         return all;
     }
 
-    /** The assignor's name in the group protocol. */
+    /** Returns the assignor's name in the group protocol. */
     private static String named(Object className) {
         try {
             Class<?> found = Class.forName(String.valueOf(className));

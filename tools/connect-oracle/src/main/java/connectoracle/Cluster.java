@@ -20,7 +20,7 @@ import org.apache.kafka.connect.runtime.distributed.ScriptedWorker;
 import org.apache.kafka.connect.storage.ClusterConfigState;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
-/** Plays a script's rounds with Connect's workers. The leader is another coordinator, which joins no group. */
+/** Plays a script's rounds with Connect's workers. A separate coordinator acts as the leader; it joins no group. */
 final class Cluster implements AutoCloseable {
     private static final long CONFIG_OFFSET = 1;
 
@@ -43,7 +43,7 @@ final class Cluster implements AutoCloseable {
         workers.values().forEach(ScriptedWorker::end);
     }
 
-    /** Plays one rebalance: the workers report, the leader assigns, the workers obey. */
+    /** Plays one rebalance: workers report, the leader assigns, workers apply their assignments. */
     ObjectNode step(Round round) {
         List<JoinGroupResponseMember> members = prepare(round);
         Map<String, ByteBuffer> answers = leader.lead(generation, lastCompleted(round), config, members);
@@ -67,7 +67,7 @@ final class Cluster implements AutoCloseable {
         return generation - 1 - (round.generationMismatch() ? 1 : 0);
     }
 
-    /** The members as the leader receives them, in the order of the round. */
+    /** Returns the members as the leader receives them, in the order of the round. */
     private List<JoinGroupResponseMember> prepare(Round round) {
         generation++;
         time.set(round.timeMs());

@@ -17,7 +17,7 @@ import java.io.OutputStreamWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** Reads scripts as JSON lines and answers with Connect's own classes; {@code --time} measures the last round instead. */
+/** Reads scripts as JSON lines and answers with Connect's classes; {@code --time} measures the last round instead. */
 public final class ConnectOracle {
     private static final ObjectMapper JSON =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
@@ -47,7 +47,7 @@ public final class ConnectOracle {
         output.flush();
     }
 
-    /** The answer to one line, or {@code oracle_error} for a line that is no script. */
+    /** Returns the answer to one line, or {@code oracle_error} for a line that is no script. */
     private static ObjectNode answer(String line, boolean timed) {
         try {
             JsonNode read = JSON.readTree(line);

@@ -10,7 +10,7 @@ import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 
-/** A connector with {@code tasks.max} tasks that produce nothing: its work only has to be assigned. */
+/** A connector with {@code tasks.max} tasks that produce nothing; tests only need their assignment. */
 public final class IdleSource extends SourceConnector {
     private static final long REST_MS = 500;
 

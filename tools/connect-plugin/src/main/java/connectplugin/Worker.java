@@ -21,7 +21,7 @@ public final class Worker {
         try {
             while (System.in.read() >= 0) {}
         } catch (IOException closed) {
-            // A closed input counts as its end.
+            // A closed input counts as the end of the input.
         }
         Thread halt = new Thread(Worker::haltAfterGrace, "halt");
         halt.setDaemon(true);

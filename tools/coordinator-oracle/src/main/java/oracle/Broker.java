@@ -45,7 +45,7 @@ import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 import org.apache.kafka.server.share.persister.NoOpStatePersister;
 
-/** Kafka's group coordinator with the parts of a broker, but with one thread, a virtual clock and a log in memory. */
+/** Kafka's group coordinator with parts of a broker, but on one thread, with a virtual clock and a log in memory. */
 final class Broker {
     static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
 
@@ -124,7 +124,7 @@ final class Broker {
         own();
     }
 
-    /** Kafka's object of the group, or null if there is none. */
+    /** Returns Kafka's object of the group, or null if there is none. */
     Object group(String groupId) throws ReflectiveOperationException {
         Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
         field.setAccessible(true);
@@ -135,7 +135,7 @@ final class Broker {
         }
     }
 
-    /** A client address without a host name, as a broker has it. */
+    /** Returns a client address without a host name, as a broker has it. */
     private static InetAddress client() {
         try {
             return InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
@@ -150,7 +150,7 @@ final class Broker {
             SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     }
 
-    /** Lets the runtime build the shard and keeps a reference to it, to read its state. */
+    /** The runtime builds the shard; this factory keeps a reference, to read the shard's state. */
     @SuppressWarnings("unchecked")
     private CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> seen(
         CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> builder) {

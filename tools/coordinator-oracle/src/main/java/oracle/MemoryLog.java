@@ -24,9 +24,9 @@ import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 
-/** One partition of __consumer_offsets in memory; commands can delay appends or let them fail. */
+/** One partition of __consumer_offsets in memory; commands can delay appends or make them fail. */
 final class MemoryLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
-    /** A record, or the marker of a producer's transaction; producerId -1 is none. */
+    /** A record, or the marker of a producer's transaction; producerId -1 means none. */
     record Entry(byte[] key, byte[] value, long producerId, TransactionResult marker) { }
 
     private final List<Entry> entries = new ArrayList<>();

@@ -16,7 +16,7 @@ import org.apache.kafka.server.util.timer.TimerTaskEntry;
 
 /** A clock that moves only when it is advanced, with the timers that depend on it. */
 final class VirtualClock implements Time, Timer {
-    /** How often a timer may run in one millisecond; the value of our {@code VirtualBroker}. */
+    /** How often a timer may run in one millisecond; our {@code VirtualBroker} has an equal limit. */
     private static final int TIMES_AT_A_MOMENT = 3;
 
     private record Armed(long at, long sequence, TimerTask task) { }
@@ -48,14 +48,14 @@ final class VirtualClock implements Time, Timer {
 
     @Override
     public void add(TimerTask task) {
-        // Kafka counts a task without an entry as cancelled. The constructor of TimerTaskEntry sets the task's entry.
+        // Kafka treats a task without an entry as cancelled. The constructor of TimerTaskEntry sets the task's entry.
         TimerTaskEntry entry = new TimerTaskEntry(task, now + task.delayMs);
         armed.add(new Armed(entry.expirationMs, sequence++, task));
     }
 
     /**
-     * Runs each timer that is due within {@code ms}, at its own time. A timer can start itself again for the present
-     * millisecond without end: after TIMES_AT_A_MOMENT runs, it waits for the next millisecond.
+     * Runs each timer that is due within {@code ms}, at its own time. A timer can start itself again and again for the
+     * present millisecond: after TIMES_AT_A_MOMENT runs, it waits for the next millisecond.
      */
     @Override
     public boolean advanceClock(long ms) {
@@ -93,12 +93,12 @@ final class VirtualClock implements Time, Timer {
     @Override
     public void close() { }
 
-    /** Removes the timers of groups: a coordinator that unloads may still start some, but no longer stops them. */
+    /** Removes the timers of groups, because a coordinator that unloads can start some that it never stops. */
     void forgetGroups() {
         armed.removeIf(one -> isOfGroup(keyOf(one.task)));
     }
 
-    /** The group's timers: name -> due time. */
+    /** Returns the group's timers: name -> due time. */
     TreeMap<String, Long> timersOf(String groupId) {
         TreeMap<String, Long> timers = new TreeMap<>();
         for (Armed one : armed) {
@@ -114,7 +114,7 @@ final class VirtualClock implements Time, Timer {
         return key != null && (key.startsWith("join-") || key.startsWith("sync-") || key.startsWith("heartbeat-"));
     }
 
-    /** The coordinator's name of a timer; null for timers of the runtime. */
+    /** Returns the coordinator's name of a timer; null for timers of the runtime. */
     private static String keyOf(TimerTask task) {
         try {
             Field key = task.getClass().getDeclaredField("val$key");

@@ -15,7 +15,7 @@ public final class Bench {
 
     private Bench() {}
 
-    /** Builds each line's group once, warms up, then assigns repeatedly for the seconds of the argument. */
+    /** Builds each line's group once, warms up, then assigns repeatedly; the argument is the time in seconds. */
     public static void main(String[] args) throws IOException {
         double seconds = Double.parseDouble(args[0]);
         var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
@@ -36,7 +36,7 @@ public final class Bench {
         double[] times = new double[MOST_CALLS];
         int count = 0;
         long start = System.nanoTime();
-        // One call is enough, also as warm-up, if it takes longer than the budget.
+        // Fewer than LEAST_CALLS calls are enough if they take ten times the budget. This also limits the warm-up.
         while (count < MOST_CALLS) {
             double spent = (System.nanoTime() - start) / 1e9;
             if (spent > seconds && (count >= LEAST_CALLS || spent > 10 * seconds)) {

@@ -26,7 +26,7 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 
-/** Assigns the group of a contract line with the code path of a live group's leader. */
+/** Assigns the group of a contract line by the code path of a live group's leader. */
 final class Cases {
     private static final int NO_GENERATION = -1;
     private static final int NEWEST = 3;
@@ -51,12 +51,12 @@ final class Cases {
                 Fields.put(assignment, memberId, own.partitions());
             }
         }
-        // An assignor should not add members. If one does, show them.
+        // An assignor should not add members. If one does, its answer shows them.
         assigned.forEach((memberId, own) -> Fields.put(assignment, memberId, own.partitions()));
         return answer;
     }
 
-    /** The assignor's input, ready for repeated calls. */
+    /** The assignor's input, prepared for repeated calls. */
     record Prepared(String name, Cluster cluster, Map<String, Subscription> subscriptions) {
         Map<String, Assignment> assign() {
             for (Subscription subscription : subscriptions.values()) {
@@ -72,7 +72,7 @@ final class Cases {
         String name = Fields.text(group, "assignor");
         assignor(name);
         Cluster cluster = cluster(group);
-        // A default HashMap filled in join order, as in the leader: its order is a tie-break.
+        // A default HashMap filled in join order, as in the leader; its order breaks ties.
         Map<String, Subscription> subscriptions = new HashMap<>();
         for (JsonNode member : Fields.array(group, "members")) {
             String memberId = Fields.text(member, "member_id");
@@ -83,7 +83,7 @@ final class Cases {
         return new Prepared(name, cluster, subscriptions);
     }
 
-    /** A new assignor, because Kafka's assignors remember generations between calls. */
+    /** Returns a new assignor, because Kafka's assignors remember generations between calls. */
     private static ConsumerPartitionAssignor assignor(String name) {
         return switch (name) {
             case "range" -> new RangeAssignor();
@@ -94,7 +94,7 @@ final class Cases {
         };
     }
 
-    /** The cluster's metadata, with one broker for each rack. A topic without partitions is not in it. */
+    /** Returns the cluster's metadata, with a broker for each rack; topics without partitions are left out. */
     private static Cluster cluster(JsonNode group) {
         Map<Optional<String>, Node> brokers = new HashMap<>();
         var partitions = new ArrayList<PartitionInfo>();
@@ -118,7 +118,7 @@ final class Cases {
         return new Cluster("oracle", List.copyOf(brokers.values()), partitions, Set.of(), Set.of());
     }
 
-    /** One partition's replicas, made from their racks; null is a broker without a rack. */
+    /** Returns one partition's replicas, made from their racks; null is a broker without a rack. */
     private static Node[] replicas(JsonNode racks, Map<Optional<String>, Node> brokers) {
         var replicas = new ArrayList<Node>();
         if (racks != null && !racks.isNull()) {
@@ -136,8 +136,8 @@ final class Cases {
     }
 
     /**
-     * A member's subscription as the leader decodes it: from the bytes in {@code subscription}, or from the bytes that
-     * a Java client with the member's fields sends. The instance id is added afterwards.
+     * Returns a member's subscription as the leader decodes it: from the bytes in {@code subscription}, or from the
+     * bytes that a Java client with the member's fields sends. The instance id is added afterwards.
      */
     private static Subscription subscription(String assignor, JsonNode member) {
         ByteBuffer bytes = Fields.bytesOrNull(member, "subscription");
@@ -149,7 +149,7 @@ final class Cases {
         return read;
     }
 
-    /** The subscription of a client of the newest version, which sends one generation in both places. */
+    /** Returns the subscription of a client of the newest version, which sends one generation in both places. */
     private static Subscription newest(String assignor, JsonNode member) {
         refuseWhatOnlyBytesSay(member);
         List<String> topics = Fields.texts(member, "topics");
@@ -157,7 +157,7 @@ final class Cases {
         int generation = Fields.integer(member, "generation_id", NO_GENERATION);
         Optional<String> rack = Optional.ofNullable(Fields.textOrNull(member, "rack_id"));
         return switch (assignor) {
-            // An eager member revokes all before it joins, so only the user data has its partitions.
+            // An eager member revokes all partitions before it joins, so only the user data contain them.
             case "sticky" -> new Subscription(
                     topics, stickyUserData(topics, owned, generation), List.of(), generation, rack);
             case "cooperative-sticky" -> new Subscription(
@@ -176,7 +176,7 @@ final class Cases {
         }
     }
 
-    /** The user data of a member's StickyAssignor; null before its first assignment. */
+    /** Returns the user data of a member's StickyAssignor; null before its first assignment. */
     private static ByteBuffer stickyUserData(List<String> topics, List<TopicPartition> owned, int generation) {
         var assignor = new StickyAssignor();
         if (!owned.isEmpty() || generation != NO_GENERATION) {
@@ -185,19 +185,19 @@ final class Cases {
         return assignor.subscriptionUserData(Set.copyOf(topics));
     }
 
-    /** The user data of a member's CooperativeStickyAssignor. */
+    /** Returns the user data of a member's CooperativeStickyAssignor. */
     private static ByteBuffer cooperativeUserData(List<String> topics, int generation) {
         var assignor = new CooperativeStickyAssignor();
         assignor.onAssignment(new Assignment(List.of()), generation(generation));
         return assignor.subscriptionUserData(Set.copyOf(topics));
     }
 
-    /** Group metadata; the assignors read only the generation. */
+    /** Returns group metadata, of which the assignors read only the generation. */
     static ConsumerGroupMetadata generation(int generation) {
         return new ConsumerGroupMetadata("group", generation, "member", Optional.empty());
     }
 
-    /** A member's {@code owned_partitions}, topic by topic, in the order given. */
+    /** Returns a member's {@code owned_partitions}, topic by topic, in the given order. */
     private static List<TopicPartition> owned(JsonNode member) {
         var owned = new ArrayList<TopicPartition>();
         for (JsonNode topic : Fields.array(member, "owned_partitions")) {

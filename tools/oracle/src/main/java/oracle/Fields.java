@@ -16,13 +16,13 @@ final class Fields {
 
     private Fields() {}
 
-    /** The field's value, or Java's null if the field is absent or null. */
+    /** Returns the field's value, or Java's null if the field is absent or null. */
     static JsonNode value(JsonNode object, String name) {
         JsonNode value = object.get(name);
         return value == null || value.isNull() ? null : value;
     }
 
-    /** A required string. */
+    /** Returns a required string. */
     static String text(JsonNode object, String name) {
         String text = textOrNull(object, name);
         if (text == null) {
@@ -31,13 +31,13 @@ final class Fields {
         return text;
     }
 
-    /** A string or null. */
+    /** Returns a string or null. */
     static String textOrNull(JsonNode object, String name) {
         JsonNode value = value(object, name);
         return value == null ? null : textOf(value, name);
     }
 
-    /** The value as a string; {@code what} names it in the error. */
+    /** Returns the value as a string; {@code what} names it in the error. */
     static String textOf(JsonNode value, String what) {
         if (!value.isTextual()) {
             throw new BadInput(what + " is not a string");
@@ -45,7 +45,7 @@ final class Fields {
         return value.textValue();
     }
 
-    /** A required 32-bit integer. */
+    /** Returns a required 32-bit integer. */
     static int integer(JsonNode object, String name) {
         JsonNode value = value(object, name);
         if (value == null) {
@@ -54,13 +54,13 @@ final class Fields {
         return integerOf(value, name);
     }
 
-    /** A 32-bit integer, or {@code otherwise} if the field is absent. */
+    /** Returns a 32-bit integer, or {@code otherwise} if the field is absent. */
     static int integer(JsonNode object, String name, int otherwise) {
         JsonNode value = value(object, name);
         return value == null ? otherwise : integerOf(value, name);
     }
 
-    /** The value as a 32-bit integer; {@code what} names it in the error. */
+    /** Returns the value as a 32-bit integer; {@code what} names it in the error. */
     static int integerOf(JsonNode value, String what) {
         if (!value.isIntegralNumber() || !value.canConvertToInt()) {
             throw new BadInput(what + " is not a 32-bit integer");
@@ -68,7 +68,7 @@ final class Fields {
         return value.intValue();
     }
 
-    /** An array; an absent one is empty. */
+    /** Returns an array; an absent one is empty. */
     static JsonNode array(JsonNode object, String name) {
         JsonNode value = value(object, name);
         if (value == null) {
@@ -80,7 +80,7 @@ final class Fields {
         return value;
     }
 
-    /** An array of strings; an absent one is empty. */
+    /** Returns an array of strings; an absent one is empty. */
     static List<String> texts(JsonNode object, String name) {
         var texts = new ArrayList<String>();
         for (JsonNode text : array(object, name)) {
@@ -89,7 +89,7 @@ final class Fields {
         return texts;
     }
 
-    /** An array of {@code [topic, partition]}; an absent one is empty. */
+    /** Returns an array of {@code [topic, partition]}; an absent one is empty. */
     static List<TopicPartition> pairs(JsonNode object, String name) {
         var pairs = new ArrayList<TopicPartition>();
         for (JsonNode pair : array(object, name)) {
@@ -101,7 +101,7 @@ final class Fields {
         return pairs;
     }
 
-    /** Bytes written in hexadecimal, or null. */
+    /** Returns bytes from hexadecimal text, or null. */
     static ByteBuffer bytesOrNull(JsonNode object, String name) {
         String hex = textOrNull(object, name);
         return hex == null ? null : ByteBuffer.wrap(HexFormat.of().parseHex(hex));

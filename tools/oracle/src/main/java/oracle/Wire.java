@@ -14,7 +14,7 @@ import org.apache.kafka.clients.consumer.StickyAssignor;
 import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.TopicPartition;
 
-/** Encodes and decodes with Kafka's own codecs; bytes are hexadecimal text. */
+/** Encodes and decodes with Kafka's own codecs; bytes are written in hexadecimal. */
 final class Wire {
     private Wire() {}
 

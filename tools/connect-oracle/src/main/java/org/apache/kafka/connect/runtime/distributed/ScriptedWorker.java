@@ -22,7 +22,7 @@ import org.apache.kafka.connect.storage.ConfigBackingStore;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
 /**
- * Connect's own coordinator of a worker, without a network. This class is in Connect's package to call non-public methods.
+ * Connect's own coordinator of a worker, without a network. It is in Connect's package to call non-public methods.
  *
  * <p>Connect's code makes the worker's report, the leader's answer and the worker's reaction. The caller provides only
  * the generation, the clock and the cluster's configuration.
@@ -83,7 +83,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         return IncrementalCooperativeConnectProtocol.deserializeMetadata(ByteBuffer.wrap(joined)).assignment();
     }
 
-    /** The worker's present work. */
+    /** Returns the worker's present work. */
     public ConnectProtocol.Assignment running() {
         try {
             var snapshot = (ExtendedAssignment) SNAPSHOT.get(this);
@@ -104,7 +104,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         }
     }
 
-    /** The leader's encoded answers to the reports, by worker. */
+    /** Returns the leader's encoded answers to the reports, by worker. */
     public Map<String, ByteBuffer> lead(
             int generation, int lastCompleted, ClusterConfigState config, List<JoinGroupResponseMember> members) {
         enter(generation, lastCompleted, config);
@@ -114,12 +114,12 @@ public final class ScriptedWorker extends WorkerCoordinator {
                 : incremental.performAssignment(leaderId, compatibility, members, this);
     }
 
-    /** The incremental assignor's last answer in its own order; encoding changes the order. */
+    /** Returns the incremental assignor's last answer in its own order, which encoding changes. */
     public Map<String, ExtendedAssignment> answered() {
         return incremental.answered;
     }
 
-    /** The leader's computation in {@code lead}, without decoding and encoding. */
+    /** Does the leader's computation in {@code lead}, without decoding and encoding. */
     public Object compute(
             int generation, int lastCompleted, ClusterConfigState config, List<JoinGroupResponseMember> members,
             Supplier<Long> clock, long[] tookNs) {
@@ -136,7 +136,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         return computed;
     }
 
-    /** The time at which the leader wants another rebalance; 0 means none. */
+    /** Returns the time at which the leader wants another rebalance; 0 means none. */
     public long scheduledRebalanceMs() {
         return incremental.scheduledRebalance;
     }

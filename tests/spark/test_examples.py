@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's Spark example prints what the README says."""
+"""The Spark example of docs/start/spark.md prints what the page says."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-README = Path(__file__).parent.parent.parent / "README.md"
+START = Path(__file__).parent.parent.parent / "docs" / "start"
 
 
-def example(name: str) -> str:
-    text = README.read_text(encoding="utf-8")
+def example(page: str, name: str) -> str:
+    text = (START / page).read_text(encoding="utf-8")
     found = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", text, re.DOTALL)
     assert found is not None
     return found[1]
@@ -24,10 +24,10 @@ def example(name: str) -> str:
 
 def test_the_example(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "group.jsonl"
-    source.write_text(example("group.jsonl"), encoding="utf-8")
+    source.write_text(example("one-group.md", "group.jsonl"), encoding="utf-8")
     # Spark takes a relative path from where its JVM was started.
-    code = example("spark").replace('"group.jsonl"', repr(str(source)))
+    code = example("spark.md", "spark").replace('"group.jsonl"', repr(str(source)))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {"spark": spark})
-    assert printed.getvalue().strip() == example("spark output").strip()
+        exec(compile(code, "spark.md", "exec"), {"spark": spark})
+    assert printed.getvalue().strip() == example("spark.md", "spark output").strip()

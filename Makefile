@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
         differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
         bench-bulk bench-coordinator bench-simulator bench-fleet franz \
-        browser reality prediction pages docs pictures clean need-python need-cargo need-java need-maven
+        browser reality prediction pages docs wheel pictures clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
@@ -159,6 +159,10 @@ docs: $(VENV)/built $(VENV)/docs-installed ## build the site of the documentatio
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "build/site/index.html"
 
+PYTHONS ?=
+wheel: need-python need-cargo build/wheel-tools ## build the wheel for Linux x86-64, check it, try it with every Python on the path, or with PYTHONS
+	build/wheel-tools/bin/python -m tools.wheel $(PYTHONS)
+
 pictures: $(VENV)/built ## draw the pictures of docs/simulator.md anew
 	$(BIN)/python -m tools.pictures
 
@@ -185,6 +189,12 @@ $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
 
 $(VENV)/docs-installed: pyproject.toml | $(VENV)/installed
 	$(BIN)/pip install --quiet $(call NEEDS_OF,docs)
+	@touch $@
+
+build/wheel-tools: pyproject.toml | need-python
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --upgrade pip
+	$@/bin/pip install --quiet --group wheel
 	@touch $@
 
 $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo

@@ -155,7 +155,7 @@ def _legend(figure: Any, shown: Timeline) -> None:
     from matplotlib.patches import Patch
 
     looks = {bar.look for bar in shown.bars}
-    key = [Patch(fc=SHADES[0], ec="#444444", label="held, by the member named in it")]
+    key: list[Any] = [Patch(fc=SHADES[0], ec="#444444", label="held, by the member named in it")]
     if any(bar.look is Look.HELD and shade_of(bar)[1] for bar in shown.bars):
         key.append(Patch(fc=SHADES[0], ec="#444444", hatch=HATCHES[1], label=SAME_SHADE))
     if Look.STUCK in looks:

@@ -5,13 +5,13 @@ SHELL := /bin/bash
 .PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
         differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
         bench-bulk bench-coordinator bench-simulator bench-fleet franz \
-        browser reality prediction pages pictures clean need-python need-cargo need-java need-maven
+        browser reality prediction pages docs wheel pictures clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# The packages of the extras `spark` and `report`, as pyproject.toml has them.
-DEMO_NEEDS = $(shell $(PYTHON) -c 'import tomllib; e = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*map(repr, e["spark"] + e["report"]))')
+# The packages of some extras, as pyproject.toml has them.
+NEEDS_OF = $(shell $(PYTHON) -c 'import tomllib; e = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*(repr(need) for extra in "$(1)".split() for need in e[extra]))')
 RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
 JAVA_OF = $(shell find tools/$(1) -name '*.java') tools/pom.xml tools/$(1)/pom.xml
 
@@ -155,6 +155,14 @@ pages: $(VENV)/built ## write the generated parts of the pages anew: tables, roo
 	$(BIN)/python -m tools.rooms
 	$(BIN)/python -m tools.api_page
 
+docs: $(VENV)/built $(VENV)/docs-installed ## build the site of the documentation into build/site; fails at a broken link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
+
+PYTHONS ?=
+wheel: need-python need-cargo build/wheel-tools ## build the wheel for Linux x86-64, check it, try it with every Python on the path, or with PYTHONS
+	build/wheel-tools/bin/python -m tools.wheel $(PYTHONS)
+
 pictures: $(VENV)/built ## draw the pictures of docs/simulator.md anew
 	$(BIN)/python -m tools.pictures
 
@@ -179,12 +187,24 @@ $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
 	  > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
+$(VENV)/docs-installed: pyproject.toml | $(VENV)/installed
+	$(BIN)/pip install --quiet $(call NEEDS_OF,docs)
+	@touch $@
+
+build/wheel-tools: pyproject.toml | need-python
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --upgrade pip
+	$@/bin/pip install --quiet --group wheel
+	@touch $@
+
 $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "1 of 2: installing what the demo needs: pyspark, pyarrow, pandas, matplotlib …"
-	$(BIN)/pip install --disable-pip-version-check 'maturin>=1.16,<2' $(DEMO_NEEDS)
-	@echo "2 of 2: building the core with cargo …"
-	$(BIN)/maturin build --release --quiet --out $(VENV)/wheel
+	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2'
+	@echo "building the core with cargo; meanwhile, installing what the demo needs: pyspark, pyarrow, pandas, matplotlib …"
+	@$(BIN)/maturin build --release --quiet --out $(VENV)/wheel > $(VENV)/build.log 2>&1 & build=$$!; \
+	  $(BIN)/pip install --disable-pip-version-check $(call NEEDS_OF,spark report) || { kill $$build; exit 1; }; \
+	  echo "waiting for cargo …"; \
+	  wait $$build || { cat $(VENV)/build.log >&2; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docstrings and the README run, and make knows all prerequisites."""
+"""The examples of docstrings and pages run, and generated pages are current."""
 
 from __future__ import annotations
 
@@ -66,32 +66,39 @@ def test_every_target_of_the_makefile_can_be_made(target: str) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")))
+}
 EXAMPLE = re.compile(r"<!-- example: (.+?) -->\n```\w*\n(.*?)```\n", re.DOTALL)
-SIMULATOR = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
-EXAMPLES = dict(EXAMPLE.findall(README) + EXAMPLE.findall(SIMULATOR))
+FOUND = [example for page in PAGES.values() for example in EXAMPLE.findall(page)]
+EXAMPLES = dict(FOUND)
+COMMANDS = [name for name in EXAMPLES if name.endswith("command")]
+SCRIPTS = [name for name in EXAMPLES if f"{name} output" in EXAMPLES and name != "spark"]
 
 
-def test_the_readme_has_the_examples_that_are_run_here() -> None:
-    assert {"group.jsonl", "trace.txt", "python", "python output"} <= set(EXAMPLES)
-    assert len(COMMANDS) == 9
+def test_the_pages_have_the_examples_that_are_run_here() -> None:
+    """Every example runs: here, or in tests/spark/test_examples.py. No name is used twice."""
+    assert len(EXAMPLES) == len(FOUND)
+    run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
+    assert EXAMPLES.keys() - run == {"group.jsonl", "trace.txt", "spark", "spark output"}
+    assert len(COMMANDS) == 13
+    assert len(SCRIPTS) == 3
 
 
-def test_the_readmes_python(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_pages_python(name: str, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
-    script.write_text(EXAMPLES["python"], encoding="utf-8")
+    script.write_text(EXAMPLES[name], encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, script], capture_output=True, encoding="utf-8", check=False
     )
-    assert (ran.stdout, ran.stderr) == (EXAMPLES["python output"], "")
-
-
-COMMANDS = [name for name in EXAMPLES if name.endswith("command")]
+    assert (ran.stdout, ran.stderr) == (EXAMPLES[f"{name} output"], "")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_readmes_commands(name: str, tmp_path: Path) -> None:
-    """Each command runs unchanged; blanks at the ends of lines are ignored."""
+def test_the_pages_commands(name: str, tmp_path: Path) -> None:
+    """Each command runs unchanged; blanks at ends of lines are ignored."""
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
     (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")

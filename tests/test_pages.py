@@ -37,8 +37,8 @@ pytestmark = pytest.mark.skipif(
 )
 WIDTH = 1300
 
-# A script that measures the page in the browser, and writes the result into the page's text.
-LOOK = """
+# A script that measures the page in the browser and writes the result into the page's text.
+LOOK = r"""
 <script>
 addEventListener("load", () => {
   const box = (one) => one.getBoundingClientRect();
@@ -49,6 +49,22 @@ addEventListener("load", () => {
   ).map((text) => text.textContent));
   const beyond = svgs.flatMap((svg) => [...svg.querySelectorAll("rect, path, line")].filter((one) =>
     !one.closest("defs") && box(one).right > box(svg).right + 1)).length;
+  const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const light = (colour) => numbers(colour).slice(0, 3).map((one) => one / 255).map((one) =>
+    one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4
+  ).reduce((sum, one, place) => sum + one * [0.2126, 0.7152, 0.0722][place], 0);
+  const behind = (one) => {
+    for (; one; one = one.parentElement) {
+      const colour = getComputedStyle(one).backgroundColor;
+      if ((numbers(colour)[3] ?? 1) > 0) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const contrast = (one) => {
+    const pair = [light(getComputedStyle(one).color), light(behind(one))];
+    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+  };
+  const texts = [...document.querySelectorAll("h1, h2, p, li, td, th, summary, figcaption, code")];
   const bars = [...document.querySelectorAll("svg rect:has(title)")];
   const seen = {
     wider: document.documentElement.scrollWidth - innerWidth,
@@ -62,6 +78,11 @@ addEventListener("load", () => {
     smallest: Math.min(99, ...svgs.flatMap((svg) => [...svg.querySelectorAll("text")].map((text) =>
       parseFloat(getComputedStyle(text).fontSize) * box(svg).width /
       (svg.viewBox.baseVal.width || box(svg).width)))),
+    contrast: Math.min(...texts.filter((one) => one.textContent.trim()).map(contrast)),
+    paper: light(behind(document.body)),
+    unnamed: [...document.querySelectorAll("table")].filter((one) =>
+      !one.querySelector("th[scope]")).length,
+    fills: [...new Set(bars.map((one) => one.getAttribute("fill")))],
     titles: bars.map((one) => one.textContent),
     out,
     beyond,
@@ -75,8 +96,10 @@ addEventListener("load", () => {
 """
 
 
-def _seen(page: str, directory: Path, width: int = WIDTH) -> dict[str, Any]:
-    """Opens a page in the browser and returns the measurements of `LOOK`."""
+def _seen(
+    page: str, directory: Path, width: int = WIDTH, *, is_dark: bool = False
+) -> dict[str, Any]:
+    """Opens a page in the browser and returns what `LOOK` measures."""
     path = directory / "page.html"
     page = page.replace("</body>", LOOK + "</body>")
     if width < 500:  # the browser's windows are not so narrow, but its frames are
@@ -86,6 +109,7 @@ def _seen(page: str, directory: Path, width: int = WIDTH) -> dict[str, Any]:
     command = [
         BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
         f"--user-data-dir={directory / 'profile'}", f"--window-size={width},2000",
+        f"--blink-settings=preferredColorScheme={0 if is_dark else 1}",
         "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom", path.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
@@ -101,6 +125,8 @@ def _is_readable(seen: dict[str, Any]) -> None:
     assert seen["out"] == []
     assert seen["beyond"] == 0
     assert seen["unseen"] == 0
+    assert seen["unnamed"] == 0
+    assert seen["contrast"] >= 4.5  # what WCAG asks of text
 
 
 def test_a_run(tmp_path: Path) -> None:
@@ -141,14 +167,40 @@ def test_a_run_in_which_much_happens(tmp_path: Path) -> None:
     _is_readable(seen)
 
 
-def test_a_plan(tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [WIDTH, 380])
+def test_a_plan(tmp_path: Path, width: int) -> None:
     members = tuple(Member(f"m{n}", ("orders", "payments")) for n in range(4))
     topics = (Topic("orders", 12), Topic("payments", 5))
-    seen = _seen(
-        plan_page(kr.plan(GroupSpec("g", topics, members), "range", ["add-members=1"])), tmp_path
-    )
+    plan = kr.plan(GroupSpec("g", topics, members), "range", ["add-members=1"])
+    seen = _seen(plan_page(plan), tmp_path, width)
     _is_readable(seen)
     assert len(seen["tables"]) >= 3
+
+
+@pytest.mark.parametrize("kind", ["plan", "run", "fleet"])
+def test_dark_pages(tmp_path: Path, kind: str) -> None:
+    """Each kind of page is dark where the reader wants that, and light elsewhere."""
+    group = GroupSpec("g", (Topic("t", 3),), (Member("m", ("t",)),))
+    pages = {
+        "plan": lambda: plan_page(kr.plan(group, "range", ["add-members=1"])),
+        "run": lambda: runs_page({"": simulate(load("scale-out"))}),
+        "fleet": lambda: fleet_page(_fleet()),
+    }
+    page = pages[kind]()
+    dark = _seen(page, tmp_path, is_dark=True)
+    _is_readable(dark)
+    assert dark["paper"] < 0.05
+    assert _seen(page, tmp_path)["paper"] > 0.9
+
+
+def test_nine_members_have_nine_looks(tmp_path: Path) -> None:
+    """The ninth member has the first one's shade, with stripes, and the key explains them."""
+    page = runs_page({"": simulate(load("zone-lost"))})
+    seen = _seen(page, tmp_path, 380)
+    _is_readable(seen)
+    assert len(seen["fills"]) == 9 + 1  # and that of the times without a holder
+    assert "held, by another member with this shade" in page
+    assert "held, by another member" not in runs_page({"": simulate(load("scale-out"))})
 
 
 def _fleet() -> FleetReport:

@@ -237,3 +237,26 @@ def test_names_are_short_and_different() -> None:
     tps = [TopicPartition("t", p) for p in (0, 1, 2, 5)]
     assert partitions_text(tps) == "t[0-2, 5]"
     assert partitions_text(tps * 5, 16).endswith("… 20 in all")
+
+
+def test_how_long_is_what_simulate_measures(sample: Path) -> None:
+    """`plan --how-long` has the figures that `simulate --from --seeds 5` prints for the changes."""
+    options = ("--group", "loyalty", "--remove-members", "1", "--json")
+    planned = json.loads(command("plan", sample, *options, "--how-long").stdout)
+    simulated = json.loads(command("simulate", "--from", sample, *options, "--seeds", "5").stdout)
+    unread = simulated["totals"]["unavailable_ms"]
+    assert unread["median"] > 0
+    assert planned["times"]["unread_partition_ms"] == {
+        key: unread[key] for key in ("least", "median", "most")
+    }
+    assert "heartbeats every 3 s" in planned["times_assumed"]
+    shown = command("plan", sample, *options[:-1], "--how-long").stdout
+    assert f"Without a reader: {unread['median'] / 1000:.1f} partition-seconds" in shown
+
+
+def test_how_long_names_the_reason_if_nothing_can_be_timed(sample: Path) -> None:
+    ran = command("plan", sample, "--group", "loyalty", "--how-long")
+    assert "No figures in seconds: changes: is empty" in ran.stdout
+    many = command("plan", sample, "--add-members", "1", "--how-long")
+    assert many.returncode == 2
+    assert "--how-long needs one group" in many.stderr

@@ -148,3 +148,25 @@ def test_wrong_usage_of_the_command(
         codes.append(main(["simulate", "--from", str(path), *options]))
     assert set(codes) == {2}
     assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--bootstrap-server", "127.0.0.1:1", "--from", "groups.jsonl"],
+        ["scale-out", "--bootstrap-server", "127.0.0.1:1"],
+        ["--group", "g"],
+    ],
+)
+def test_a_run_has_one_source(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["simulate", *arguments])
+    assert (
+        "a scenario (--list has the ready ones), --from FILE, or --boot" in capsys.readouterr().err
+    )
+
+
+def test_a_cluster_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--bootstrap-server", "127.0.0.1:1", "--group", "g", "--timeout", "1"]
+    assert main(["simulate", *options]) == 1
+    assert "127.0.0.1:1: not connected" in capsys.readouterr().err

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import kafka_rebalance as kr
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "api.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "api.md"
 _HEAD = """\
 # The names of `kafka_rebalance`
 
@@ -36,13 +37,18 @@ _WITH_METHODS = ("Assignment", "GroupSpec", "RebalancePlan")
 
 def page() -> str:
     """Returns the page: a table for each group of names, sorted by name."""
-    groups: dict[str, list[str]] = {title: [] for title in (*_TITLES.values(), _EXCEPTIONS)}
-    for name in kr.__all__:
-        groups[_title(name)].append(name)
     return _HEAD + "".join(
         f"\n## {title}\n\n| name | |\n| --- | --- |\n" + "".join(map(_row, names))
-        for title, names in groups.items()
+        for title, names in groups().items()
     )
+
+
+def groups() -> dict[str, list[str]]:
+    """Returns the public names under the title of their group."""
+    found: dict[str, list[str]] = {title: [] for title in (*_TITLES.values(), _EXCEPTIONS)}
+    for name in kr.__all__:
+        found[_title(name)].append(name)
+    return found
 
 
 def _title(name: str) -> str:

@@ -17,11 +17,13 @@ from tests.support.broker import Broker, java, missing_tools
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 from kafka_rebalance import TopicPartition
+from kafka_rebalance.group import contract
 from kafka_rebalance.live import ClusterError, group_lags, snapshot
 from tests.support.live_members import JavaMembers, PythonMembers, await_stable, join_by_hand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.live
 
@@ -300,7 +302,7 @@ def test_a_setting_that_kafka_python_does_not_have() -> None:
         next(snapshot("127.0.0.1:1", configs={"no_such_setting": 1}))
 
 
-def test_plan_and_compare_read_the_cluster_themselves(cluster: Cluster) -> None:
+def test_commands_read_the_cluster_themselves(cluster: Cluster, tmp_path: Path) -> None:
     def command(*arguments: str) -> list[dict[str, Any]]:
         ran = subprocess.run(
             [sys.executable, "-m", "kafka_rebalance", *arguments, "--json"],
@@ -318,6 +320,11 @@ def test_plan_and_compare_read_the_cluster_themselves(cluster: Cluster) -> None:
         for member in line["members"]
     )
     assert len(planned["made_up"]) == 1
+    (simulated,) = command("simulate", *where, "--add-members", "1")
+    saved = tmp_path / "groups.jsonl"
+    saved.write_text(contract.dumps(line), encoding="utf-8")
+    assert command("simulate", "--from", str(saved), "--add-members", "1") == [simulated]
+    assert simulated["rebalances"]
     (compared,) = command("compare", *where)
     assert compared["assignor"] == "cooperative-sticky"
     assert {one["assignor"] for one in compared["candidates"]} == set(ASSIGNORS)

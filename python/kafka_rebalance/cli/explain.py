@@ -15,4 +15,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("explain", metavar="PARTITION", help="for example payments-3")
     add_arguments(parser)
     plan.add_assignor(parser)
-    parser.set_defaults(run=plan.run, parser=parser, output=None, samples=None, all=False)
+    parser.set_defaults(run=plan.run, parser=parser, output=None, samples=None)
+    parser.set_defaults(all=False, how_long=False)

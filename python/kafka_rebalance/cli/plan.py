@@ -5,9 +5,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.assignors.registry import assignor_names, is_known
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import (
@@ -19,9 +20,13 @@ from kafka_rebalance.plans import (
 )
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
+from kafka_rebalance.plans.rebalance_plan import parse_changes
 
 from .groups import Tally, add_arguments, answers
 from .options import whole
+
+if TYPE_CHECKING:
+    from kafka_rebalance.simulator.timing import Timed
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +48,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--explain",
         metavar="PARTITION",
         help="explain the owners of one partition, for example payments-3",
+    )
+    parser.add_argument(
+        "--how-long",
+        action="store_true",
+        help="show seconds too: the simulator plays the changes, with the assumptions that it "
+        "prints",
     )
     parser.add_argument("--all", action="store_true", help="show every member and round")
     parser.add_argument(
@@ -88,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
     elif first is not None and (alone or len(rows) == 1):
         _show(first, args)
     elif rows:
+        if args.how_long:
+            args.parser.error("--how-long needs one group, or --json: name the group with --group")
         from kafka_rebalance.report.plans.leader import leaders_note
         from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
 
@@ -108,6 +121,10 @@ def _json(
         answer["librdkafka_traps"] = [trap.to_dict() for trap in traps]
     if not_affected:
         answer["not_affected"] = not_affected
+    if args.how_long:
+        times, why = _how_long(planned)
+        answer["times"] = None if times is None else times.to_dict()
+        answer["times_missing" if times is None else "times_assumed"] = why
     if args.samples and planned.has_guesses:
         answer["samples"] = planned.sample(args.samples).to_dict()
     if args.explain is not None:
@@ -125,15 +142,30 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
         from kafka_rebalance.report.plans.leader import leader_note
         from kafka_rebalance.report.plans.never_ends import print_endless
         from kafka_rebalance.report.plans.plan import print_plan, print_wrapped
+        from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
 
         samples = planned.sample(args.samples) if planned.has_guesses else None
         print_plan(planned, samples, everything=args.all)
+        if args.how_long:
+            print_times(*_how_long(planned))
         print_endless(_endless(planned))
         print_traps(_traps(planned))
         if note := leader_note(planned.group, planned.assignor):
             print_wrapped(note)
     _draw(planned, args)
+
+
+def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
+    """Returns the times and the assumptions, or no times and the reason."""
+    from kafka_rebalance.simulator.timing import assumed, timed
+
+    changes = parse_changes(planned.changes)
+    try:
+        times = timed(planned.group, changes, planned.assignor)
+        return times, assumed(planned.group, changes, planned.assignor)
+    except GroupError as error:
+        return None, str(error)
 
 
 def _endless(planned: RebalancePlan) -> Endless | None:

@@ -28,7 +28,7 @@ from kafka_rebalance.tracing.text import milliseconds
 
 from .exit_codes import DONE
 from .groups import BadGroup, add_changes, error_text, read_groups
-from .options import whole
+from .options import add_cluster, whole
 
 _VARIANTS = ("eager", "cooperative", "static")
 _FORMATS = (".html", ".png", ".parquet")
@@ -50,13 +50,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="make a scenario from a group of FILE (contract lines, as `snapshot` writes them; - "
         "for standard input): its topics, members, assignor and racks, with the changes below",
     )
-    parser.add_argument("--group", metavar="G", help="with --from: which group")
+    add_cluster(parser, instead="; one of its groups is played, as with --from")
+    parser.add_argument(
+        "--group", metavar="G", help="with --from and --bootstrap-server: which group"
+    )
     parser.add_argument(
         "--member",
         action="append",
         default=[],
         metavar="SETTING=VALUE",
-        help="with --from: a setting that contract lines do not contain, for example "
+        help="with a group: a setting that contract lines do not contain, for example "
         "session_timeout=10s or process=500ms (repeatable)",
     )
     add_changes(parser, PLAYABLE)
@@ -100,12 +103,17 @@ def run(args: argparse.Namespace) -> int:
         for name in ready():
             print_wrapped(f"{name:24}{load(name).title}", more=" " * 24)
         return DONE
-    if (args.scenario is None) == (args.source is None):
-        args.parser.error("give either a scenario (--list has the ready ones) or --from FILE")
-    if args.source is None and (args.group or args.member or args.changes):
-        args.parser.error("--group, --member and changes need --from; a scenario has its own")
+    if [args.scenario, args.source, args.bootstrap_server].count(None) != 2:
+        args.parser.error(
+            "give a scenario (--list has the ready ones), --from FILE, or --bootstrap-server"
+        )
+    if args.scenario is not None and (args.group or args.member or args.changes):
+        args.parser.error(
+            "--group, --member and changes need --from or --bootstrap-server; a scenario has its "
+            "own"
+        )
     _check(args)
-    scenario = load(args.scenario) if args.source is None else _from_group(args)
+    scenario = _from_group(args) if args.scenario is None else load(args.scenario)
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:
@@ -136,19 +144,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _from_group(args: argparse.Namespace) -> Scenario:
-    """Returns a scenario made from the one group that `--from` and `--group` select."""
-    args.file, args.bootstrap_server = args.source, None
+    """Returns a scenario made from the one group of a file or a cluster that is selected."""
+    args.file = args.source
+    where = "--bootstrap-server" if args.source is None else "--from"
     groups = list(islice(read_groups(args), 2))
     if len(groups) != 1:
-        args.parser.error("--from: needs exactly one group; name it with --group")
+        args.parser.error(f"{where}: needs exactly one group; name it with --group")
     group = groups[0]
     if isinstance(group, BadGroup):
-        raise GroupError("--from", group.error)
+        raise GroupError(where, group.error)
     config, work = member_settings("--member", _settings(args))
     try:
         return scenario_from_group(group, args.changes, config=config, work=work)
     except GroupError as error:
-        raise GroupError("--from", f"{group.group_id}: {error_text(error, args.changes)}") from None
+        raise GroupError(where, f"{group.group_id}: {error_text(error, args.changes)}") from None
 
 
 def _settings(args: argparse.Namespace) -> dict[str, str | bool]:

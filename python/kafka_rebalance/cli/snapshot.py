@@ -3,11 +3,14 @@
 
 import argparse
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.group import contract
-from kafka_rebalance.live import snapshot
+from kafka_rebalance.live import Progress, snapshot
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.progress import item_progress
 
 from .exit_codes import of_errors
 from .options import add_cluster, cluster_configs
@@ -29,32 +32,52 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    left_out = groups = bad = 0
+    with item_progress("groups") as advance:
+        counts = _Counts(advance)
+        lines = snapshot(
+            args.bootstrap_server,
+            args.group,
+            configs=cluster_configs(args),
+            on_left_out=counts.leave_out,
+            on_progress=counts.progressed,
+        )
+        for line in lines:
+            print(contract.dumps(line), flush=True)
+            counts.add(line)
+    _say(str(counts))
+    return of_errors(counts.bad)
 
-    def on_left_out(group_id: str, why: str) -> None:
-        nonlocal left_out
-        left_out += group_id != "*"
-        print(f"kafka-rebalance: {group_id} left out: {why}", file=sys.stderr)
 
-    lines = snapshot(
-        args.bootstrap_server,
-        args.group,
-        configs=cluster_configs(args),
-        on_left_out=on_left_out,
-    )
-    for line in lines:
-        print(contract.dumps(line), flush=True)
-        groups += 1
-        bad += "error" in line
-        if line.get("assignor") in FOREIGN:
-            whose = FOREIGN[line["assignor"]]
-            print(
-                f"kafka-rebalance: {line['group_id']}: {line['assignor']} is {whose}; plan and "
-                "compare refuse the group",
-                file=sys.stderr,
-            )
-    print(
-        f"kafka-rebalance: {counted(groups, 'group')}, {bad} with errors, {left_out} left out",
-        file=sys.stderr,
-    )
-    return of_errors(bad)
+class _Counts:
+    """Counts the groups of a snapshot, and warns of those that are no use as input."""
+
+    def __init__(self, advance: Callable[[int, int], None]) -> None:
+        self._advance = advance
+        self._groups = self._left_out = self._changed = self.bad = 0
+
+    def add(self, line: dict[str, Any]) -> None:
+        self._groups += 1
+        self.bad += "error" in line
+        assignor = line.get("assignor")
+        if assignor in FOREIGN:
+            whose = FOREIGN[assignor]
+            _say(f"{line['group_id']}: {assignor} is {whose}; plan and compare refuse the group")
+
+    def leave_out(self, group_id: str, why: str) -> None:
+        self._left_out += group_id != "*"
+        _say(f"{group_id} left out: {why}")
+
+    def progressed(self, progress: Progress) -> None:
+        self._changed = progress.changed
+        self._advance(progress.done, progress.total)
+
+    def __str__(self) -> str:
+        counts = f"{counted(self._groups, 'group')}, {self.bad} with errors, "
+        counts += f"{self._left_out} left out"
+        if self._changed:
+            counts += f"; {self._changed} changed while the cluster was read: ask again for these"
+        return counts
+
+
+def _say(text: str) -> None:
+    print(f"kafka-rebalance: {text}", file=sys.stderr)

@@ -13,7 +13,7 @@ MOST_ROWS, MOST_CHARACTERS = 20, 80
 
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str) -> str:
     """Returns a table with the CSS class `style`."""
-    lines = [_row(columns, "th"), *(_row(row, "td") for row in rows)]
+    lines = [_row(columns, 'th scope="col"'), *(_row(row, "td") for row in rows)]
     return f'<table class="{style}">{"".join(lines)}</table>'
 
 
@@ -28,7 +28,8 @@ def small_table(
 
 
 def _row(cells: Sequence[str], tag: str) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+    end = tag.partition(" ")[0]
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{end}>" for cell in cells) + "</tr>"
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:

@@ -3,6 +3,13 @@
 
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
-from .consumer_groups import ClusterError, snapshot
+from .consumer_groups import ClusterError, Progress, snapshot
 
-__all__ = ["ClusterError", "client_configs", "group_lags", "read_properties", "snapshot"]
+__all__ = [
+    "ClusterError",
+    "Progress",
+    "client_configs",
+    "group_lags",
+    "read_properties",
+    "snapshot",
+]

@@ -70,21 +70,34 @@ class _Listed(NamedTuple):
     state: str
 
 
+class Progress(NamedTuple):
+    """How far a snapshot has come.
+
+    `done` of `total` groups are read. `changed` of these were in another state when they were
+    listed: a member has joined or left meanwhile. A group that is Stable again does not count.
+    """
+
+    done: int
+    total: int
+    changed: int
+
+
 def snapshot(
     bootstrap_server: str,
     group_ids: Sequence[str] | None = None,
     *,
     configs: Mapping[str, Any] | None = None,
     on_left_out: Callable[[str, str], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yields one contract line for each classic consumer group of a live cluster.
 
     `group_ids` None means every group that has members and a classic assignor. Each other group is
-    reported to `on_left_out(group_id, why)`; "*" stands for groups that the cluster hides because
-    a permission is missing. A group named by the caller always yields a line, if necessary
-    `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a rebalance yields
-    an error line in both cases, because its members' subscriptions and assignments are
-    unavailable then.
+    reported to `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list
+    for want of a permission. A group named by the caller always yields a line, if
+    necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
+    rebalance yields an error line in both cases, because its members' subscriptions and assignments
+    are unavailable then. `on_progress` is called before the first group and after every 200.
 
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
     kafka-python's KafkaAdminClient; `client_configs` makes them from Kafka's own settings.
@@ -104,13 +117,14 @@ def snapshot(
         raise TypeError("group_ids: a sequence of names, not one string")
     with admin_client(bootstrap_server, configs) as admin:
         errors = importlib.import_module("kafka.errors")
-        yield from _Reader(admin, errors).lines(group_ids, on_left_out)
+        reader = _Reader(admin, errors, on_progress or (lambda _: None))
+        yield from reader.lines(group_ids, on_left_out)
 
 
 class _Reader:
     """Reads one cluster once, and keeps the topics that the cluster has described."""
 
-    def __init__(self, admin: Any, errors: Any) -> None:
+    def __init__(self, admin: Any, errors: Any, on_progress: Callable[[Progress], None]) -> None:
         # kafka-python decodes the members' bytes of a response, and fails for all groups if the
         # bytes of one member are bad. This hook replaces the decoding.
         admin._describe_groups_process_response = lambda response: {
@@ -118,8 +132,10 @@ class _Reader:
         }
         self._admin = admin
         self._errors = errors
+        self._on_progress = on_progress
+        self._changed = 0
         self._racks: dict[int, str | None] = {}
-        self._topics: dict[str, Any] = {}
+        self._topics: dict[str, _Line | GroupError | None] = {}
 
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
@@ -137,6 +153,7 @@ class _Reader:
         if group_ids is None and on_left_out and hidden:
             on_left_out("*", _UNLISTED)
         wanted = sorted(listed) if group_ids is None else list(dict.fromkeys(group_ids))
+        self._on_progress(Progress(0, len(wanted), 0))
         for start in range(0, len(wanted), BATCH):
             for group_id, result in self._batch(wanted[start : start + BATCH], listed):
                 if not isinstance(result, GroupError):
@@ -145,6 +162,8 @@ class _Reader:
                     yield {"group_id": group_id, "error": str(result)}
                 elif on_left_out:
                     on_left_out(group_id, str(result))
+            done = min(start + BATCH, len(wanted))
+            self._on_progress(Progress(done, len(wanted), self._changed))
 
     def _batch(
         self, group_ids: Sequence[str], listed: Mapping[str, _Listed]
@@ -153,6 +172,8 @@ class _Reader:
         described = self._describe(
             {group_id: one.coordinator for group_id, one in fit.items() if isinstance(one, _Listed)}
         )
+        for id_, group in described.items():
+            self._changed += listed[id_].state not in ("", group.group_state)
         lines = {id_: _caught(self._without_topics, group) for id_, group in described.items()}
         self._learn(
             topic
@@ -163,7 +184,7 @@ class _Reader:
         )
         for group_id, one in fit.items():
             line = one if isinstance(one, GroupError) else lines[group_id]
-            yield group_id, line if isinstance(line, GroupError) else _caught(self._complete, line)
+            yield group_id, line if isinstance(line, GroupError) else self._complete(line)
 
     def _list(self, brokers: Iterable[int]) -> Iterator[tuple[str, _Listed]]:
         for broker in brokers:
@@ -213,16 +234,18 @@ class _Reader:
             )
         return described_line(group)
 
-    def _complete(self, line: _Line) -> _Line:
+    def _complete(self, line: _Line) -> _Line | GroupError:
         names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
-        topics = [self._topic(self._topics[name]) for name in names]
+        topics = [self._topics[name] for name in names]
+        if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
+            return errors[0]
         return {**line, "topics": [topic for topic in topics if topic]}
 
     def _learn(self, names: Iterable[str]) -> None:
         missing = list(dict.fromkeys(name for name in names if name not in self._topics))
         if missing:
             for topic in self._patiently(self._admin.describe_topics, missing):
-                self._topics[topic["name"]] = topic
+                self._topics[topic["name"]] = _caught(self._topic, topic)
 
     def _not_described(self, code: int, what: str) -> str:
         error = self._errors.for_code(code)

@@ -59,7 +59,7 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
     scenario = scenario_from_group(group, changes, assignor=assignor)
     config = scenario.members[0].config
     return (
-        f"medians of {len(SEEDS)} seeds (--json has the ranges), from each assignor's own first "
+        f"medians of {len(SEEDS)} seeds (--json has the ranges), from the assignor's own first "
         "assignment, "
         f"{scenario.assumed().removeprefix('assumed: ')}, members that restart are away for "
         f"{Pace().down_ms // 1000} s, heartbeats every {config.heartbeat_interval_ms / 1000:g} s, "

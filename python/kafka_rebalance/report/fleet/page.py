@@ -107,8 +107,9 @@ def _marked(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     def line(tag: str, cells: Sequence[str]) -> str:
         pairs = zip(cells, styles, strict=True)
-        return "<tr>" + "".join(f"<{tag}{style}>{one}</{tag}>" for one, style in pairs) + "</tr>"
+        end = tag.partition(" ")[0]
+        return "<tr>" + "".join(f"<{tag}{style}>{one}</{end}>" for one, style in pairs) + "</tr>"
 
-    head = line("th", [escape(one) for one in heads])
+    head = line('th scope="col"', [escape(one) for one in heads])
     body = "".join(line("td", row) for row in rows)
     return f'<div class="scroll"><table class="fleet">{head}{body}</table></div>'

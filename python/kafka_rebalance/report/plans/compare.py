@@ -9,10 +9,10 @@ from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.rounds import protocol_of
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.report.text.tables import print_table
-from kafka_rebalance.simulator import Spread
 from kafka_rebalance.simulator.timing import Timed
 
 from .plan import its, print_wrapped, waits
+from .times import median_text, seconds_text
 
 Times = Mapping[str, Timed]
 
@@ -80,8 +80,8 @@ def _print_clock(comparison: Comparison, times: Times) -> None:
     name = min(known, key=lambda one: (known[one], one != comparison.group.assignor))
     if known[name] < mine.unread.median:
         print_wrapped(
-            f"In seconds, {name} is best: {_seconds(known[name])} partition-seconds unread, "
-            f"{_seconds(mine.unread.median)} under {comparison.recommended}."
+            f"In seconds, {name} is best: {seconds_text(known[name])} partition-seconds unread, "
+            f"{seconds_text(mine.unread.median)} under {comparison.recommended}."
             + (_LENGTHS if len({protocol_of(one) for one in (name, recommended)}) > 1 else "")
         )
 
@@ -96,20 +96,12 @@ def _row(one: Candidate, timed: Timed | None, recommended: str | None) -> tuple[
         str(figures.rounds) if figures.settled else "never settles",
         f"{figures.moves} ({figures.least_moves})",
         str(figures.unavailable),
-        "" if timed is None else _median(timed.unread),
-        "" if timed is None else _median(timed.settled),
+        "" if timed is None else median_text(timed.unread),
+        "" if timed is None else median_text(timed.settled),
         figures.balance_after.least_to_most,
         figures.balance_possible.least_to_most,
         share_text(figures.rack_share_after),
     )
-
-
-def _median(spread: Spread) -> str:
-    return "never" if spread.median is None else _seconds(spread.median)
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms / 1000:,.1f}" if ms < 100_000 else f"{ms / 1000:,.0f}"
 
 
 # How to switch ------------------------------------------------------------------------------------

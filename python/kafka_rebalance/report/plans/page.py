@@ -48,6 +48,7 @@ def _figures(plan: RebalancePlan) -> str:
     members = (len(plan.group.members), len(plan.final.members))
     rows = [*figure_rows(figures, members), *count_rows(figures)]
     table = html_table(("", "before", "after", "possible"), rows, "figures")
+    table = f'<div class="scroll">{table}</div>'
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in plan.possible.reasons()[:10])
     why = f"<p>The best possible balance, and why none is better:</p><ul>{reasons}</ul>"
     return f"{table}\n{why}"
@@ -69,8 +70,9 @@ def _table(grid: Grid) -> str:
     firsts = {tp for tp in grid.partitions if tp.partition == 0} | set(grid.partitions[:1])
     heads = "".join(f'<th class="topic" colspan="{n}">{escape(topic)}</th>' for topic, n in topics)
     numbers = "".join(f"<th>{tp.partition}</th>" for tp in grid.partitions)
+    sides = '<th scope="col">before</th><th scope="col">after</th>'
     lines = [
-        f'<tr><th class="member"></th><th>before</th><th>after</th>{heads}</tr>',
+        f'<tr><th class="member"></th>{sides}{heads}</tr>',
         f'<tr><th class="member"></th><th></th><th></th>{numbers}</tr>',
     ]
     for row, name in enumerate(grid.names):
@@ -82,16 +84,17 @@ def _table(grid: Grid) -> str:
             first = " first" if tp in firsts else ""
             what = "" if cell is None else f' title="{escape(f"{tp} {cell.value}: {name}")}"'
             cells.append(f'<td class="{style}{first}"{what}>{sign}</td>')
-        lines.append(f'<tr><th class="member">{escape(name)}</th>{counts}{"".join(cells)}</tr>')
+        head = f'<th class="member" scope="row">{escape(name)}</th>'
+        lines.append(f"<tr>{head}{counts}{''.join(cells)}</tr>")
     return f'<div class="scroll"><table class="grid">{"".join(lines)}</table></div>'
 
 
 def _round(title: str, one: Round, names: dict[str, str]) -> str:
     rows = text.round_rows(one, names)
-    table = html_table(text.ROUND_COLUMNS, rows, "round") if rows else ""
+    table = f'<div class="scroll">{html_table(text.ROUND_COLUMNS, rows, "round")}</div>'
     quiet = len(one.group.members) - len(rows)
     return (
         f"<h2>{title}</h2>\n"
         f"<p>{counted(len(one.unavailable), 'partition')} without a reader in this round"
-        f"{'; ' + text.keep_theirs(quiet) if quiet else ''}.</p>\n{table}"
+        f"{'; ' + text.keep_theirs(quiet) if quiet else ''}.</p>\n{table if rows else ''}"
     )

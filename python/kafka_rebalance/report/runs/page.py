@@ -11,7 +11,7 @@ from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
 
-from .picture import SHADES
+from .picture import SAME_SHADE, shade_of
 from .run import chapter_columns, chapter_rows, settled_text, total_cells, total_columns
 from .time_axis import TimeAxis
 from .timeline import Bar, Look, Mark, Timeline, timeline_of
@@ -35,12 +35,13 @@ def runs_page(runs: Mapping[str, Run]) -> str:
             [[name, *total_cells(totals(run), first.held)] for name, run in runs.items()],
         ),
         _settlings(runs),
-        _key(),
+        _key(list(shown.values())),
     ]
     for name, run in runs.items():
         if name:
             parts.append(f"<h2>{escape(name)}</h2>")
-        parts += [_timeline(shown[name], axis, run.held), _chapters(run)]
+        label = f"{name}: who holds each {run.held} over time".removeprefix(": ")
+        parts += [_timeline(shown[name], axis, run.held, label), _chapters(run)]
         for member, why in run.crashed.items():
             parts.append(f"<p>{escape(member)} stopped: {escape(why)}</p>")
     page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
@@ -67,12 +68,16 @@ def _settlings(runs: Mapping[str, Run]) -> str:
     return "<h2>Events, and the time until each has settled</h2>" + _table(columns, rows)
 
 
-def _key() -> str:
+def _key(shown: Sequence[Timeline]) -> str:
+    other = ""
+    if any(map(_marked_holders, shown)):
+        other = f'<span class="other"></span>{SAME_SHADE}'
+    event = '<span class="event"></span>an event' if any(one.happenings for one in shown) else ""
     return (
         '<p class="key"><span class="held"></span>held, by the member named in it'
-        '<span class="stuck"></span>held, but stuck: the member or its broker is away'
+        f'{other}<span class="stuck"></span>held, but stuck: the member or its broker is away'
         '<span class="gap"></span>nobody works on it'
-        '<span class="cut"></span>a quiet time, cut short. '
+        f'<span class="cut"></span>a quiet time, cut short{event}. '
         "Hold the pointer over a bar to see its times.</p>"
     )
 
@@ -98,7 +103,7 @@ def _stopped(run: Run) -> str:
     return _table(["rebalance", "who stopped, for s"], rows) if rows else ""
 
 
-def _timeline(shown: Timeline, axis: TimeAxis, held: str) -> str:
+def _timeline(shown: Timeline, axis: TimeAxis, held: str, label: str) -> str:
     rows = len(shown.rows)
     top = 16 + (60 if shown.happenings else 0)
     bottom = top + rows * _ROW
@@ -132,9 +137,9 @@ def _timeline(shown: Timeline, axis: TimeAxis, held: str) -> str:
         f'<text x="{_LEFT}" y="{height - 4}">below: {held}s that nobody {verb}{left_out}</text>'
     )
     return (
-        f'<div class="scroll"><svg class="timeline" role="img" aria-label="timeline" '
+        f'<div class="scroll"><svg class="timeline" role="img" aria-label="{escape(label)}" '
         f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">'
-        f"{_HATCHES}{names}{bars}{steps}{cuts}{marks}{ticks}{note}</svg></div>"
+        f"{_HATCHES}{_patterns(shown)}{names}{bars}{steps}{cuts}{marks}{ticks}{note}</svg></div>"
     )
 
 
@@ -145,6 +150,31 @@ _HATCHES = (
 )
 
 
+_LINES = ("", "M 2 0 V 6", "M 0 2 H 6", "M 2 2 h 2 M 5 5 h 1 M 0 5 h 1")
+
+
+def _marked_holders(shown: Timeline) -> dict[tuple[str, int], str]:
+    """Returns the fills of members that share their shade with an earlier member."""
+    held = (shade_of(bar) for bar in shown.bars if bar.look is not Look.GAP)
+    return {(shade, mark): f"{shade[1:]}-{mark}" for shade, mark in held if mark}
+
+
+def _patterns(shown: Timeline) -> str:
+    return "".join(
+        f'<defs><pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse"><rect '
+        f'width="6" height="6" fill="{shade}"/><path d="{_LINES[mark]}" stroke="#555"/></pattern>'
+        "</defs>"
+        for (shade, mark), name in _marked_holders(shown).items()
+    )
+
+
+def _fill(bar: Bar) -> str:
+    if bar.look is Look.GAP:
+        return "url(#gap)"
+    shade, mark = shade_of(bar)
+    return f"url(#{shade[1:]}-{mark})" if mark else shade
+
+
 def _x(place: float) -> float:
     return _LEFT + place * (_WIDTH - _LEFT - _RIGHT)
 
@@ -152,13 +182,15 @@ def _x(place: float) -> float:
 def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
     x, end = _x(axis.place(part.from_ms)), _x(axis.place(part.to_ms))
     y, width = top + bar.row * _ROW, max(end - x, 0.5)
-    fill = "url(#gap)" if bar.look is Look.GAP else SHADES[bar.member % len(SHADES)]
+    fill = _fill(bar)
     stuck = ' stroke-dasharray="3 2" opacity=".55"' if bar.look is Look.STUCK else ""
     when = f"{bar.from_ms / 1000:,.2f} s to {bar.to_ms / 1000:,.2f} s"
     what = escape(f"{bar.label} ({bar.look.value}), {when}")
     text = ""
     if bar.look is not Look.GAP and width > 7 * (len(bar.label) + 1):
-        text = f'<text x="{x + 3:.1f}" y="{y + 13}">{escape(bar.label)}</text>'
+        shade, mark = shade_of(bar)
+        halo = f' stroke="{shade}" stroke-width="3" paint-order="stroke"' if mark else ""
+        text = f'<text x="{x + 3:.1f}" y="{y + 13}"{halo}>{escape(bar.label)}</text>'
     return (
         f'<rect x="{x:.1f}" y="{y + 1}" width="{width:.1f}" height="{_ROW - 3}" fill="{fill}" '
         f'stroke="#555" stroke-width="{0.5 if width > 3 else 0}"{stuck}>'

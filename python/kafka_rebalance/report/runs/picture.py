@@ -10,10 +10,14 @@ from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.simulator import Run
 
 from .time_axis import TimeAxis
-from .timeline import Look, Timeline, timeline_of
+from .timeline import Bar, Look, Timeline, timeline_of
 
 # The shades are so light that black text is legible on them, and they differ in brightness.
 SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
+HATCHES = ("", "||", "--", "..")
+"""The marks of members with one shade: members 0 to 7 have none, members 8 to 15 the first."""
+
+SAME_SHADE = "held, by another member with this shade"
 _WIDTH = 11.0
 
 
@@ -56,6 +60,11 @@ def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
     figure.savefig(path, dpi=150, facecolor="white")
 
 
+def shade_of(bar: Bar) -> tuple[str, int]:
+    """Returns the holder's shade, and the number of its mark: 0 for no mark."""
+    return SHADES[bar.member % len(SHADES)], bar.member // len(SHADES) % len(HATCHES)
+
+
 def _figure(height: float) -> Any:
     try:
         from matplotlib.figure import Figure
@@ -76,7 +85,8 @@ def _bars(axes: Any, shown: Timeline) -> None:
         x, end = shown.axis.place(bar.from_ms), shown.axis.place(bar.to_ms)
         look: dict[str, Any] = {"fc": "white", "ec": "#b00020", "hatch": "/////", "lw": 0.4}
         if bar.look is not Look.GAP:
-            look = {"fc": SHADES[bar.member % len(SHADES)], "ec": "#444444", "lw": 0.4}
+            shade, mark = shade_of(bar)
+            look = {"fc": shade, "ec": "#444444", "lw": 0.4, "hatch": HATCHES[mark]}
             if end - x < 0.003:
                 look["ec"] = "none"  # edges would hide such a narrow bar
         if bar.look is Look.STUCK:
@@ -84,7 +94,7 @@ def _bars(axes: Any, shown: Timeline) -> None:
         axes.add_patch(Rectangle((x, bar.row - 0.42), max(end - x, 0.0004), 0.84, **look))
         # 0.009 of the axis is about the width of one letter.
         if bar.look is not Look.GAP and (end - x) > 0.009 * (len(bar.label) + 1):
-            box = {"fc": look["fc"], "ec": "none", "pad": 0.6} if "hatch" in look else None
+            box = {"fc": look["fc"], "ec": "none", "pad": 0.6} if look["hatch"] else None
             axes.text(x + 0.003, bar.row, bar.label, va="center", size=7, clip_on=True, bbox=box)
     axes.set_ylim(len(shown.rows) - 0.4, -0.6)
     axes.set_yticks(range(len(shown.rows)), [cut(row, 16) for row in shown.rows], size=7)
@@ -138,14 +148,19 @@ def _time(axes: Any, axis: TimeAxis) -> None:
 
 
 def _legend(figure: Any, shown: Timeline) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     looks = {bar.look for bar in shown.bars}
-    key = [Patch(fc=SHADES[0], ec="#444444", label="held, by the member named in it")]
+    key: list[Any] = [Patch(fc=SHADES[0], ec="#444444", label="held, by the member named in it")]
+    if any(bar.look is Look.HELD and shade_of(bar)[1] for bar in shown.bars):
+        key.append(Patch(fc=SHADES[0], ec="#444444", hatch=HATCHES[1], label=SAME_SHADE))
     if Look.STUCK in looks:
         key.append(Patch(fc=SHADES[0], ec="#444444", hatch="xxxx", label=Look.STUCK.value))
     if Look.GAP in looks:
         key.append(Patch(fc="white", ec="#b00020", hatch="/////", label=Look.GAP.value))
+    if shown.happenings:
+        key.append(Line2D([], [], color="black", lw=0.6, ls=":", label="an event"))
     if shown.left_out:
         figure.text(0.99, 0.01, f"{shown.left_out} members have no row", size=8, ha="right")
-    figure.legend(handles=key, loc="lower left", ncols=3, fontsize=8, frameon=False)
+    figure.legend(handles=key, loc="lower left", ncols=5, fontsize=8, frameon=False)

@@ -28,6 +28,16 @@ def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
+def item_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows how many items are done; call the function it yields with these and with all."""
+    if sys.stdout.isatty():  # a terminal shows the lines
+        yield lambda *_: None
+        return
+    with _bar(what, 100) as update:
+        yield lambda done, total: update(100 * done // max(1, total))
+
+
+@contextmanager
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Shows a bar if standard error is a terminal, and removes it at the end."""
     if not sys.stderr.isatty():

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tests.large_cluster [--groups 2000] [--topics 200] [--changes 20]`.
+
+1. A broker, and groups of light members on it (tests/large_cluster/members.py has the steps).
+2. `kafka-rebalance snapshot` reads all of them; its time and its peak memory are measured.
+3. Every line must have the members and partitions that the group was formed with.
+4. A second snapshot runs while groups become empty and form again. No other group may differ.
+
+Exit code 0 if all of it holds, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests.support.broker import Broker
+from tests.support.live_members import await_coordinators
+
+from .members import PROPERTIES, LightGroups, create_topics, topic_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Line = dict[str, Any]
+
+
+class Snapshot(NamedTuple):
+    lines: dict[str, Line]
+    said: str
+    seconds: float
+    cpu_seconds: float
+    peak_mib: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.said}; {self.seconds:.1f} s, {self.cpu_seconds:.1f} s CPU, "
+            f"{self.peak_mib} MiB at most"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.large_cluster")
+    parser.add_argument("--groups", type=int, default=2000, help="(%(default)s)")
+    parser.add_argument("--topics", type=int, default=200, help="(%(default)s)")
+    parser.add_argument("--changes", type=int, default=20, help="groups that change (%(default)s)")
+    arguments = parser.parse_args()
+    topics = topic_names(arguments.topics)
+    with Broker(properties=PROPERTIES) as broker:
+        server = broker.bootstrap_server
+        create_topics(server, topics)
+        await_coordinators(server, [f"group-{number:05}" for number in range(100)])
+        with LightGroups(server, topics) as groups:
+            started = time.monotonic()
+            for number in range(arguments.groups):
+                groups.add(number)
+            print(f"{arguments.groups} groups formed in {time.monotonic() - started:.0f} s")
+            quiet = _snapshot(server, lambda: None)
+            print("when all was quiet:", quiet)
+            wrong = differences(groups, quiet.lines, set())
+            changing = range(1, arguments.groups, max(1, arguments.groups // arguments.changes))
+            busy, changed = _snapshot_while(server, groups, changing)
+            print("while groups changed:", busy)
+            wrong += differences(groups, busy.lines, changed)
+    for problem in wrong:
+        print("wrong:", problem)
+    return 1 if wrong else 0
+
+
+def _snapshot_while(server: str, groups: LightGroups, changing: range) -> tuple[Snapshot, set[str]]:
+    """Reads the cluster while groups change; returns the snapshot and the changed groups."""
+    changed: set[str] = set()
+
+    def change() -> None:
+        for number in changing:
+            group_id = f"group-{number:05}"
+            changed.add(group_id)
+            groups.leave(group_id)
+            groups.add(number)
+
+    return _snapshot(server, change), changed
+
+
+def _snapshot(server: str, meanwhile: Callable[[], None]) -> Snapshot:
+    """Runs the command; `meanwhile` is called again and again until the command ends."""
+    command = [sys.executable, "-m", "kafka_rebalance", "snapshot", "--bootstrap-server", server]
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        started = time.monotonic()
+        process = subprocess.Popen(command, stdout=out, stderr=err)
+        while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+            meanwhile()
+            time.sleep(0.01)
+        seconds = time.monotonic() - started
+        for file in (out, err):
+            file.seek(0)
+        lines = {line["group_id"]: line for line in map(json.loads, out)}
+        said = err.read().splitlines()
+    used = ended[2]
+    cpu = used.ru_utime + used.ru_stime
+    return Snapshot(lines, said[-1], seconds, cpu, used.ru_maxrss // 1024)
+
+
+def differences(groups: LightGroups, lines: dict[str, Line], changed: set[str]) -> list[str]:
+    """Returns which groups, except the changed ones, were not read as they were formed."""
+    wrong = [f"{group_id}: not formed by us" for group_id in lines.keys() - groups.owned.keys()]
+    for group_id, owned in groups.owned.items():
+        line = lines.get(group_id)
+        if group_id not in changed and (line is None or _owned(line) != owned):
+            wrong.append(f"{group_id}: {line} in place of {owned}")
+    return wrong
+
+
+def _owned(line: Line) -> dict[str, tuple[tuple[str, int], ...]]:
+    return {
+        member["member_id"]: tuple(
+            (one["topic"], number)
+            for one in member["owned_partitions"]
+            for number in one["partitions"]
+        )
+        for member in line.get("members", ())
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fills a broker with thousands of groups, from requests alone: no client runs for their members.
+
+A member joins with Kafka's bytes, syncs, and is then silent; its session lasts half an hour. Group
+N has one member, or two if N is odd, and subscribes to two of the topics. Two
+connections are enough for all groups: the second waits while the first member joins again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from kafka_rebalance import GroupSpec, Topic, TopicPartition, assign
+from kafka_rebalance import Member as Subscriber
+from kafka_rebalance.wire import (
+    AssignmentData,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from tests.parity.wire import ANSWER_TIMEOUT_S, Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROPERTIES = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "8"}
+SESSION_MS = 1_800_000
+NO_ERROR, REBALANCE_IN_PROGRESS = 0, 27
+NOT_YET = (14, 15, 16)  # COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR
+PARTITIONS = (3, 6, 12)
+
+Owned = dict[str, tuple[TopicPartition, ...]]
+
+
+def topic_names(topics: int) -> dict[str, int]:
+    """Returns each topic with its number of partitions."""
+    return {f"topic-{n}": PARTITIONS[n % len(PARTITIONS)] for n in range(topics)}
+
+
+def create_topics(server: str, topics: Mapping[str, int]) -> None:
+    from kafka import KafkaAdminClient
+
+    wanted = {n: {"num_partitions": p, "replication_factor": 1} for n, p in topics.items()}
+    with KafkaAdminClient(bootstrap_servers=server) as admin:
+        admin.create_topics(wanted, wait_for_metadata=True)
+
+
+class LightGroups:
+    """The groups of one broker. `owned` holds what each member of each group was assigned."""
+
+    def __init__(self, server: str, topics: Mapping[str, int]) -> None:
+        host, _, port = server.partition(":")
+        self._first, self._second = (Connection(host, int(port), f"light-{n}") for n in range(2))
+        self._topics = dict(topics)
+        self.owned: dict[str, Owned] = {}
+
+    def add(self, number: int) -> str:
+        """Forms a group; returns its id when it is Stable."""
+        group_id, names = f"group-{number:05}", list(self._topics)
+        read = sorted({names[number % len(names)], names[(7 * number + 1) % len(names)]})
+        joined = self.join(group_id, read)
+        ids = [joined.member_id]
+        if number % 2:
+            self._send_second_join(group_id, read, joined)
+            joined = self.join(group_id, read, ids[0])
+            ids.append(self._second_answer().member_id)
+        self._sync(group_id, joined.generation_id, ids, read)
+        return group_id
+
+    def join(self, group_id: str, topics: list[str], member_id: str = "") -> Any:
+        """Joins on the first connection, and waits for the answer.
+
+        A new broker is not yet the coordinator of all groups: the join is sent again until it is.
+        """
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while True:
+            answer = self._first.ask("join_group", 3, **_join(group_id, topics, member_id))
+            if answer.error_code not in NOT_YET or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        assert answer.error_code == NO_ERROR, answer
+        return answer
+
+    def leave(self, group_id: str) -> None:
+        """Lets all members leave, so that the group is Empty."""
+        for member_id in self.owned[group_id]:
+            answer = self._first.ask("leave_group", 2, group_id=group_id, member_id=member_id)
+            assert answer.error_code == NO_ERROR, answer
+
+    def close(self) -> None:
+        self._first.close()
+        self._second.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _send_second_join(self, group_id: str, topics: list[str], first: Any) -> None:
+        """Sends the second member's join, and waits until the coordinator asks the first to join.
+
+        The coordinator answers the second member when the first has joined again.
+        """
+        self._second.send("join_group", 3, **_join(group_id, topics, ""))
+        code = NO_ERROR
+        while code != REBALANCE_IN_PROGRESS:
+            answer = self._first.ask(
+                "heartbeat", 2, group_id=group_id, generation_id=first.generation_id,
+                member_id=first.member_id,
+            )  # fmt: skip
+            code = answer.error_code
+            assert code in (NO_ERROR, REBALANCE_IN_PROGRESS), answer
+
+    def _second_answer(self) -> Any:
+        answer = None
+        while answer is None:
+            answer = self._second.receive()
+        assert answer.error_code == NO_ERROR, answer
+        return answer
+
+    def _sync(self, group_id: str, generation_id: int, ids: list[str], read: list[str]) -> None:
+        group = GroupSpec(
+            group_id,
+            tuple(Topic(name, self._topics[name]) for name in read),
+            tuple(Subscriber(member_id, tuple(read)) for member_id in ids),
+        )
+        owned = dict(assign(group, "range").items())
+        sent = [
+            {"member_id": m, "assignment": encode_assignment(AssignmentData(tuple(owned[m])))}
+            for m in ids
+        ]
+        for connection, member_id in zip((self._first, self._second), ids, strict=False):
+            answer = connection.ask(
+                "sync_group", 2, group_id=group_id, generation_id=generation_id,
+                member_id=member_id, assignments=sent if member_id == ids[0] else [],
+            )  # fmt: skip
+            assert answer.error_code == NO_ERROR, answer
+        self.owned[group_id] = {m: tuple(owned[m]) for m in ids}
+
+
+def _join(group_id: str, topics: list[str], member_id: str) -> dict[str, Any]:
+    return {
+        "group_id": group_id,
+        "session_timeout": SESSION_MS,
+        "rebalance_timeout": SESSION_MS,
+        "member_id": member_id,
+        "protocol_type": "consumer",
+        "protocols": [
+            {"name": "range", "metadata": encode_subscription(Subscription(tuple(topics)))}
+        ],
+    }

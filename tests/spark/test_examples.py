@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Spark example of docs/start/spark.md prints what the page says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START = Path(__file__).parent.parent.parent / "docs" / "start"
+
+
+def example(page: str, name: str) -> str:
+    text = (START / page).read_text(encoding="utf-8")
+    found = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_example(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "group.jsonl"
+    source.write_text(example("one-group.md", "group.jsonl"), encoding="utf-8")
+    # Spark takes a relative path from where its JVM was started.
+    code = example("spark.md", "spark").replace('"group.jsonl"', repr(str(source)))
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "spark.md", "exec"), {"spark": spark})
+    assert printed.getvalue().strip() == example("spark.md", "spark output").strip()

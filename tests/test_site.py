@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages and their site: links lead somewhere, and the navigation has every page."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.test_behaviour_citations import anchors
+from tests.test_documents import PAGES, ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+REPOSITORY = "https://github.com/kafka-rebalance/kafka-rebalance/blob/main/"
+PICTURES = "https://raw.githubusercontent.com/kafka-rebalance/kafka-rebalance/main/"
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+
+
+def broken(name: str, text: str, pages: Mapping[str, str]) -> Iterator[str]:
+    """Yields the links of a page that lead to no file of the repository, or to no heading."""
+    for link in LINK.findall(CODE.sub("", text)):
+        local = link.removeprefix(REPOSITORY).removeprefix(PICTURES)
+        target, _, anchor = local.partition("#")
+        if "://" in target:
+            continue
+        start = Path(name).parent if local == link else Path()
+        path = os.path.normpath(start / target) if target else name
+        if not (ROOT / path).exists():
+            yield f"{name}: {link}: no such file"
+        elif anchor and anchor not in anchors(pages[path]):
+            yield f"{name}: {link}: no such heading"
+
+
+def test_links_lead_to_files_and_headings() -> None:
+    assert [one for name, text in PAGES.items() for one in broken(name, text, PAGES)] == []
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["docs/nowhere.md", "docs/faq.md#nothing", "#nothing", f"{REPOSITORY}docs/nowhere.md"],
+)
+def test_broken_links_are_found(link: str) -> None:
+    text = f"[x]({link})"
+    assert list(broken("README.md", text, {**PAGES, "README.md": text}))
+
+
+def test_the_readme_can_stand_on_another_host() -> None:
+    """An index of packages shows the README: all its links are absolute, and it stays short."""
+    links = LINK.findall(CODE.sub("", PAGES["README.md"]))
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert len(PAGES["README.md"].splitlines()) <= 110
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """`make docs` checks this too, but needs mkdocs."""
+    nav = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    site = (ROOT / "tools" / "site.py").read_text(encoding="utf-8")
+    made = set(re.findall(r'"(\w+\.md)"', site.partition("def ")[0])) - PAGES.keys()
+    written = {name.removeprefix("docs/") for name in PAGES if name.startswith("docs/")}
+    assert sorted(nav) == sorted(written | made | {"reference.md"})

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make wheel` refuses wheels without metadata, and reports what is wrong with a wheel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tools import wheel
+
+ROOT = Path(__file__).resolve().parent.parent
+FULL = "".join(f"{field}: x\n" for field in wheel.METADATA)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        (FULL + "\nA description\n", []),
+        (FULL, ["its description"]),
+        (FULL.replace("Author: x\n", "") + "\nA description\n", ["Author"]),
+    ],
+)
+def test_missing_metadata_are_named(text: str, missing: list[str], tmp_path: Path) -> None:
+    made = tmp_path / "x-1-py3-none-any.whl"
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("x-1.dist-info/METADATA", text)
+    assert wheel.missing_metadata(made) == missing
+
+
+def test_a_program_that_fails_is_an_error_with_its_output() -> None:
+    with pytest.raises(wheel.WheelError, match=r"(?s)-c .*broken"):
+        wheel._run(sys.executable, "-c", "raise SystemExit('broken')")
+
+
+def test_the_smoke_test_refuses_an_environment_with_other_packages(tmp_path: Path) -> None:
+    """This environment has pytest, so the smoke test must fail before it writes its sample."""
+    ran = subprocess.run(
+        [sys.executable, ROOT / "tools" / "wheel_smoke.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode != 0
+    assert "pytest" in ran.stderr
+    assert list(tmp_path.iterdir()) == []

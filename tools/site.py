@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adds the pages to the site that are not files of docs/; `make docs` loads this hook of mkdocs.
+
+The README is the first page. Its links are absolute, because an index of packages shows it too;
+here they lead to the pages of this site.
+"""
+
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+import kafka_rebalance as kr
+from tools.api_page import ROOT, groups
+
+REPOSITORY = "https://github.com/kafka-rebalance/kafka-rebalance/blob/main/"
+PICTURES = "https://raw.githubusercontent.com/kafka-rebalance/kafka-rebalance/main/"
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    for name, page in PAGES.items():
+        text = _local((ROOT / name).read_text(encoding="utf-8"))
+        files.append(File.generated(config, page, content=text))
+    files.append(File.generated(config, "reference.md", content=_reference()))
+    return files
+
+
+def _local(text: str) -> str:
+    """Returns a page of the root folder with links as they are in docs/."""
+    for page, local in PAGES.items():
+        for link in (REPOSITORY + page, page):
+            text = text.replace(f"]({link}", f"]({local}")
+    for prefix in (REPOSITORY + "docs/", PICTURES + "docs/", "docs/"):
+        text = text.replace(f"]({prefix}", "](")
+    return text
+
+
+def _reference() -> str:
+    """Returns directives for mkdocstrings: every public name, in the groups of docs/api.md."""
+    text = "# Reference\n\nThe [names](api.md) in short; here with their docstrings.\n"
+    for title, names in groups().items():
+        text += f"\n## {title}\n\n"
+        text += "".join(f"::: {kr.__name__}.{kr._MODULE_OF[name]}.{name}\n\n" for name in names)
+    return text

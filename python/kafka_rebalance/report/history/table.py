@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histories as tables of at most 100 columns: the worst groups, or one group's rebalances."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from kafka_rebalance.history.recorded import RecordedRebalance, total_moves
+from kafka_rebalance.report.text.names import counted, cut, short_names
+from kafka_rebalance.report.text.tables import print_table
+
+WORST = 5
+_MOST_ROWS = 40
+_MOST_NAMED = 2
+_NAME = 26
+
+
+def print_groups(groups: Mapping[str, Sequence[RecordedRebalance]], *, everything: bool) -> None:
+    """Prints a line for each group, the one with the most rebalances first."""
+    order = sorted(groups, key=lambda name: (-len(groups[name]), name))
+    shown = order if everything else order[:WORST]
+    rows = [
+        [
+            cut(name, _NAME),
+            str(len(groups[name])),
+            _per_hour(groups[name]),
+            str(total_moves(groups[name])),
+            str(sum(len(row.back) for row in groups[name])),
+            _causes(groups[name]),
+        ]
+        for name in shown
+    ]
+    columns = ["group", "rebalances", "an hour", "moves", "back", "causes"]
+    print_table(columns, rows, left=(5,))
+    if len(shown) < len(order):
+        left = sum(len(groups[name]) for name in order[len(shown) :])
+        print(f"… and {counted(len(order) - len(shown), 'group')} with {left} (--all shows them)")
+
+
+def print_group(group_id: str, rows: Sequence[RecordedRebalance], *, everything: bool) -> None:
+    """Prints one group's rebalances in the order of time, the last ones if there are many."""
+    shown = rows if everything else rows[-_MOST_ROWS:]
+    print(f"{group_id}: {counted(len(rows), 'record')}, {counted(total_moves(rows), 'move')}")
+    if len(shown) < len(rows):
+        print(f"the last {len(shown)} (--all shows every one)")
+    ids = {one for row in rows for cause in row.causes for one in cause.members}
+    names = short_names(sorted(ids))
+    cells = [
+        [
+            clock(row.time_ms),
+            str(row.generation_id),
+            "" if row.seconds is None else f"{row.seconds:.1f}",
+            str(row.members),
+            _moves(row),
+            row_text(row, names),
+        ]
+        for row in shown
+    ]
+    columns = ["time (UTC)", "generation", "after s", "members", "moves", "cause"]
+    print_table(columns, cells, left=(5,))
+
+
+def row_text(row: RecordedRebalance, names: dict[str, str]) -> str:
+    """Returns the causes with their members, for example `came (orders-3-5f2e), back (…)`."""
+    if row.error is not None:
+        return f"cannot be read: {row.error}"
+    texts = []
+    for cause in row.causes:
+        who = [names.get(one, one) for one in cause.members]
+        more = f", … {len(who)} in all" if len(who) > _MOST_NAMED else ""
+        named = f" ({', '.join(who[:_MOST_NAMED])}{more})" if who else ""
+        mark = "?" if cause.certainty == "likely" else ""
+        texts.append(f"{cause.kind}{mark}{named}")
+    if row.gap:
+        texts.append(f"gap of {row.gap}, {row.gap_reason}")
+    return "; ".join(texts)
+
+
+def clock(time_ms: int) -> str:
+    """Returns date and time in UTC, to the second."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # a record may hold any number
+        return f"{time_ms} ms"
+
+
+def _moves(row: RecordedRebalance) -> str:
+    parts = ((row.moved, "moved"), (row.gained, "gained"), (row.revoked, "revoked"))
+    return ", ".join(f"{number} {word}" for number, word in parts if number)
+
+
+def _per_hour(rows: Sequence[RecordedRebalance]) -> str:
+    span_ms = rows[-1].time_ms - rows[0].time_ms if rows else 0
+    return f"{len(rows) * 3_600_000 / span_ms:.1f}" if span_ms > 0 else ""
+
+
+def _causes(rows: Sequence[RecordedRebalance]) -> str:
+    counts = Counter(row.cause for row in rows)
+    return ", ".join(f"{number} {kind}" for kind, number in counts.most_common())

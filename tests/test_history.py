@@ -14,7 +14,7 @@ import pytest
 from kafka_rebalance import GroupError
 from kafka_rebalance.cli import main
 from kafka_rebalance.history.rebalance_history import rebalance_history, whole_from
-from kafka_rebalance.history.records import LogRecord, read_records
+from kafka_rebalance.history.records import OffsetsRecord, read_records
 
 if TYPE_CHECKING:
     from kafka_rebalance.history.recorded import RecordedRebalance
@@ -39,7 +39,7 @@ KNOWN_AS = {
 """Our causes -> those that the recording script wrote down."""
 
 
-def records_of(release: str) -> list[LogRecord]:
+def records_of(release: str) -> list[OffsetsRecord]:
     return list(read_records(str(VECTORS / f"kafka-{release}" / "records.jsonl.gz")))
 
 
@@ -136,8 +136,8 @@ def test_gaps_are_told_apart() -> None:
 
 
 def test_a_hole_of_one_offset_may_be_a_transactions_marker() -> None:
-    def at(*offsets: int) -> list[LogRecord]:
-        return [LogRecord(0, offset, 0, b"", None) for offset in offsets]
+    def at(*offsets: int) -> list[OffsetsRecord]:
+        return [OffsetsRecord(0, offset, 0, b"", None) for offset in offsets]
 
     assert whole_from(at(0, 1, 3, 4)) == {0: 0}
     assert whole_from(at(0, 1, 4, 5, 9)) == {0: 9}

@@ -45,7 +45,7 @@ EXAMPLES = {
     ],
     "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
     "history": [
-        "history records.jsonl.gz",
+        "history records.jsonl.gz --broker-log server.log",
         "history records.parquet --group payments --all",
     ],
     "explain": ["explain payments-3 groups.jsonl --group payments --add-members 1"],

@@ -2,10 +2,16 @@
 """`kafka-rebalance history`: what rebalanced, why, and what would have helped."""
 
 import argparse
+import gzip
+import sys
 from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
+from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.rebalance_history import rebalance_history
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import read_records
@@ -20,6 +26,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "also as .gz) or Parquet with these columns."
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="records; - for standard input")
+    parser.add_argument(
+        "--broker-log",
+        metavar="LOG",
+        action="append",
+        default=[],
+        help="a broker's log (also as .gz): causes are read there; give it once for each broker",
+    )
     parser.add_argument("--group", metavar="G", help="only this group, rebalance by rebalance")
     parser.add_argument("--all", action="store_true", help="show every group and every rebalance")
     parser.add_argument("--json", action="store_true", help="print one rebalance per line, as JSON")
@@ -28,6 +41,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     rows = rebalance_history(read_records(*args.files))
+    if args.broker_log:
+        log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
+        rows = with_log(rows, log)
+        _report_unknown(log)
     if args.group is not None:
         rows = [row for row in rows if row.group_id == args.group]
         if not rows:
@@ -38,6 +55,20 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(args, rows)
     return of_errors(sum(row.error is not None for row in rows))
+
+
+def _log_lines(path: str) -> Iterator[str]:
+    opened = gzip.open if path.endswith(".gz") else Path.open
+    with opened(Path(path), "rt", encoding="utf-8", errors="replace") as lines:
+        yield from lines
+
+
+def _report_unknown(log: CoordinatorLog) -> None:
+    if log.unknown:
+        told = f"{log.unknown} lines of the coordinator are not known, for example: "
+        print(f"kafka-rebalance: {told}{log.examples[0]}", file=sys.stderr)
+    if not log.events:
+        print("kafka-rebalance: the broker's log has no line about groups", file=sys.stderr)
 
 
 def _show(args: argparse.Namespace, rows: list[RecordedRebalance]) -> None:

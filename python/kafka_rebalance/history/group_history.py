@@ -26,7 +26,7 @@ from kafka_rebalance.group.model import TopicPartition
 from .departures import CommitsSeen, CommitTimes, departure
 from .group_log import RecordedGeneration, RecordedMember
 from .recorded import (
-    CAUSES,
+    CAUSE_RANK,
     BackMember,
     Cause,
     RecordedRebalance,
@@ -43,8 +43,6 @@ AFTER_EFFECT_MS = 2_000
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
 _COMPACTED = "compacted: the log keeps the last record of a group"
 _BEFORE = "before the first record that was read"
-
-_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
 
 class _Gone(NamedTuple):
@@ -108,7 +106,7 @@ class GroupHistory:
         else:
             is_known = gap_reason in ("", _NEVER_SYNCED)
             causes = tuple(self._causes(before, now, diff, is_known=is_known))
-        row = _row(before, now, diff, sorted(causes, key=lambda one: _RANK[one.kind]))
+        row = _row(before, now, diff, sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
         self._remember(before, now, row.causes, diff, again=again)
         return replace(row, gap=gap, gap_reason=gap_reason, again=again)
 

@@ -16,10 +16,10 @@ from .departures import CommitTimes
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
-from .records import LogRecord
+from .records import OffsetsRecord
 
 
-def rebalance_history(records: Iterable[LogRecord]) -> list[RecordedRebalance]:
+def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalance]:
     """Returns a row for each record of each classic group, in the order of time.
 
     The records may come in any order. Errors: a record that cannot be read is a row with an
@@ -29,7 +29,7 @@ def rebalance_history(records: Iterable[LogRecord]) -> list[RecordedRebalance]:
 
 
 def recorded_generations(
-    records: Iterable[LogRecord],
+    records: Iterable[OffsetsRecord],
 ) -> list[tuple[RecordedRebalance, RecordedGeneration | None]]:
     """Returns each row of `rebalance_history` with the generation that it was made from."""
     log = sorted(records, key=attrgetter("partition", "offset"))
@@ -53,7 +53,7 @@ def recorded_generations(
 
 
 def read_record(
-    group: GroupHistory, key: GroupMetadataKey, record: LogRecord
+    group: GroupHistory, key: GroupMetadataKey, record: OffsetsRecord
 ) -> Iterator[tuple[RecordedRebalance, RecordedGeneration | None]]:
     """Yields the row of a group's record; none for a tombstone, which ends the group."""
     if record.value is None:
@@ -69,7 +69,7 @@ def read_record(
         yield group.record(generation), generation
 
 
-def whole_from(log: Iterable[LogRecord]) -> dict[int, int]:
+def whole_from(log: Iterable[OffsetsRecord]) -> dict[int, int]:
     """Returns for each partition the offset from which it has no hole; the log is sorted.
 
     Compaction leaves holes. A hole of one offset is none: a transaction's marker leaves one too.

@@ -38,6 +38,8 @@ CAUSES = {
 }
 """Each cause in words, in the order in which a row names its main cause."""
 
+CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:

@@ -20,7 +20,7 @@ from kafka_rebalance.errors import GroupError, MissingExtra
 _COLUMNS = ("partition", "offset", "timestamp", "key", "value")
 
 
-class LogRecord(NamedTuple):
+class OffsetsRecord(NamedTuple):
     """A record of the log; `value` is None for a tombstone."""
 
     partition: int
@@ -30,7 +30,7 @@ class LogRecord(NamedTuple):
     value: bytes | None
 
 
-def read_records(*paths: str) -> Iterator[LogRecord]:
+def read_records(*paths: str) -> Iterator[OffsetsRecord]:
     """Yields the records of files; `-` is standard input. Errors: GroupError names file and line.
 
     Order    of the files and of the lines in them; `rebalance_history` sorts by offset.
@@ -48,7 +48,7 @@ def read_records(*paths: str) -> Iterator[LogRecord]:
                 yield from _lines(path, lines)
 
 
-def _lines(path: str, lines: Iterable[bytes]) -> Iterator[LogRecord]:
+def _lines(path: str, lines: Iterable[bytes]) -> Iterator[OffsetsRecord]:
     number = 0
     try:
         for line in lines:
@@ -64,13 +64,13 @@ def _lines(path: str, lines: Iterable[bytes]) -> Iterator[LogRecord]:
         raise GroupError(path, str(error)) from None
 
 
-def _record(line: bytes) -> LogRecord:
+def _record(line: bytes) -> OffsetsRecord:
     fields = json.loads(line)
     if not isinstance(fields, dict):
         raise TypeError("not an object")
     numbers = [_number(fields, name) for name in _COLUMNS[:3]]
     key, value = (_bytes(fields[name], name) for name in _COLUMNS[3:])
-    return LogRecord(numbers[0], numbers[1], numbers[2], key or b"", value)
+    return OffsetsRecord(numbers[0], numbers[1], numbers[2], key or b"", value)
 
 
 def _number(fields: dict[str, Any], name: str) -> int:
@@ -86,7 +86,7 @@ def _bytes(text: str | None, name: str) -> bytes | None:
         raise TypeError(f"{name}: not base64") from None
 
 
-def _parquet(path: str) -> Iterator[LogRecord]:
+def _parquet(path: str) -> Iterator[OffsetsRecord]:
     try:
         import pyarrow.dataset
     except ImportError:
@@ -98,7 +98,7 @@ def _parquet(path: str) -> Iterator[LogRecord]:
     for batch in files.to_batches(columns=list(_COLUMNS)):
         columns = [batch.column(name).to_pylist() for name in _COLUMNS]
         for partition, offset, time, key, value in zip(*columns, strict=True):
-            yield LogRecord(partition, offset, milliseconds(time), key or b"", value)
+            yield OffsetsRecord(partition, offset, milliseconds(time), key or b"", value)
 
 
 def milliseconds(time: datetime | int) -> int:

@@ -124,8 +124,7 @@ def test_unknown_lines_are_counted_and_not_guessed() -> None:
     [
         ("removing member m on heartbeat expiration", "session_timeout", "m", "not_said"),
         (
-            "Updating metadata for member m during Stable; "
-            "client reason: cached metadata has changed",
+            "Member m is joining group during Stable; client reason: cached metadata has changed",
             "member_rejoined", "m", "metadata",
         ),
         (

@@ -12,6 +12,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
 from kafka_rebalance.history.log_causes import with_log
+from kafka_rebalance.history.patterns import find_patterns
 from kafka_rebalance.history.rebalance_history import rebalance_history
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import read_records
@@ -75,11 +76,11 @@ def _show(args: argparse.Namespace, rows: list[RecordedRebalance]) -> None:
     from kafka_rebalance.report.history.table import print_group, print_groups
 
     if args.group is not None:
-        print_group(args.group, rows, everything=args.all)
+        print_group(args.group, rows, find_patterns(rows), everything=args.all)
         return
     groups = defaultdict(list)
     for row in rows:
         if row.is_rebalance:
             groups[row.group_id].append(row)
-    print_groups(groups, everything=args.all)
+    print_groups(groups, find_patterns(rows), everything=args.all)
     print("--group G shows one group in detail.")

@@ -70,6 +70,10 @@ class CommitsSeen:
         self.committers = {name: d for name, d in self.committers.items() if name in ids}
         self.since = {}
 
+    def last_ms(self, member: RecordedMember) -> int | None:
+        """Returns the time of its last commit since the group's last record."""
+        return max((one.last_ms for one in self.of_member(member)), default=None)
+
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:
         return [self.since[tp] for tp in member.assigned if tp in self.since]
 

@@ -48,6 +48,7 @@ _BEFORE = "before the first record that was read"
 class _Gone(NamedTuple):
     member_id: str
     time_ms: int
+    last_commit_ms: int | None
 
 
 class _Diff(NamedTuple):
@@ -134,7 +135,7 @@ class GroupHistory:
         ]
         for member in went:
             gone = self._gone.setdefault(member.identity, [])
-            gone.append(_Gone(member.member_id, now.joined_ms))
+            gone.append(_Gone(member.member_id, now.joined_ms, self._commits.last_ms(member)))
         joined, back = [], []
         for member in new:
             if member in restarted:
@@ -142,9 +143,7 @@ class GroupHistory:
             if (found := self._taken(member, now.joined_ms)) is None:
                 joined.append(member)
             else:
-                absent = now.joined_ms - found.time_ms
-                name = member.group_instance_id or member.client_id
-                back.append(BackMember(found.member_id, member.member_id, name, absent))
+                back.append(_returned(found, member, now.joined_ms))
         returned = {one.old for one in back}
         left = [member for member in went if member.member_id not in returned]
         return _Diff(joined, left, back, restarted, went)
@@ -265,6 +264,18 @@ def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
     return Cause("back", "exact" if is_sure else "likely", tuple(b.new for b in back), absent)
 
 
+def _returned(gone: _Gone, member: RecordedMember, now_ms: int) -> BackMember:
+    committed = gone.last_commit_ms
+    return BackMember(
+        gone.member_id,
+        member.member_id,
+        member.group_instance_id or member.client_id,
+        member.group_instance_id is not None,
+        now_ms - gone.time_ms,
+        None if committed is None else now_ms - committed,
+    )
+
+
 def _given_topics(one: RecordedGeneration) -> set[str]:
     return {tp.topic for tp in one.owners}
 
@@ -294,6 +305,8 @@ def _row(
         now.leader,
         now.leader_library,
         len(now.members),
+        len(now.owners),
+        tuple(one.member_id for one in now.members if not one.assigned),
         tuple(member.member_id for member in diff.joined),
         tuple(member.member_id for member in diff.left),
         tuple(diff.back),

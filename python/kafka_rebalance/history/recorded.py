@@ -56,12 +56,19 @@ class Cause:
 
 
 class BackMember(NamedTuple):
-    """A member that came back under a new id; `absent_ms` is 0 if it went in the same step."""
+    """A member that came back under a new id.
+
+    `absent_ms`  from the record that lacks it to the record that has it again; 0 in one record.
+    `silent_ms`  from its last commit to its return, so at least as long as it was away; None if it
+                 never committed.
+    """
 
     old: str
     new: str
     identity: str
+    is_static: bool
     absent_ms: int
+    silent_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,7 @@ class RecordedRebalance:
     `seconds`         since the group's record before; None for the first one.
     `gap`             generations that lack a record before this one; `gap_reason` is why.
     `causes`          in order of their weight: the first one is the main cause.
+    `partitions`      how many partitions have an owner; `idle` are the members without any.
     `again`           the record of this generation before was written again: no rebalance.
     `error`           why the record cannot be read; all other fields but the place are then empty.
     """
@@ -88,6 +96,8 @@ class RecordedRebalance:
     leader: str | None = None
     leader_library: str | None = None
     members: int = 0
+    partitions: int = 0
+    idle: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     back: tuple[BackMember, ...] = ()

@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import RecordedRebalance, total_moves
-from kafka_rebalance.report.text.names import counted, cut, short_names
+from kafka_rebalance.report.plans.plan import print_wrapped
+from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
 from kafka_rebalance.report.text.tables import print_table
 
 WORST = 5
@@ -15,10 +17,18 @@ _MOST_NAMED = 2
 _NAME = 26
 
 
-def print_groups(groups: Mapping[str, Sequence[RecordedRebalance]], *, everything: bool) -> None:
+def print_groups(
+    groups: Mapping[str, Sequence[RecordedRebalance]],
+    patterns: Sequence[Pattern],
+    *,
+    everything: bool,
+) -> None:
     """Prints a line for each group, the one with the most rebalances first."""
     order = sorted(groups, key=lambda name: (-len(groups[name]), name))
     shown = order if everything else order[:WORST]
+    kinds: dict[str, dict[str, None]] = {name: {} for name in groups}
+    for one in patterns:
+        kinds[one.group_id][one.kind] = None
     rows = [
         [
             cut(name, _NAME),
@@ -27,17 +37,24 @@ def print_groups(groups: Mapping[str, Sequence[RecordedRebalance]], *, everythin
             str(total_moves(groups[name])),
             str(sum(len(row.back) for row in groups[name])),
             _causes(groups[name]),
+            ", ".join(kinds[name]),
         ]
         for name in shown
     ]
-    columns = ["group", "rebalances", "an hour", "moves", "back", "causes"]
-    print_table(columns, rows, left=(5,))
+    columns = ["group", "rebalances", "an hour", "moves", "back", "causes", "patterns"]
+    print_table(columns, rows, left=(5, 6))
     if len(shown) < len(order):
         left = sum(len(groups[name]) for name in order[len(shown) :])
         print(f"… and {counted(len(order) - len(shown), 'group')} with {left} (--all shows them)")
 
 
-def print_group(group_id: str, rows: Sequence[RecordedRebalance], *, everything: bool) -> None:
+def print_group(
+    group_id: str,
+    rows: Sequence[RecordedRebalance],
+    patterns: Sequence[Pattern],
+    *,
+    everything: bool,
+) -> None:
     """Prints one group's rebalances in the order of time, the last ones if there are many."""
     shown = rows if everything else rows[-_MOST_ROWS:]
     print(f"{group_id}: {counted(len(rows), 'record')}, {counted(total_moves(rows), 'move')}")
@@ -58,9 +75,20 @@ def print_group(group_id: str, rows: Sequence[RecordedRebalance], *, everything:
     ]
     columns = ["time (UTC)", "generation", "after s", "members", "moves", "cause"]
     print_table(columns, cells, left=(5,))
+    if any(cause.certainty == "likely" for row in shown for cause in row.causes):
+        print("? likely: the records hint at it, but do not prove it")
+    for one in patterns:
+        print_wrapped(pattern_text(one, names), "", "  ")
 
 
-def row_text(row: RecordedRebalance, names: dict[str, str]) -> str:
+def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
+    """Returns a pattern with its evidence, and what would have changed it."""
+    place = f"{clock(one.first_ms)} to {clock(one.last_ms)[11:]}, generations"
+    instead = f". Instead: {one.instead}" if one.instead else ""
+    return f"{one.kind}: {shortened(one.told, names)} ({place} {runs(one.generations)}){instead}."
+
+
+def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
     """Returns the causes with their members, for example `came (orders-3-5f2e), back (…)`."""
     if row.error is not None:
         return f"cannot be read: {row.error}"

@@ -5,17 +5,21 @@ import argparse
 import gzip
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.model import Topic
 from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
+from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
+from kafka_rebalance.history.group_log import RecordedGeneration
 from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.patterns import find_patterns
-from kafka_rebalance.history.rebalance_history import rebalance_history
+from kafka_rebalance.history.rebalance_history import Recorded, recorded_generations
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import read_records
+from kafka_rebalance.history.replay import ReplayedRebalance, replay
 
 from .exit_codes import of_errors
 
@@ -35,27 +39,83 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a broker's log (also as .gz): causes are read there; give it once for each broker",
     )
     parser.add_argument("--group", metavar="G", help="only this group, rebalance by rebalance")
+    parser.add_argument(
+        "--replay", action="store_true", help="compute each rebalance again, and compare"
+    )
+    parser.add_argument(
+        "--what-if",
+        action="store_true",
+        help="play the same events under each assignor, without and with static members",
+    )
+    parser.add_argument(
+        "--topics",
+        metavar="PATH",
+        help="for --replay and --what-if: the topics' name, partitions and racks, as JSON lines",
+    )
     parser.add_argument("--all", action="store_true", help="show every group and every rebalance")
     parser.add_argument("--json", action="store_true", help="print one rebalance per line, as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    rows = rebalance_history(read_records(*args.files))
+    recorded = recorded_generations(read_records(*args.files))
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
-        rows = with_log(rows, log)
+        rows = with_log([row for row, _ in recorded], log)
+        recorded = list(zip(rows, (one for _, one in recorded), strict=True))
         _report_unknown(log)
     if args.group is not None:
-        rows = [row for row in rows if row.group_id == args.group]
-        if not rows:
+        recorded = [one for one in recorded if one[0].group_id == args.group]
+        if not recorded:
             raise GroupError("--group", f"no record of a classic group {args.group}")
+    errors = sum(row.error is not None for row, _ in recorded)
+    if args.replay or args.what_if:
+        _compute(args, recorded)
+        return of_errors(errors)
+    rows = [row for row, _ in recorded]
     if args.json:
-        for row in rows:
-            print(contract.dumps(row.to_dict()))
+        _print_json(rows)
     else:
         _show(args, rows)
-    return of_errors(sum(row.error is not None for row in rows))
+    return of_errors(errors)
+
+
+def _compute(args: argparse.Namespace, recorded: Recorded) -> None:
+    """Plays the records again, and prints what came out equal, or what would have happened."""
+    from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
+
+    topics = _topics(args.topics)
+    if args.replay:
+        replayed = replay([one for _, one in recorded if one is not None], topics)
+        _print_json(replayed) if args.json else print_replay(replayed)
+        return
+    groups: dict[str, list[tuple[RecordedRebalance, RecordedGeneration | None]]] = defaultdict(list)
+    for one in recorded:
+        groups[one[0].group_id].append(one)
+    played = [one for group in groups.values() for one in counterfactuals(group, topics)]
+    if args.json:
+        _print_json(played)
+    else:
+        print_counterfactuals([row for row, _ in recorded], played)
+
+
+def _print_json(answers: Iterable[RecordedRebalance | ReplayedRebalance | Counterfactual]) -> None:
+    for one in answers:
+        print(contract.dumps(one.to_dict()))
+
+
+def _topics(path: str | None) -> list[Topic]:
+    """Reads JSON lines with name, partitions, and optionally racks."""
+    if path is None:
+        return []
+    found = []
+    with Path(path).open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                found.append(contract.topic(contract.parse(line), "line"))
+            except GroupError as error:
+                raise GroupError(f"{path}:{number}", str(error)) from None
+    return found
 
 
 def _log_lines(path: str) -> Iterator[str]:

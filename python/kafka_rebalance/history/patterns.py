@@ -155,7 +155,8 @@ def _rolled(
     back = [one for row in run for one in row.back]
     within = _of_restarts([row for row in rows if row.time_ms <= run[-1].time_ms], back)
     told = f"{len(names)} members restarted one after another, in {len(within)} rebalances"
-    instead = f"as static members with sessions above {_away(back) / 1000:.0f} s: no rebalance"
+    session = session_for(back) // 1000
+    instead = f"as static members with sessions above {session} s: no rebalance"
     return _pattern("rolling", within, told, instead)
 
 
@@ -201,17 +202,23 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
         f"{', '.join(names[:_MOST_NAMED])}{more} came back {len(back)} times under a new member "
         f"id, in {len(of_back)} rebalances of their own"
     )
+    session = session_for(back)
     instead = (
-        f"with group.instance.id and session.timeout.ms above {_away(back):,} ms, 95% of these "
+        f"with group.instance.id and session.timeout.ms above {session:,} ms, 95% of these "
         "absences would be no rebalance, unless the client sends LeaveGroup when it stops; a "
         "member that is gone for good is then noticed that late"
     )
     yield _pattern("new ids", of_back or list(rows), told, instead)
 
 
-def _away(back: Sequence[BackMember]) -> int:
-    """Returns the 95th percentile of the absences, rounded up to a second."""
-    absences = sorted(one.silent_ms or one.absent_ms for one in back)
+def away_ms(one: BackMember) -> int:
+    """Returns how long a member was away at most, as far as its commits show it."""
+    return one.absent_ms if one.silent_ms is None else one.silent_ms
+
+
+def session_for(back: Sequence[BackMember]) -> int:
+    """Returns a session timeout that covers 95% of the absences, in whole seconds."""
+    absences = sorted(map(away_ms, back))
     longest = absences[-(-len(absences) * 95 // 100) - 1]
     return -(-longest // 1000) * 1000
 

@@ -4,7 +4,7 @@
 Only what the history needs is decoded: of a commit, its key; equal keys are decoded once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
 
@@ -17,6 +17,9 @@ from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord
+
+Recorded = Sequence[tuple[RecordedRebalance, RecordedGeneration | None]]
+"""Rows with the generations that they were made from; None if a record cannot be read."""
 
 
 def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalance]:

@@ -15,12 +15,13 @@ The record does not have the racks of partitions, nor what a leader did not know
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from kafka_rebalance import wire
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, is_known
+from kafka_rebalance.assignors.registry import Engine, is_known
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
@@ -152,15 +153,14 @@ def _replayed(
     for name in names:
         for counts, topics in _topics(one, inventory):
             try:
-                answer = assign(recorded_group(one, topics, name), engine=engine)
+                group = recorded_group(one, topics, name)
+                difference = _difference(one, dict(assign(group, engine=engine)))
             except KafkaRebalanceError as error:
-                difference = str(error)
-            else:
-                difference = _difference(one, dict(answer))
+                return ReplayedRebalance(*place, None, name, counts, str(error))
             if not difference:
                 return ReplayedRebalance(*place, True, name, counts)
             if first is None:
-                likely = _likely(one, inventory)
+                likely = _likely(one, group, engine)
                 first = ReplayedRebalance(*place, False, name, counts, difference, likely)
     assert first is not None
     return first
@@ -195,20 +195,30 @@ def _difference(one: RecordedGeneration, answer: Owners) -> str:
         listed = [TopicPartition(t, p) for t, numbers in computed.items() for p in numbers]
         if set(given) != set(listed):
             more, less = sorted(set(given) - set(listed)), sorted(set(listed) - set(given))
-            parts = [f"was given {more[0]}"] * bool(more) + [f"computed {less[0]}"] * bool(less)
+            parts = [f"was given {tp}" for tp in more[:1]] + [f"computed {tp}" for tp in less[:1]]
             return f"{member.member_id}: {', '.join(parts)}"
         if given != listed and one.leader_library == "java":
             return f"{member.member_id}: the order of its partitions"
     return ""
 
 
-def _likely(one: RecordedGeneration, inventory: Mapping[str, Topic]) -> str:
-    """Returns the likely cause of a difference."""
+def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
+    """Returns the likely cause of a difference: what the leader ignored, if that explains it."""
+    for words, fields in _IGNORED.items():
+        members = tuple(replace(member, **fields) for member in group.members)
+        with suppress(KafkaRebalanceError):
+            if not _difference(one, dict(assign(group.edited(members=members), engine=engine))):
+                return f"equal if the leader ignored {words}"
     if one.leader_library not in (None, "java"):
         return f"the leader used an assignor of another library ({one.leader_library})"
-    if one.protocol not in BUILT_IN:
-        return "an assignor of its own"
-    racks = {m.subscription.rack_id for m in one.members if m.subscription} - {None}
-    if racks and not any(topic.racks for topic in inventory.values()):
+    if any(member.rack_id for member in group.members) and not any(t.racks for t in group.topics):
         return "members sent racks, and the racks of partitions are not in the record"
     return "the leader knew other partition counts, or other topics"
+
+
+_IGNORED: dict[str, dict[str, Any]] = {
+    "generations": {"generation_id": None, "user_data_generation_id": None},
+    "claims": {"owned_partitions": ()},
+    "racks": {"rack_id": None},
+    "instance ids": {"group_instance_id": None},
+}

@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from kafka_rebalance.history.counterfactual import Counterfactual
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import RecordedRebalance, total_moves
+from kafka_rebalance.history.replay import ReplayedRebalance, shares
 from kafka_rebalance.report.plans.plan import print_wrapped
 from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
 from kafka_rebalance.report.text.tables import print_table
@@ -102,6 +104,57 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
     if row.gap:
         texts.append(f"gap of {row.gap}, {row.gap_reason}")
     return "; ".join(texts)
+
+
+def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
+    """Prints the equal shares by assignor and leader's library, then the rebalances that differ."""
+    rows = [
+        [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
+        for one in shares(replayed)
+    ]
+    print_table(["assignor", "leader", "equal", "not computed"], rows, left=(1,))
+    for one in replayed:
+        if not one.equal:
+            word = "differs" if one.equal is False else "not computed"
+            likely = f"; likely {one.likely}" if one.likely else ""
+            place = f"{one.group_id}, generation {one.generation_id}"
+            print_wrapped(f"{place}: {word}: {one.difference}{likely}", "", "  ")
+
+
+def print_counterfactuals(
+    rows: Sequence[RecordedRebalance], played: Sequence[Counterfactual]
+) -> None:
+    """Prints what each assignor would have done, added up over all groups."""
+    held = [row for row in rows if row.is_rebalance and row.members]
+    print(f"Recorded: {counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}")
+    cells = []
+    for static in (False, True):
+        for name in dict.fromkeys(one.assignor for one in played):
+            found = _with_static([one for one in played if one.assignor == name], static=static)
+            if static and not any(one.is_static for one in found):
+                continue
+            sums = (
+                sum(one.rebalances for one in found),
+                sum(one.moves for one in found),
+                sum(one.unavailable for one in found),
+                sum(one.waiting for one in found),
+            )
+            cells.append([f"{name}{', static members' if static else ''}", *map(str, sums)])
+    print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)
+    print_wrapped(
+        "no reader: partitions that nobody reads during a rebalance, added up; waiting: partitions "
+        "of static members that were away. Static members have sessions that cover 95% of the "
+        "absences, and send no LeaveGroup."
+    )
+
+
+def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
+    """Returns one answer of each group; a group without absences has only the dynamic one."""
+    chosen: dict[str, Counterfactual] = {}
+    for one in played:
+        if not one.is_static or static:
+            chosen[one.group_id] = one
+    return list(chosen.values())
 
 
 def clock(time_ms: int) -> str:

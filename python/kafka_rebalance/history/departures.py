@@ -32,10 +32,6 @@ class CommitTimes:
     last_ms: int
     commits: int = 1
 
-    def add(self, time_ms: int) -> None:
-        self.last_ms = max(self.last_ms, time_ms)
-        self.commits += 1
-
     @property
     def distance_ms(self) -> float | None:
         """The usual time between two commits."""
@@ -56,6 +52,7 @@ class CommitsSeen:
         if known is None:
             self.since[tp] = times
         else:
+            known.first_ms = min(known.first_ms, times.first_ms)
             known.last_ms = max(known.last_ms, times.last_ms)
             known.commits += times.commits
 

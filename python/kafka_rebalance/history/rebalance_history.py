@@ -37,21 +37,22 @@ def recorded_generations(
     """Returns each row of `rebalance_history` with the generation that it was made from."""
     log = sorted(records, key=attrgetter("partition", "offset"))
     starts = whole_from(log)
-    groups: dict[str, GroupHistory] = {}
+    groups: dict[tuple[int, str], GroupHistory] = {}
     found: list[tuple[RecordedRebalance, RecordedGeneration | None]] = []
     for record in log:
         try:
-            key = _key(record.key)
+            key = read_key(record.key)
         except WireError:
             continue
         if isinstance(key, OffsetCommitKey) and record.value is not None:
-            if group := groups.get(key.group_id):
+            if group := groups.get((record.partition, key.group_id)):
                 times = CommitTimes(record.timestamp_ms, record.timestamp_ms)
                 group.commit(TopicPartition(key.topic, key.partition), times)
         elif isinstance(key, GroupMetadataKey):
-            if key.group_id not in groups:
-                groups[key.group_id] = GroupHistory(starts[record.partition])
-            found += read_record(groups[key.group_id], key, record)
+            place = (record.partition, key.group_id)
+            if place not in groups:
+                groups[place] = GroupHistory(starts[record.partition])
+            found += read_record(groups[place], key, record)
     return sorted(found, key=lambda one: (one[0].written_ms, one[0].partition, one[0].offset))
 
 
@@ -87,5 +88,6 @@ def whole_from(log: Iterable[OffsetsRecord]) -> dict[int, int]:
 
 
 @lru_cache(maxsize=100_000)
-def _key(data: bytes) -> Key:
+def read_key(data: bytes) -> Key:
+    """Reads a key; many commits have the same one. Errors: WireError."""
     return decode_key(data)

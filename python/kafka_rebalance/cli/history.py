@@ -54,7 +54,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="show every group and every rebalance")
     parser.add_argument("--json", action="store_true", help="print one rebalance per line, as JSON")
+    parser.add_argument("--output", type=_page, metavar="PATH", help="draw the history: page.html")
     parser.set_defaults(run=run)
+
+
+def _page(text: str) -> Path:
+    if not text.endswith(".html"):
+        raise argparse.ArgumentTypeError(f"{text} does not end with .html")
+    return Path(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -73,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
         _compute(args, recorded)
         return of_errors(errors)
     rows = [row for row, _ in recorded]
+    if args.output is not None:
+        _draw(args, recorded, rows)
     if args.json:
         _print_json(rows)
     else:
@@ -89,14 +98,29 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> None:
         replayed = replay([one for _, one in recorded if one is not None], topics)
         _print_json(replayed) if args.json else print_replay(replayed)
         return
-    groups: dict[str, list[tuple[RecordedRebalance, RecordedGeneration | None]]] = defaultdict(list)
-    for one in recorded:
-        groups[one[0].group_id].append(one)
-    played = [one for group in groups.values() for one in counterfactuals(group, topics)]
+    played = [
+        one for group in _by_group(recorded).values() for one in counterfactuals(group, topics)
+    ]
     if args.json:
         _print_json(played)
     else:
         print_counterfactuals([row for row, _ in recorded], played)
+
+
+def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebalance]) -> None:
+    from kafka_rebalance.report.history.page import history_page
+
+    title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
+    page = history_page(_by_group(recorded), find_patterns(rows), title)
+    args.output.write_text(page, encoding="utf-8")
+    print(f"kafka-rebalance: drawn to {args.output}", file=sys.stderr)
+
+
+def _by_group(recorded: Recorded) -> dict[str, Recorded]:
+    groups: dict[str, list[tuple[RecordedRebalance, RecordedGeneration | None]]] = defaultdict(list)
+    for one in recorded:
+        groups[one[0].group_id].append(one)
+    return dict(groups)
 
 
 def _print_json(answers: Iterable[RecordedRebalance | ReplayedRebalance | Counterfactual]) -> None:

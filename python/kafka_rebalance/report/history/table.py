@@ -19,6 +19,9 @@ _MOST_NAMED = 2
 _NAME = 26
 
 
+GROUP_COLUMNS = ["group", "rebalances", "an hour", "moves", "back", "causes", "patterns"]
+
+
 def print_groups(
     groups: Mapping[str, Sequence[RecordedRebalance]],
     patterns: Sequence[Pattern],
@@ -26,28 +29,33 @@ def print_groups(
     everything: bool,
 ) -> None:
     """Prints a line for each group, the one with the most rebalances first."""
-    order = sorted(groups, key=lambda name: (-len(groups[name]), name))
+    order = group_order(groups)
     shown = order if everything else order[:WORST]
-    kinds: dict[str, dict[str, None]] = {name: {} for name in groups}
-    for one in patterns:
-        kinds[one.group_id][one.kind] = None
-    rows = [
-        [
-            cut(name, _NAME),
-            str(len(groups[name])),
-            _per_hour(groups[name]),
-            str(total_moves(groups[name])),
-            str(sum(len(row.back) for row in groups[name])),
-            _causes(groups[name]),
-            ", ".join(kinds[name]),
-        ]
-        for name in shown
-    ]
-    columns = ["group", "rebalances", "an hour", "moves", "back", "causes", "patterns"]
-    print_table(columns, rows, left=(5, 6))
+    print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
     if len(shown) < len(order):
         left = sum(len(groups[name]) for name in order[len(shown) :])
         print(f"… and {counted(len(order) - len(shown), 'group')} with {left} (--all shows them)")
+
+
+def group_order(groups: Mapping[str, Sequence[RecordedRebalance]]) -> list[str]:
+    """Returns the names of the groups, the one with the most rebalances first."""
+    return sorted(groups, key=lambda name: (-len(groups[name]), name))
+
+
+def group_cells(
+    name: str, groups: Mapping[str, Sequence[RecordedRebalance]], patterns: Sequence[Pattern]
+) -> list[str]:
+    rows = groups[name]
+    kinds = dict.fromkeys(one.kind for one in patterns if one.group_id == name)
+    return [
+        cut(name, _NAME),
+        str(len(rows)),
+        _per_hour(rows),
+        str(total_moves(rows)),
+        str(sum(len(row.back) for row in rows)),
+        _causes(rows),
+        ", ".join(kinds),
+    ]
 
 
 def print_group(

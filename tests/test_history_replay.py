@@ -16,7 +16,7 @@ from kafka_rebalance.history.counterfactual import Counterfactual, counterfactua
 from kafka_rebalance.history.rebalance_history import recorded_generations
 from kafka_rebalance.history.recorded import total_moves
 from kafka_rebalance.history.records import read_records
-from kafka_rebalance.history.replay import recorded_group, replay, shares
+from kafka_rebalance.history.replay import recorded_group, replay, replay_shares
 from kafka_rebalance.wire import AssignmentData
 from tests.test_history import RELEASES, VECTORS, records_of
 
@@ -38,7 +38,7 @@ def test_every_recorded_rebalance_comes_out_equal(
 ) -> None:
     """Led by Java, kafka-python and librdkafka: each leader's own assignor gives its answer."""
     replayed = replay(generations_of(release), engine=engine)
-    print(*shares(replayed), sep="\n")
+    print(*replay_shares(replayed), sep="\n")
     assert [one for one in replayed if not one.equal] == []
     assert len(replayed) == rebalances
     assert {one.leader_library for one in replayed} == {"java", "python", "librdkafka"}

@@ -46,7 +46,8 @@ EXAMPLES = {
     "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
     "history": [
         "history records.jsonl.gz --broker-log server.log",
-        "history records.parquet --group payments --all",
+        "history records.parquet --group payments --what-if",
+        "history records.jsonl.gz --output history.html",
     ],
     "explain": ["explain payments-3 groups.jsonl --group payments --add-members 1"],
     "plan": [

@@ -89,7 +89,7 @@ def replay(
     return found
 
 
-def shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
+def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
     """Returns the equal share by assignor and library of the leader, in the order of names."""
     counts: Counter[tuple[str, str, bool | None]] = Counter(
         (one.protocol or "none", one.leader_library or "unknown", one.equal) for one in replayed

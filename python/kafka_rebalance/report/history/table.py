@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from kafka_rebalance.history.counterfactual import Counterfactual
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import RecordedRebalance, total_moves
-from kafka_rebalance.history.replay import ReplayedRebalance, shares
+from kafka_rebalance.history.replay import ReplayedRebalance, replay_shares
 from kafka_rebalance.report.plans.plan import print_wrapped
 from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
 from kafka_rebalance.report.text.tables import print_table
@@ -108,7 +108,10 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
         more = f", … {len(who)} in all" if len(who) > _MOST_NAMED else ""
         named = f" ({', '.join(who[:_MOST_NAMED])}{more})" if who else ""
         mark = "?" if cause.certainty == "likely" else ""
-        texts.append(f"{cause.kind}{mark}{named}")
+        words = (
+            f", {cause.detail}" if cause.kind == "asked for" and cause.certainty == "log" else ""
+        )
+        texts.append(f"{cause.kind}{mark}{named}{words}")
     if row.gap:
         texts.append(f"gap of {row.gap}, {row.gap_reason}")
     return "; ".join(texts)
@@ -118,7 +121,7 @@ def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
     """Prints the equal shares by assignor and leader's library, then the rebalances that differ."""
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
-        for one in shares(replayed)
+        for one in replay_shares(replayed)
     ]
     print_table(["assignor", "leader", "equal", "not computed"], rows, left=(1,))
     for one in replayed:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections import Counter
 from pathlib import Path
@@ -13,7 +14,12 @@ import pytest
 
 from kafka_rebalance import GroupError
 from kafka_rebalance.cli import main
-from kafka_rebalance.history.rebalance_history import rebalance_history, whole_from
+from kafka_rebalance.history.patterns import find_patterns
+from kafka_rebalance.history.rebalance_history import (
+    rebalance_history,
+    recorded_generations,
+    whole_from,
+)
 from kafka_rebalance.history.records import OffsetsRecord, read_records
 
 if TYPE_CHECKING:
@@ -145,8 +151,6 @@ def test_a_hole_of_one_offset_may_be_a_transactions_marker() -> None:
 
 def test_moves_add_up_to_what_each_generation_owns() -> None:
     """Partitions owned = those owned before + gained - revoked, along each group's records."""
-    from kafka_rebalance.history.rebalance_history import recorded_generations
-
     owned: dict[str, int] = {}
     moved = 0
     for row, generation in recorded_generations(records_of("4.4.0")):
@@ -171,6 +175,28 @@ def test_foreign_bytes_and_other_groups_do_no_harm() -> None:
     assert [(row.partition, row.offset) for row in found] == [(broken.partition, broken.offset)]
     assert (found[0].error or "").startswith("value.")
     assert not found[0].is_rebalance
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_broken_records_end_in_errors_of_their_rows(seed: int) -> None:
+    """Values are cut or changed at random, and records dropped: each has a row, or an error."""
+    rng = random.Random(seed)
+    broken = [_broken(one, rng) for one in records_of(RELEASES[seed % 3]) if rng.random() < 0.9]
+    rows = rebalance_history(broken)
+    groups = [one for one in broken if one.key[:2] == b"\0\2" and one.value is not None]
+    assert len(rows) == len(groups)
+    assert len([row for row in rows if row.error]) > 3
+    assert len(find_patterns(rows)) > 0
+
+
+def _broken(record: OffsetsRecord, rng: random.Random) -> OffsetsRecord:
+    if record.value is None or rng.random() < 0.5:
+        return record
+    data = bytearray(record.value)
+    if rng.random() < 0.3:
+        return record._replace(value=bytes(data[: rng.randrange(len(data))]))
+    data[rng.randrange(len(data))] = rng.randrange(256)
+    return record._replace(value=bytes(data))
 
 
 # The command --------------------------------------------------------------------------------------

@@ -108,6 +108,18 @@ def test_a_member_that_is_never_given_a_partition() -> None:
     assert find_patterns(rows(True, False, True)) == []
 
 
+def test_restarts_among_other_causes_are_no_rolling_restart() -> None:
+    """Each return stands in a record in which another member came, too."""
+    rows = [
+        _row(
+            10 * i, i, members=2, causes=("came", "back"), joined=(f"n{i}",),
+            back=(BackMember(f"x{i}", f"y{i}", f"x{i}", False, 500, None),),
+        )
+        for i in range(1, 4)
+    ]  # fmt: skip
+    assert find_patterns(rows) == []
+
+
 def test_the_session_to_set_covers_the_absences() -> None:
     """Of 20 absences of 1 to 20 s, 95% are at most 19 s; the last commit counts."""
     rows = [

@@ -98,9 +98,12 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> None:
         replayed = replay([one for _, one in recorded if one is not None], topics)
         _print_json(replayed) if args.json else print_replay(replayed)
         return
-    played = [
-        one for group in _by_group(recorded).values() for one in counterfactuals(group, topics)
-    ]
+    played: list[Counterfactual] = []
+    for name, group in _by_group(recorded).items():
+        try:
+            played += counterfactuals(group, topics)
+        except GroupError as error:  # a record may hold any numbers
+            print(f"kafka-rebalance: {name}: {error}", file=sys.stderr)
     if args.json:
         _print_json(played)
     else:

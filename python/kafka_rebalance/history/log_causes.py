@@ -24,6 +24,7 @@ from .coordinator_log import CoordinatorEvent, CoordinatorLog
 from .recorded import CAUSE_RANK, Cause, RecordedRebalance
 
 _ZONES_MS = 15 * 60_000
+_NEAR_MS = 10_000  # a record is written a few milliseconds after its line
 _REJOINS = ("leader_rejoined", "member_rejoined", "static_changed")
 _BY_REASON = {
     "revoked": "second round",
@@ -133,9 +134,11 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """A group that was deleted and made anew has a generation twice."""
+    """Returns the lines near a record: another group of that name may have had the generation."""
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
-    return None if near is None else near[1]
+    if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
+        return None
+    return near[1]
 
 
 def _causes(row: RecordedRebalance, lines: RoundLines, seen: set[str]) -> tuple[Cause, ...]:

@@ -142,7 +142,7 @@ def _rolling(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
         far = bool(run) and row is not None and row.time_ms - run[-1].time_ms > BACK_WITHIN_MS
         if row is None or far or names & set(new) or len(new) > 1:
             if len(names) > 1 and len(names) >= max(one.members for one in run) / 2:
-                yield _rolled(rows, run, names)
+                yield from _rolled(rows, run, names)
             run, names = [], set()
         if row is not None and len(new) == 1:
             run.append(row)
@@ -151,13 +151,14 @@ def _rolling(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 def _rolled(
     rows: Sequence[RecordedRebalance], run: Sequence[RecordedRebalance], names: set[str]
-) -> Pattern:
+) -> Iterator[Pattern]:
     back = [one for row in run for one in row.back]
     within = _of_restarts([row for row in rows if row.time_ms <= run[-1].time_ms], back)
     told = f"{len(names)} members restarted one after another, in {len(within)} rebalances"
     session = session_for(back) // 1000
     instead = f"as static members with sessions above {session} s: no rebalance"
-    return _pattern("rolling", within, told, instead)
+    if within:
+        yield _pattern("rolling", within, told, instead)
 
 
 def _of_restarts(

@@ -84,12 +84,14 @@ def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[s
     if not times:
         return ""
     first, last = min(times), max(times)
-    size = next((one for one in _BINS_MS if (last - first) // one < _MOST_BINS), _BINS_MS[-1])
+    week = _BINS_MS[-1]
+    weeks = week * (1 + (last - first) // (week * (_MOST_BINS - 1)))
+    size = next((one for one in _BINS_MS if (last - first) // one < _MOST_BINS - 1), weeks)
     start = first // size
     counts: dict[str, Counter[int]] = defaultdict(Counter)
     for name, group in rows.items():
         counts[name].update(row.time_ms // size - start for row in group)
-    bins = range(min(last // size - start + 1, _MOST_BINS))
+    bins = range(last // size - start + 1)
     most = max(counts[name][i] for name in order for i in bins)
     heads = "".join(
         f'<th class="time">{clock((start + i) * size)[5:16] if i % 6 == 0 else ""}</th>'

@@ -248,6 +248,23 @@ def test_a_line_that_is_no_record_is_named(line: str, problem: str, tmp_path: Pa
         list(read_records(str(path)))
 
 
+def test_files_that_are_broken_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    packed = (VECTORS / "kafka-2.4.1" / "records.jsonl.gz").read_bytes()
+    damaged = packed[:3000] + bytes(64) + packed[3064:]
+    for name, data in (
+        ("cut.jsonl.gz", packed[:3000]),
+        ("damaged.jsonl.gz", damaged),
+        ("no.parquet", b"PAR1 and no more"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(GroupError, match=name):
+            list(read_records(str(tmp_path / name)))
+    assert main(["history", str(tmp_path / "absent.jsonl")]) == 2
+    good = str(VECTORS / "kafka-2.4.1" / "records.jsonl.gz")
+    assert main(["history", good, "--broker-log", str(tmp_path / "cut.jsonl.gz")]) == 2
+
+
 def test_parquet_and_lines_are_equal(tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_rebalance.cli import main
 from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.history.rebalance_history import rebalance_history
 from kafka_rebalance.history.recorded import BackMember, Cause, RecordedRebalance
@@ -62,6 +63,20 @@ def test_candidates_for_static_membership_are_dynamic_members_that_came_back(rel
         named = found.told.partition(" came")[0].split(", ")
         assert set(named) <= restarted
         assert "group.instance.id" in found.instead
+
+
+def test_the_command_prints_only_patterns(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(VECTORS / "kafka-3.6.2" / "records.jsonl.gz")
+    assert main(["history", path, "--patterns", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    found = find_patterns(rebalance_history(records_of("3.6.2")))
+    assert [(one["group_id"], one["kind"]) for one in lines] == [
+        (one.group_id, one.kind) for one in found
+    ]
+    assert main(["history", path, "--patterns", "--group", "shop"]) == 0
+    text = capsys.readouterr().out
+    assert "shop: flapping: shop-2 went and came back 3 times" in text
+    assert "billing" not in text
 
 
 def _row(second: int, generation: int, **fields: Any) -> RecordedRebalance:

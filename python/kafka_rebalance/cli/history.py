@@ -4,6 +4,7 @@
 import argparse
 import gzip
 import sys
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordin
 from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
 from kafka_rebalance.history.group_log import RecordedGeneration
 from kafka_rebalance.history.log_causes import with_log
-from kafka_rebalance.history.patterns import find_patterns
+from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.history.rebalance_history import Recorded, recorded_generations
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import read_records
@@ -39,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a broker's log (also as .gz): causes are read there; give it once for each broker",
     )
     parser.add_argument("--group", metavar="G", help="only this group, rebalance by rebalance")
+    parser.add_argument(
+        "--patterns", action="store_true", help="only the patterns: storms, restarts and others"
+    )
     parser.add_argument(
         "--replay", action="store_true", help="compute each rebalance again, and compare"
     )
@@ -83,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         _draw(args, recorded, rows)
     if args.json:
-        _print_json(rows)
+        _print_json(find_patterns(rows) if args.patterns else rows)
     else:
         _show(args, rows)
     return of_errors(errors)
@@ -126,7 +130,10 @@ def _by_group(recorded: Recorded) -> dict[str, Recorded]:
     return dict(groups)
 
 
-def _print_json(answers: Iterable[RecordedRebalance | ReplayedRebalance | Counterfactual]) -> None:
+_Answer = RecordedRebalance | Pattern | ReplayedRebalance | Counterfactual
+
+
+def _print_json(answers: Iterable[_Answer]) -> None:
     for one in answers:
         print(contract.dumps(one.to_dict()))
 
@@ -148,7 +155,10 @@ def _topics(path: str | None) -> list[Topic]:
 def _log_lines(path: str) -> Iterator[str]:
     opened = gzip.open if path.endswith(".gz") else Path.open
     with opened(Path(path), "rt", encoding="utf-8", errors="replace") as lines:
-        yield from lines
+        try:
+            yield from lines
+        except (EOFError, zlib.error) as error:
+            raise GroupError(path, str(error)) from None
 
 
 def _report_unknown(log: CoordinatorLog) -> None:
@@ -160,8 +170,11 @@ def _report_unknown(log: CoordinatorLog) -> None:
 
 
 def _show(args: argparse.Namespace, rows: list[RecordedRebalance]) -> None:
-    from kafka_rebalance.report.history.table import print_group, print_groups
+    from kafka_rebalance.report.history.table import print_group, print_groups, print_patterns
 
+    if args.patterns:
+        print_patterns(find_patterns(rows))
+        return
     if args.group is not None:
         print_group(args.group, rows, find_patterns(rows), everything=args.all)
         return

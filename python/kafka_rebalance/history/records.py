@@ -10,6 +10,7 @@ import binascii
 import gzip
 import json
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -60,7 +61,7 @@ def _lines(path: str, lines: Iterable[bytes]) -> Iterator[OffsetsRecord]:
         fields = "partition, offset, timestamp, key and value"
         problem = f"{named}; a line is a JSON object with {fields}, the last two in base64"
         raise GroupError(f"{path}:{number}", problem) from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise GroupError(path, str(error)) from None
 
 
@@ -91,14 +92,17 @@ def _parquet(path: str) -> Iterator[OffsetsRecord]:
         import pyarrow.dataset
     except ImportError:
         raise MissingExtra(f"{path}: Parquet", "arrow") from None
-    files = pyarrow.dataset.dataset(path, format="parquet")
-    lacking = [name for name in _COLUMNS if name not in files.schema.names]
-    if lacking:
-        raise GroupError(path, f"no column {lacking[0]}; records have {', '.join(_COLUMNS)}")
-    for batch in files.to_batches(columns=list(_COLUMNS)):
-        columns = [batch.column(name).to_pylist() for name in _COLUMNS]
-        for partition, offset, time, key, value in zip(*columns, strict=True):
-            yield OffsetsRecord(partition, offset, milliseconds(time), key or b"", value)
+    try:
+        files = pyarrow.dataset.dataset(path, format="parquet")
+        lacking = [name for name in _COLUMNS if name not in files.schema.names]
+        if lacking:
+            raise GroupError(path, f"no column {lacking[0]}; records have {', '.join(_COLUMNS)}")
+        for batch in files.to_batches(columns=list(_COLUMNS)):
+            columns = [batch.column(name).to_pylist() for name in _COLUMNS]
+            for partition, offset, time, key, value in zip(*columns, strict=True):
+                yield OffsetsRecord(partition, offset, milliseconds(time), key or b"", value)
+    except pyarrow.ArrowException as error:
+        raise GroupError(path, str(error).partition("\n")[0]) from None
 
 
 def milliseconds(time: datetime | int) -> int:

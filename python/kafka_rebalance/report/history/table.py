@@ -91,6 +91,12 @@ def print_group(
         print_wrapped(pattern_text(one, names), "", "  ")
 
 
+def print_patterns(patterns: Sequence[Pattern]) -> None:
+    """Prints the patterns of all groups, with whole member ids."""
+    for one in patterns:
+        print_wrapped(f"{one.group_id}: {pattern_text(one, {})}", "", "  ")
+
+
 def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
     """Returns a pattern with its evidence, and what would have changed it."""
     place = f"{clock(one.first_ms)} to {clock(one.last_ms)[11:]}, generations"

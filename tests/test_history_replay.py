@@ -36,7 +36,7 @@ def generations_of(release: str) -> list[RecordedGeneration]:
 def test_every_recorded_rebalance_comes_out_equal(
     release: str, rebalances: int, engine: Engine
 ) -> None:
-    """Led by Java, kafka-python and librdkafka: each leader's own assignor gives its answer."""
+    """Led by Java, kafka-python and librdkafka: each leader's own assignor returns its answer."""
     replayed = replay(generations_of(release), engine=engine)
     print(*replay_shares(replayed), sep="\n")
     assert [one for one in replayed if not one.equal] == []

@@ -7,7 +7,7 @@
 2. With static membership, a member that came back within the session timeout never went: its
    partitions wait for it, unread, and its return is no event.
 3. After each event, the members rebalance until they have settled. They hold what the play gave
-   them, whatever the record says.
+   them, whatever the record has.
 
 Partition counts are those of `replay`: the inventory's, or the highest that a record so far needs.
 """

@@ -58,11 +58,6 @@ class _Diff(NamedTuple):
     left: list[RecordedMember]
     back: list[BackMember]
     restarted: list[RecordedMember]  # static members under a new id, in both records
-    went: list[RecordedMember]  # all that are missing: those in `left`, and those that are back
-
-    @property
-    def back_ids(self) -> set[str]:
-        return {one.new for one in self.back}
 
 
 class GroupHistory:
@@ -84,7 +79,7 @@ class GroupHistory:
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
         self._topic_lost = 0  # for how many generations a lost topic may have an after-effect
-        self._other_topics = 0  # likewise a static restart with other topics
+        self._other_topics = 0  # for how many generations other topics of a restart may have one
 
     def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
         """Takes the commits of a partition since the group's last record, or one of them."""
@@ -146,7 +141,7 @@ class GroupHistory:
                 back.append(_returned(found, member, now.joined_ms))
         returned = {one.old for one in back}
         left = [member for member in went if member.member_id not in returned]
-        return _Diff(joined, left, back, restarted, went)
+        return _Diff(joined, left, back, restarted)
 
     def _taken(self, member: RecordedMember, now_ms: int) -> _Gone | None:
         """Returns the last member that went and could be this newcomer; it counts only once."""

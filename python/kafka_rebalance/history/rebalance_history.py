@@ -89,5 +89,5 @@ def whole_from(log: Iterable[OffsetsRecord]) -> dict[int, int]:
 
 @lru_cache(maxsize=100_000)
 def read_key(data: bytes) -> Key:
-    """Reads a key; many commits have the same one. Errors: WireError."""
+    """Reads a key; many commits have equal ones. Errors: WireError."""
     return decode_key(data)

@@ -2,6 +2,7 @@
 """Measures how Spark makes groups from a whole log of `__consumer_offsets`.
 
     python -m benches.log --records 10000000 --groups 100000
+    python -m benches.log --records 5000000 --groups 20000 --history
 
 1. Writes a log by seed, one Parquet file for each of 50 partitions. 98% of the records are commits.
    Groups have min(400, int(2 * pareto(1.25))) members; one group has 5,000. Each group's record
@@ -10,6 +11,9 @@
 2. Runs `current_groups` over the log and writes Parquet, in a separate process with local[2].
    Measures the wall time and the largest resident sets in /proc.
 3. Checks that each group without a tombstone occurs once, with its last generation.
+
+With --history, step 2 runs `rebalance_history`, with one millisecond for each offset, and step 3
+counts one row for each record of a group.
 """
 
 import argparse
@@ -157,14 +161,37 @@ def job(source: str, target: str) -> dict[str, float]:
     return {"wall": time.perf_counter() - start}
 
 
+def history_job(source: str, target: str) -> dict[str, float]:
+    """Writes the history of all groups; returns the wall time."""
+    from kafka_rebalance.spark import rebalance_history
+    from kafka_rebalance.spark.session import session
+
+    spark = session("bench", master="local[2]")
+    start = time.perf_counter()
+    records = spark.read.parquet(source).selectExpr("*", "timestamp_millis(offset) as timestamp")
+    rebalance_history(records).write.parquet(target)
+    return {"wall": time.perf_counter() - start}
+
+
+def group_records(files: list[Path]) -> int:
+    """Counts the records of groups that are no tombstones."""
+    found = 0
+    for path in files:
+        table = pq.read_table(path, columns=["key", "value"])
+        is_group = pc.equal(pc.binary_slice(table["key"], 0, 2), pa.scalar(b"\0\2", pa.binary()))
+        found += pc.sum(pc.and_(is_group, pc.is_valid(table["value"]))).as_py() or 0
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--groups", type=int, default=100_000)
+    parser.add_argument("--history", action="store_true", help="of all rebalances, not the last")
     parser.add_argument("--job", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.job:
-        print(json.dumps(job(*args.job)))
+        print(json.dumps((history_job if args.history else job)(*args.job)))
         return
     with tempfile.TemporaryDirectory() as name:
         source, target = Path(name, "log"), Path(name, "groups")
@@ -174,11 +201,16 @@ def main() -> None:
         size = sum(path.stat().st_size for path in files) / 1e6
         print(f"{rows:,} records, {args.groups:,} groups, {size:,.0f} MB of Parquet")
         command = [sys.executable, "-m", "benches.log", "--job", str(source), str(target)]
+        command += ["--history"] if args.history else []
         ran = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         driver, workers = watch(ran)
         assert ran.stdout is not None
         wall = json.loads(ran.stdout.read())["wall"]
         print(f"{wall:.1f} s; peak memory: JVM {driver:,} MB, Python workers {workers:,} MB")
+        if args.history:
+            rows, expected = len(pq.read_table(target, columns=["cause"])), group_records(files)
+            print(f"{rows:,} rows; one for each record of a group: {rows == expected}")
+            return
         found = pq.read_table(target, columns=["group_id", "generation_id", "error"])
         good = found.filter(pc.is_null(found["error"]))
         pairs = zip(good["group_id"].to_pylist(), good["generation_id"].to_pylist(), strict=True)

@@ -30,6 +30,7 @@ _TITLES = {
     "plans.changes": "Changes",
     "simulator": "Simulation and live clusters",
     "live": "Simulation and live clusters",
+    "history": "Histories",
 }
 _EXCEPTIONS = "Exceptions"
 _WITH_METHODS = ("Assignment", "GroupSpec", "RebalancePlan")

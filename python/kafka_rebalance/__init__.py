@@ -27,6 +27,14 @@ _NAMES = {
     "group.model": "MAX_PARTITIONS Member Topic TopicPartition",
     "group.ownership": "Anomaly AnomalyKind Assignment Balance Delta",
     "group.spec": "GroupSpec",
+    "history.coordinator_log": "CoordinatorLog read_coordinator_log",
+    "history.counterfactual": "Counterfactual counterfactuals",
+    "history.log_causes": "with_log",
+    "history.patterns": "Pattern find_patterns",
+    "history.rebalance_history": "rebalance_history recorded_generations",
+    "history.recorded": "RecordedRebalance",
+    "history.records": "read_records",
+    "history.replay": "ReplayedRebalance replay replay_shares",
     "live": "client_configs group_lags read_properties snapshot",
     "plans": """
         Candidate Comparison Description Endless Figures Finding RebalancePlan Round Samples Step
@@ -83,6 +91,22 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.group.ownership import Balance as Balance
     from kafka_rebalance.group.ownership import Delta as Delta
     from kafka_rebalance.group.spec import GroupSpec as GroupSpec
+    from kafka_rebalance.history.coordinator_log import CoordinatorLog as CoordinatorLog
+    from kafka_rebalance.history.coordinator_log import read_coordinator_log as read_coordinator_log
+    from kafka_rebalance.history.counterfactual import Counterfactual as Counterfactual
+    from kafka_rebalance.history.counterfactual import counterfactuals as counterfactuals
+    from kafka_rebalance.history.log_causes import with_log as with_log
+    from kafka_rebalance.history.patterns import Pattern as Pattern
+    from kafka_rebalance.history.patterns import find_patterns as find_patterns
+    from kafka_rebalance.history.rebalance_history import rebalance_history as rebalance_history
+    from kafka_rebalance.history.rebalance_history import (
+        recorded_generations as recorded_generations,
+    )
+    from kafka_rebalance.history.recorded import RecordedRebalance as RecordedRebalance
+    from kafka_rebalance.history.records import read_records as read_records
+    from kafka_rebalance.history.replay import ReplayedRebalance as ReplayedRebalance
+    from kafka_rebalance.history.replay import replay as replay
+    from kafka_rebalance.history.replay import replay_shares as replay_shares
     from kafka_rebalance.live import client_configs as client_configs
     from kafka_rebalance.live import group_lags as group_lags
     from kafka_rebalance.live import read_properties as read_properties

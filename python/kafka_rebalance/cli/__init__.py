@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": "assign 20,000 sample groups on Spark",
     "snapshot": "read the groups of a live cluster",
     "describe": "show who owns what in a group, and what is wrong with it",
+    "history": "show past rebalances with their causes, from __consumer_offsets",
     "explain": "explain why a partition goes to its owner",
     "plan": "play changes: moves, pauses and balance, round by round",
     "compare": "play changes with every assignor, and recommend one",
@@ -40,6 +41,11 @@ EXAMPLES = {
         "snapshot --bootstrap-server broker:9093 --command-config client.properties",
     ],
     "describe": [f"describe {_LIVE} --group payments", "describe groups.jsonl"],
+    "history": [
+        "history records.jsonl.gz --broker-log server.log",
+        "history records.parquet --group payments --what-if",
+        "history records.jsonl.gz --output history.html",
+    ],
     "explain": ["explain payments-3 groups.jsonl --group payments --add-members 1"],
     "plan": [
         "plan groups.jsonl --group payments --add-members 2",

@@ -104,7 +104,7 @@ def read(value: Any) -> dict[str, Any]:
         "group_id": string(fields, "group_id", ""),
         "generation_id": _generation(fields, ""),
         "assignor": optional_string(fields, "assignor", ""),
-        "topics": each(fields, "topics", "", _topic),
+        "topics": each(fields, "topics", "", topic),
         "members": each(fields, "members", "", _member),
         "leader_library": optional_string(fields, "leader_library", ""),
     }
@@ -118,7 +118,8 @@ def _refuse_error_line(fields: dict[str, Any]) -> None:
         raise GroupError(place, problem) if separator else GroupError("error", error)
 
 
-def _topic(value: Any, at: str) -> Topic:
+def topic(value: Any, at: str) -> Topic:
+    """Reads a topic: name, partitions and optionally racks. Errors: GroupError."""
     fields = object_(value, at)
     name = string(fields, "name", at)
     count = integer(required(fields, "partitions", at), f"{at}.partitions", "count")

@@ -310,7 +310,7 @@ def described_line(group: Any) -> _Line:
         "group_id": group.group_id,
         "generation_id": generation_id,
         "assignor": assignor,
-        "leader_library": leader_library(given, [one.subscription_version for one in sent]),
+        "leader_library": wire.leader_library(given, [one.subscription_version for one in sent]),
         "topics": [],
         "members": [
             _member(one, assignment.partitions if assignment else (), generation_id)
@@ -336,25 +336,6 @@ def _given(described: Any, at: str) -> wire.AssignmentData | None:
     """Returns the assignment that the leader sent; None if the coordinator has no bytes."""
     data = described.member_assignment
     return _read(wire.decode_assignment, data, f"{at}.assignment") if data else None
-
-
-def leader_library(
-    given: Iterable[wire.AssignmentData | None], versions: Iterable[int | None]
-) -> str | None:
-    """Returns the library whose assignor wrote the assignments; None if all of them are empty.
-
-    Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
-    and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,
-    which are also empty if the member uses librdkafka. To tell these apart, `versions` has the
-    members' subscription versions: the leader is one of the members, and the Python libraries
-    use version 0 or 1.
-    """
-    written = [one for one in given if one is not None]
-    if not written:
-        return None
-    if any(one.user_data != b"" for one in written):
-        return "java" if any(one.version > 0 for one in written) else "librdkafka"
-    return "python" if any(version in (0, 1) for version in versions) else "librdkafka"
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:

@@ -44,6 +44,7 @@ from .kafka_records import (
 )
 from .kept_groups import keep_current_groups, kept_records
 from .probe import probe_executors
+from .recorded_rebalances import HISTORY_SCHEMA, rebalance_history
 from .schema import (
     ASSIGNMENT_SCHEMA,
     COMPARE_SCHEMA,
@@ -67,6 +68,7 @@ __all__ = [
     "EACH_CHANGE_SCHEMA",
     "GROUPS_SCHEMA",
     "HISTOGRAM_SCHEMA",
+    "HISTORY_SCHEMA",
     "INPUT_SCHEMA",
     "KINDS_SCHEMA",
     "OUTPUT_SCHEMA",
@@ -95,6 +97,7 @@ __all__ = [
     "plan_groups",
     "probe_executors",
     "read_consumer_offsets",
+    "rebalance_history",
     "register_functions",
     "stream_consumer_offsets",
 ]

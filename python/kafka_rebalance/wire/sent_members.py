@@ -9,9 +9,11 @@ Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor 
          CooperativeStickyAssignor (Kafka 4.4.0).
 """
 
+from collections.abc import Iterable
+
 from kafka_rebalance.group.model import Member, UserData
 
-from .consumer_protocol import Subscription
+from .consumer_protocol import AssignmentData, Subscription
 from .user_data import decode_cooperative_user_data, decode_sticky_user_data
 
 _NO_GENERATION = -1
@@ -72,3 +74,22 @@ def _no_topics(data: bytes, client_id: str | None) -> bool:
     if not data:
         return not (client_id or "").startswith("kafka-python")
     return data[:4] == bytes(4)
+
+
+def leader_library(
+    given: Iterable[AssignmentData | None], versions: Iterable[int | None]
+) -> str | None:
+    """Returns the library whose assignor wrote the assignments; None if all of them are empty.
+
+    Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
+    and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,
+    which are also empty if the member uses librdkafka. To tell these apart, `versions` has the
+    members' subscription versions: the leader is one of the members, and the Python libraries
+    use version 0 or 1.
+    """
+    written = [one for one in given if one is not None]
+    if not written:
+        return None
+    if any(one.user_data != b"" for one in written):
+        return "java" if any(one.version > 0 for one in written) else "librdkafka"
+    return "python" if any(version in (0, 1) for version in versions) else "librdkafka"

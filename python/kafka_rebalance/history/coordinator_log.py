@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the lines that brokers of Kafka 2.4 to 4.x log about groups.
+
+`coordinator_lines.json` has an expression for each line, for each reason of a rebalance, and for
+each reason that a client sends with a request; the first that matches counts. Expressions match the
+message alone, so the layout before it and the logger's name behind it do not matter: Kafka's own
+layout, JSON, and the prefixes of container logs are all read. Lines of both coordinators, Scala's
+and Java's, are there, as are those of the groups of the new protocol.
+
+A broker writes local times without their zone: `CoordinatorLog.shifted` moves them.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_COORDINATOR = re.compile(r"\[(?:GroupCoordinator|GroupMetadataManager)\b[^\]]*\]:? ")
+_GROUP_LOGGER = re.compile(r"\b(?:INFO|WARN|ERROR|DEBUG) (?=.*\(kafka\.coordinator\.group\.)")
+_BEHIND = re.compile(r" \((?:kafka|org\.apache\.kafka)\.[\w.$]+\)(?: \[[^\]]*\])?\s*$")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{1,9})")
+_MESSAGES = ("message", "msg", "log")
+_TIMES = ("@timestamp", "timestamp", "time", "ts")
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorEvent:
+    """A line about a group; a field that the line lacks is None.
+
+    `event`   the kind of line: "prepare", "assigned", "left", …, as in `coordinator_lines.json`.
+    `cause`   of a "prepare": why the rebalance begins, for example "session_timeout".
+    `said`    the client's own reason, by kind ("closed"), else as text; "not_said" is none.
+    """
+
+    event: str
+    time_ms: int | None
+    group_id: str | None = None
+    generation_id: int | None = None
+    member_id: str | None = None
+    group_instance_id: str | None = None
+    cause: str | None = None
+    said: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CoordinatorLog:
+    """The lines of one or several brokers, in order of time.
+
+    `unknown` counts lines of a coordinator that no expression matches; `examples` are the first of
+    them. `other` counts all lines that are not a coordinator's.
+    """
+
+    events: tuple[CoordinatorEvent, ...]
+    unknown: int
+    other: int
+    examples: tuple[str, ...] = ()
+
+    def shifted(self, ms: int) -> "CoordinatorLog":
+        """Returns the log with all times moved by `ms`."""
+        moved = (
+            one if one.time_ms is None else replace(one, time_ms=one.time_ms + ms)
+            for one in self.events
+        )
+        return replace(self, events=tuple(moved))
+
+
+def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
+    """Reads the lines of brokers; those of several brokers are ordered by their time."""
+    events: list[CoordinatorEvent] = []
+    unknown: list[str] = []
+    other = unknown_count = 0
+    for line in lines:
+        text, time_ms = _unwrapped(line)
+        found = _COORDINATOR.search(text) or _GROUP_LOGGER.search(text)
+        if found is None:
+            other += 1
+            continue
+        if time_ms is None:
+            time_ms = _last_time(text[: found.start()])
+        message = _BEHIND.sub("", text[found.end() :].rstrip())
+        event = read_message(message, time_ms)
+        if event is None:
+            unknown_count += 1
+            unknown = [*unknown, message][:5]
+        else:
+            events.append(event)
+    last = 0
+    places = []
+    for place, event in enumerate(events):  # a line without a time belongs to the one before it
+        last = last if event.time_ms is None else event.time_ms
+        places.append((last, place))
+    ordered = (events[place] for _, place in sorted(places))
+    return CoordinatorLog(tuple(ordered), unknown_count, other, tuple(unknown))
+
+
+def read_message(message: str, time_ms: int | None = None) -> CoordinatorEvent | None:
+    """Returns the event of a message without its layout; None if no expression matches."""
+    for event, pattern in _expressions("lines"):
+        if found := pattern.match(message):
+            return _event(event, found.groupdict(), time_ms)
+    return None
+
+
+def _event(event: str, found: Mapping[str, str | None], time_ms: int | None) -> CoordinatorEvent:
+    fields = {name: value for name, value in found.items() if value is not None}
+    cause, client = None, None
+    if event == "prepare":
+        cause, more = _reason(fields["reason"])
+        client = more.pop("client", None)
+        fields |= {name: value for name, value in more.items() if name not in fields}
+    elif event == "left":
+        client = fields.get("reason", "")
+    instance = fields.get("instance1", fields.get("instance"))
+    generation = fields.get("generation", fields.get("epoch", ""))
+    return CoordinatorEvent(
+        event,
+        time_ms,
+        fields.get("group", fields.get("group2")),
+        int(generation) if generation else None,
+        fields.get("member", fields.get("member2")),
+        None if instance in (None, "null", "None") else instance,
+        cause,
+        None if event not in ("prepare", "left") else _said(client),
+        fields,
+    )
+
+
+def _reason(text: str) -> tuple[str | None, dict[str, str]]:
+    for cause, pattern in _expressions("reasons"):
+        if found := pattern.match(text):
+            return cause, {k: v for k, v in found.groupdict().items() if v is not None}
+    return None, {}
+
+
+def _said(client: str | None) -> str:
+    text = (client or "").rstrip()
+    for said, pattern in _expressions("client_reasons"):
+        if pattern.match(text):
+            return said
+    return text
+
+
+@cache
+def _expressions(table: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    text = files("kafka_rebalance.history").joinpath("coordinator_lines.json").read_text("utf-8")
+    return tuple((name, re.compile(pattern)) for name, pattern in json.loads(text)[table])
+
+
+def _unwrapped(line: str) -> tuple[str, int | None]:
+    """Returns the text of a line, and the time if a JSON object around it has one."""
+    if not line.lstrip().startswith("{"):
+        return line, None
+    try:
+        fields = json.loads(line)
+    except ValueError:
+        return line, None
+    text = next((fields[name] for name in _MESSAGES if isinstance(fields.get(name), str)), line)
+    return text, _json_time(fields) if _TIME.search(text[:60]) is None else None
+
+
+def _json_time(fields: Mapping[str, Any]) -> int | None:
+    match fields.get("instant"):
+        case {"epochSecond": int(seconds), "nanoOfSecond": int(nanos)}:
+            return seconds * 1000 + nanos // 1_000_000
+    found = next((fields[name] for name in _TIMES if name in fields), None)
+    if isinstance(found, int):
+        return found
+    return _last_time(found) if isinstance(found, str) else None
+
+
+def _last_time(text: str) -> int | None:
+    """Returns the last time in a text: prefixes of containers stand before the broker's own."""
+    found = _TIME.findall(text)
+    if not found:
+        return None
+    day, clock, fraction = found[-1]
+    try:
+        at = datetime.strptime(f"{day} {clock}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(at.timestamp()) * 1000 + int(fraction[:3].ljust(3, "0"))

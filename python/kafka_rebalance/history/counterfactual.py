@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays a group's recorded sequence of events under another assignor, or with static members.
+
+1. An event is a record whose members, subscriptions or partition counts differ from those before,
+   or one that a member asked for. Second rounds and after-effects are no events: the play has its
+   own rounds (`plans/rounds.py`, as `plan` plays them).
+2. With static membership, a member that came back within the session timeout never went: its
+   partitions wait for it, unread, and its return is no event.
+3. After each event, the members rebalance until they have settled. They hold what the play gave
+   them, whatever the record has.
+
+Partition counts are those of `replay`: the inventory's, or the highest that a record so far needs.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import KAFKAS, Engine
+from kafka_rebalance.group.model import Member, Topic, TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.rounds import Round, play
+
+from .group_log import RecordedMember
+from .patterns import away_ms, session_for
+from .rebalance_history import Recorded
+from .replay import assigned_counts
+
+_NO_EVENTS = ("second round", "after-effect", "static restart", "written again")
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """One group's sequence, played under one assignor.
+
+    `rebalances`   rounds of rebalances, with the cooperative ones that follow.
+    `moves`        partitions that members gained.
+    `unavailable`  partitions that nobody read during a rebalance, added up over all of them.
+    `waiting`      partitions that waited for static members that were away.
+    `settled`      False if the play of an event did not settle.
+    """
+
+    group_id: str
+    assignor: str
+    is_static: bool
+    session_ms: int | None
+    events: int
+    rebalances: int
+    moves: int
+    unavailable: int
+    waiting: int
+    settled: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+_Topics = Mapping[str, frozenset[str]]  # by the member's id in the play
+
+
+class _Event(NamedTuple):
+    """The group's members and topics from one record on; members own nothing yet.
+
+    `away` are static members that are down. Unless it `rebalances`, only they have changed.
+    """
+
+    members: tuple[Member, ...]
+    topics: tuple[Topic, ...]
+    away: frozenset[str]
+    rebalances: bool
+
+
+def counterfactuals(
+    recorded: Recorded,
+    topics: Iterable[Topic] = (),
+    *,
+    engine: Engine = "rust",
+) -> list[Counterfactual]:
+    """Plays one group's records under each of Kafka's assignors, without and with static members.
+
+    The session timeout of static members is the one that covers 95% of the absences.
+    """
+    inventory = {topic.name: topic for topic in topics}
+    back = [one for row, _ in recorded for one in row.back]
+    sessions = [None, session_for(back)] if back else [None]
+    return [
+        _played(recorded, inventory, assignor, session_ms, engine)
+        for session_ms in sessions
+        for assignor in KAFKAS
+    ]
+
+
+def _played(
+    recorded: Recorded,
+    inventory: Mapping[str, Topic],
+    assignor: str,
+    session_ms: int | None,
+    engine: Engine,
+) -> Counterfactual:
+    group_id = recorded[0][0].group_id
+    held: Mapping[str, Sequence[TopicPartition]] = {}
+    away: frozenset[str] = frozenset()
+    generation_id = events = waiting = 0
+    rounds: list[Round] = []
+    settled = True
+    for event in _events(recorded, inventory, session_ms):
+        waiting += sum(len(held.get(name, ())) for name in event.away - away)
+        away = event.away
+        if not event.rebalances:
+            continue
+        events += 1
+        if not event.members:
+            held = {}
+            continue
+        group = GroupSpec(group_id, event.topics, event.members, assignor)
+        owned = {one.member_id: held.get(one.member_id, ()) for one in event.members}
+        group = group.owning(_existing(owned, event.topics), generation_id=generation_id)
+        played = play(group, assignor, starts_over=False, engine=engine)
+        rounds += played.rounds
+        settled = settled and played.settled
+        held = {member.member_id: member.owned_partitions for member in played.group.members}
+        generation_id = played.rounds[-1].generation_id
+    return Counterfactual(
+        group_id,
+        assignor,
+        session_ms is not None,
+        session_ms,
+        events,
+        len(rounds),
+        sum(one.moves for one in rounds),
+        sum(len(one.unavailable) for one in rounds),
+        waiting,
+        settled,
+    )
+
+
+def _existing(
+    owned: Mapping[str, Sequence[TopicPartition]], topics: Iterable[Topic]
+) -> dict[str, list[TopicPartition]]:
+    """Returns the partitions of topics that still have a subscriber."""
+    names = {topic.name for topic in topics}
+    return {member: [tp for tp in tps if tp.topic in names] for member, tps in owned.items()}
+
+
+def _events(
+    recorded: Recorded, inventory: Mapping[str, Topic], session_ms: int | None
+) -> Iterator[_Event]:
+    """Yields the events; members have the id of their first record in the play."""
+    names, absent = _static_names(recorded, session_ms)
+    counts: dict[str, int] = {}
+    present: dict[str, Member] = {}
+    before: tuple[_Topics, dict[str, int]] = ({}, {})
+    away: frozenset[str] = frozenset()
+    for place, (row, one) in enumerate(recorded):
+        if one is None or row.again or row.cause in (*_NO_EVENTS, "created"):
+            continue
+        down = {name: present[name] for name in absent[place] if name in present}
+        here = {names[m.member_id]: _plain(m, names[m.member_id]) for m in one.members}
+        present = {**down, **here}
+        counts = {**counts, **_needed(recorded, place, counts)}
+        state: _Topics = {name: frozenset(member.topics) for name, member in present.items()}
+        subscribed = frozenset().union(*state.values())
+        known = {name: count for name, count in counts.items() if name in subscribed}
+        changed = (state, known) != before or row.cause == "asked for"
+        if changed or frozenset(down) != away:
+            topics = tuple(_topic(inventory, *item) for item in sorted(known.items()))
+            yield _Event(tuple(present.values()), topics, frozenset(down), changed)
+        before, away = (state, known), frozenset(down)
+
+
+def _static_names(
+    recorded: Recorded, session_ms: int | None
+) -> tuple[dict[str, str], dict[int, list[str]]]:
+    """Returns member id -> its id in the play, and the members that are down at each record.
+
+    Static members keep their id, and so do members that came back within `session_ms`.
+    """
+    names: dict[str, str] = {}
+    instances: dict[str, str] = {}
+    last_seen: dict[str, int] = {}
+    absent: dict[int, list[str]] = defaultdict(list)
+    for place, (row, one) in enumerate(recorded):
+        returned = {back.new: back for back in row.back}
+        for member in one.members if one is not None else ():
+            if member.member_id not in names:
+                name = member.member_id
+                back = returned.get(name)
+                if back is not None and session_ms is not None and away_ms(back) <= session_ms:
+                    name = names.get(back.old, name)
+                    for between in range(last_seen.get(back.old, place) + 1, place):
+                        absent[between].append(name)
+                elif back is None and member.group_instance_id is not None:
+                    name = instances.get(member.group_instance_id, name)
+                names[member.member_id] = name
+            if member.group_instance_id is not None:
+                instances[member.group_instance_id] = names[member.member_id]
+            last_seen[member.member_id] = place
+    return names, absent
+
+
+def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[str, int]:
+    """Returns the partition counts from this record on.
+
+    A leader may learn of a topic late, so the records of its after-effects count, too.
+    """
+    needed: dict[str, int] = {}
+    for row, one in recorded[place:]:
+        if one is None or (needed and row.cause not in _NO_EVENTS):
+            break
+        for topic, count in assigned_counts(one).items():
+            needed[topic] = max(count, needed.get(topic, 0), counts.get(topic, 0))
+    return needed
+
+
+def _plain(member: RecordedMember, name: str) -> Member:
+    """Returns the member with its topics, as a new Java client would join."""
+    sent = member.subscription
+    return Member(
+        name,
+        sent.topics if sent is not None else (),
+        member.group_instance_id,
+        member.client_id,
+        member.client_host,
+        rack_id=sent.rack_id if sent is not None else None,
+    )
+
+
+def _topic(inventory: Mapping[str, Topic], name: str, needed: int) -> Topic:
+    known = inventory.get(name)
+    return known if known is not None and known.partitions >= needed else Topic(name, needed)

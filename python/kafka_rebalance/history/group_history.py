@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history of one group, record by record: what differs from the record before, and why.
+
+1. A record of the generation before: a static member was replaced, or the record written twice.
+2. Members are compared by id. A newcomer is back under a new id if a member with its instance id,
+   or with its client id and host, went in this step or in the ten minutes before.
+3. How a member went: `departures.py`.
+4. Another protocol is a switch, other topics are a resubscription. A partition number above all
+   that were ever assigned or claimed shows that partitions were added.
+5. A cooperative member that claimed what the last record did not give it must join again.
+6. If nothing differs, a member asked for the rebalance. It is an after-effect of what came in the
+   two seconds before, if a leader learned of a topic late, a topic lost its last subscriber, a new
+   leader saw unequal subscriptions, or partitions were added; a static restart with other topics
+   is a resubscription.
+
+A rebalance can have many causes: all are kept, in the order of `recorded.CAUSES`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from kafka_rebalance.group.model import TopicPartition
+
+from .departures import CommitsSeen, CommitTimes, departure
+from .group_log import RecordedGeneration, RecordedMember
+from .recorded import (
+    CAUSE_RANK,
+    BackMember,
+    Cause,
+    RecordedRebalance,
+    moves_between,
+    resubscribed,
+)
+
+BACK_WITHIN_MS = 600_000
+"""A newcomer counts as back if its like went at most this long ago."""
+
+AFTER_EFFECT_MS = 2_000
+"""An after-effect follows the record that it comes from within this time."""
+
+_NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
+_COMPACTED = "compacted: the log keeps the last record of a group"
+_BEFORE = "before the first record that was read"
+
+
+class _Gone(NamedTuple):
+    member_id: str
+    time_ms: int
+    last_commit_ms: int | None
+
+
+class _Diff(NamedTuple):
+    """The members of two records: who is new, who is missing, who came back as whom."""
+
+    joined: list[RecordedMember]
+    left: list[RecordedMember]
+    back: list[BackMember]
+    restarted: list[RecordedMember]  # static members under a new id, in both records
+
+
+class GroupHistory:
+    """Reads a group's records and commits in the order of the log; each record becomes a row.
+
+    `whole_from` is the offset from which the log's partition has no hole.
+    """
+
+    def __init__(self, whole_from: int) -> None:
+        self._whole_from = whole_from
+        self._gone: dict[tuple[str, ...], list[_Gone]] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._before: RecordedGeneration | None = None
+        self._commits = CommitsSeen()
+        self._greatest: dict[str, int] = {}
+        self._armed: dict[str, int] = {}  # static members that were replaced in this generation
+        self._kinds: set[str] = set()  # the causes of the last record
+        self._new_leader = False
+        self._topic_lost = 0  # for how many generations a lost topic may have an after-effect
+        self._other_topics = 0  # for how many generations other topics of a restart may have one
+
+    def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
+        """Takes the commits of a partition since the group's last record, or one of them."""
+        self._commits.add(tp, times)
+
+    def tombstone(self) -> None:
+        """The group was deleted. Its generations begin anew; its processes may come back."""
+        self._forget()
+
+    def record(self, now: RecordedGeneration) -> RecordedRebalance:
+        """Returns the row of the next record."""
+        if self._before is not None and now.generation_id < self._before.generation_id:
+            self.tombstone()
+        before = self._before
+        again = before is not None and now.generation_id == before.generation_id
+        gap, gap_reason = self._gap(before, now)
+        diff = self._compare(before, now)
+        if before is not None and again:
+            causes = _written_again(diff)
+        else:
+            is_known = gap_reason in ("", _NEVER_SYNCED)
+            causes = tuple(self._causes(before, now, diff, is_known=is_known))
+        row = _row(before, now, diff, sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
+        self._remember(before, now, row.causes, diff, again=again)
+        return replace(row, gap=gap, gap_reason=gap_reason, again=again)
+
+    def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
+        """Returns how many generations lack a record before this one, and why."""
+        if before is None:
+            missing = now.generation_id - 1
+            return (missing, _BEFORE) if missing > 0 and now.members else (0, "")
+        missing = now.generation_id - before.generation_id - 1
+        if missing <= 0:
+            return 0, ""
+        return missing, _NEVER_SYNCED if before.offset >= self._whole_from else _COMPACTED
+
+    def _compare(self, before: RecordedGeneration | None, now: RecordedGeneration) -> _Diff:
+        old = before.by_id if before is not None else {}
+        instances = {m.group_instance_id for m in old.values() if m.group_instance_id}
+        new = [member for member in now.members if member.member_id not in old]
+        restarted = [member for member in new if member.group_instance_id in instances]
+        stayed = {member.group_instance_id for member in restarted}
+        went = [
+            member
+            for member in old.values()
+            if member.member_id not in now.by_id
+            and (member.group_instance_id is None or member.group_instance_id not in stayed)
+        ]
+        for member in went:
+            gone = self._gone.setdefault(member.identity, [])
+            gone.append(_Gone(member.member_id, now.joined_ms, self._commits.last_ms(member)))
+        joined, back = [], []
+        for member in new:
+            if member in restarted:
+                continue
+            if (found := self._taken(member, now.joined_ms)) is None:
+                joined.append(member)
+            else:
+                back.append(_returned(found, member, now.joined_ms))
+        returned = {one.old for one in back}
+        left = [member for member in went if member.member_id not in returned]
+        return _Diff(joined, left, back, restarted)
+
+    def _taken(self, member: RecordedMember, now_ms: int) -> _Gone | None:
+        """Returns the last member that went and could be this newcomer; it counts only once."""
+        gone = self._gone.get(member.identity, [])
+        while gone and now_ms - gone[0].time_ms > BACK_WITHIN_MS:
+            del gone[0]
+        return gone.pop() if gone else None
+
+    def _causes(
+        self,
+        before: RecordedGeneration | None,
+        now: RecordedGeneration,
+        diff: _Diff,
+        *,
+        is_known: bool,
+    ) -> Iterator[Cause]:
+        if before is None and now.generation_id == 0 and not now.members:
+            yield Cause("created")
+        elif before is None and now.generation_id > 1:
+            yield Cause("first record", "unknown")
+        elif before is None or not before.members:
+            yield Cause("began", members=tuple(now.by_id))
+        else:
+            found = [*self._of_members(before, now, diff, is_known=is_known)]
+            found += self._of_topics(before, now)
+            if not found and not diff.back:
+                found = [self._of_nothing(before, now)]
+            yield from found
+        if diff.back:
+            yield _back(diff.back, now)
+
+    def _of_members(
+        self, before: RecordedGeneration, now: RecordedGeneration, diff: _Diff, *, is_known: bool
+    ) -> Iterator[Cause]:
+        if diff.joined:
+            yield Cause("came", members=tuple(one.member_id for one in diff.joined))
+        for member in diff.left:
+            armed_ms = self._armed.get(member.member_id, before.joined_ms)
+            cause = departure(member, now, self._commits, armed_ms)
+            if cause.kind == "timed out" and not is_known:
+                cause = Cause("gone", "unknown", cause.members, "records before it are missing")
+            yield cause
+        if diff.restarted:
+            yield Cause("static restart", members=tuple(one.member_id for one in diff.restarted))
+        if before.must_revoke:
+            yield Cause("second round", members=before.must_revoke)
+
+    def _of_topics(self, before: RecordedGeneration, now: RecordedGeneration) -> Iterator[Cause]:
+        if now.protocol and before.protocol and now.protocol != before.protocol:
+            yield Cause("assignor switch", detail=f"{before.protocol} to {now.protocol}")
+        if changed := resubscribed(before, now):
+            yield Cause("resubscription", members=changed)
+        grown = {
+            topic: highest
+            for topic, highest in _highest(now).items()
+            if highest > self._greatest.get(topic, highest)
+        }
+        if grown:
+            told = ", ".join(f"{topic}: at least {n + 1}" for topic, n in sorted(grown.items()))
+            yield Cause("partitions added", detail=told)
+
+    def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
+        """Returns the cause of a rebalance in which nothing differs."""
+        if self._other_topics:
+            return Cause("resubscription", "likely", detail="after a static restart")
+        soon = now.joined_ms - before.written_ms <= AFTER_EFFECT_MS
+        after_effects = {
+            "the leader learned of a topic late": _given_topics(now)
+            & before.topics - _given_topics(before),
+            "a topic lost its last subscriber": self._topic_lost,
+            "a new leader saw unequal subscriptions": self._new_leader
+            and len({member.topics for member in before.members}) > 1,
+            "partitions had been added": "partitions added" in self._kinds,
+        }
+        detail = next((words for words, holds in after_effects.items() if holds and soon), None)
+        if detail is not None:
+            return Cause("after-effect", "likely", detail=detail)
+        return Cause("asked for", "likely", detail="the records do not show by which member")
+
+    def _remember(
+        self,
+        before: RecordedGeneration | None,
+        now: RecordedGeneration,
+        causes: Iterable[Cause],
+        diff: _Diff,
+        *,
+        again: bool,
+    ) -> None:
+        self._kinds = {cause.kind for cause in causes}
+        self._new_leader = before is not None and before.leader != now.leader
+        lost = before is not None and bool(before.topics - now.topics)
+        changed = before is not None and again and bool(resubscribed(before, now))
+        self._topic_lost = (1 + again) if lost else max(0, self._topic_lost - 1)
+        self._other_topics = 2 if changed else max(0, self._other_topics - 1)
+        for topic, highest in _highest(now).items():
+            self._greatest[topic] = max(highest, self._greatest.get(topic, highest))
+        if again:
+            self._armed |= {member.member_id: now.written_ms for member in diff.restarted}
+        else:
+            self._armed = {}
+            self._commits.end_generation(before)
+        self._before = now
+
+
+def _written_again(diff: _Diff) -> tuple[Cause, ...]:
+    ids = tuple(member.member_id for member in diff.restarted)
+    return (Cause("static restart", members=ids) if ids else Cause("written again"),)
+
+
+def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
+    """One identity of several members, such as a library's default client id, proves nothing."""
+    identities = Counter(member.identity for member in now.members)
+    is_sure = all(identities[now.by_id[one.new].identity] == 1 for one in back)
+    absent = ", ".join(f"{one.identity} after {one.absent_ms / 1000:.1f} s" for one in back)
+    return Cause("back", "exact" if is_sure else "likely", tuple(b.new for b in back), absent)
+
+
+def _returned(gone: _Gone, member: RecordedMember, now_ms: int) -> BackMember:
+    committed = gone.last_commit_ms
+    return BackMember(
+        gone.member_id,
+        member.member_id,
+        member.group_instance_id or member.client_id,
+        member.group_instance_id is not None,
+        now_ms - gone.time_ms,
+        None if committed is None else now_ms - committed,
+    )
+
+
+def _given_topics(one: RecordedGeneration) -> set[str]:
+    return {tp.topic for tp in one.owners}
+
+
+def _highest(one: RecordedGeneration) -> dict[str, int]:
+    """Returns the highest partition of each topic in assignments and claims."""
+    highest: dict[str, int] = {}
+    for member in one.members:
+        for topic, partition in member.assigned | member.claims:
+            highest[topic] = max(partition, highest.get(topic, partition))
+    return highest
+
+
+def _row(
+    before: RecordedGeneration | None, now: RecordedGeneration, diff: _Diff, causes: list[Cause]
+) -> RecordedRebalance:
+    moves = moves_between(before, now)
+    return RecordedRebalance(
+        now.group_id,
+        now.partition,
+        now.offset,
+        now.joined_ms,
+        now.written_ms,
+        now.generation_id,
+        now.protocol_type,
+        now.protocol,
+        now.leader,
+        now.leader_library,
+        len(now.members),
+        len(now.owners),
+        tuple(one.member_id for one in now.members if not one.assigned),
+        tuple(member.member_id for member in diff.joined),
+        tuple(member.member_id for member in diff.left),
+        tuple(diff.back),
+        resubscribed(before, now) if before is not None else (),
+        moves.moved,
+        moves.gained,
+        moves.revoked,
+        (now.joined_ms - before.joined_ms) / 1000 if before is not None else None,
+        before is not None and not before.members and before.generation_id > 0,
+        causes=tuple(causes),
+    )

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records of one group as generations: the members, the subscriptions they sent, the outcome.
+
+A record stands for one completed rebalance. It holds each member's subscription for the chosen
+protocol, byte for byte as sent, and the assignment that the leader returned.
+
+Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_records.py`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire import (
+    AssignmentData,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+)
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    decode_value,
+)
+from kafka_rebalance.wire.sent_members import leader_library
+
+CONSUMER = "consumer"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMember:
+    """A member in a record; without readable bytes, `subscription` or `assignment` is None."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    subscription: Subscription | None
+    assignment: AssignmentData | None
+
+    @property
+    def topics(self) -> frozenset[str]:
+        return frozenset(self.subscription.topics if self.subscription else ())
+
+    @property
+    def claims(self) -> frozenset[TopicPartition]:
+        """The partitions that the member reported as owned when it joined."""
+        return frozenset(self.subscription.owned_partitions if self.subscription else ())
+
+    @property
+    def assigned(self) -> frozenset[TopicPartition]:
+        return frozenset(self.assignment.partitions if self.assignment else ())
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What a process keeps when it restarts under a new member id."""
+        if self.group_instance_id is not None:
+            return (self.group_instance_id,)
+        return (self.client_id, self.client_host)
+
+
+@dataclass(frozen=True)
+class RecordedGeneration:
+    """A group's record: `joined_ms` is when all had joined, `written_ms` when the leader answered.
+
+    The start of a rebalance is in no record. A record before version 2 has no time of its own:
+    `joined_ms` is then `written_ms`.
+    """
+
+    group_id: str
+    partition: int
+    offset: int
+    written_ms: int
+    joined_ms: int
+    protocol_type: str
+    generation_id: int
+    protocol: str | None
+    leader: str | None
+    members: tuple[RecordedMember, ...]
+
+    @cached_property
+    def by_id(self) -> dict[str, RecordedMember]:
+        return {member.member_id: member for member in self.members}
+
+    @cached_property
+    def owners(self) -> dict[TopicPartition, str]:
+        """The owner of each assigned partition: the instance id of a static member, else its id."""
+        return {
+            tp: member.group_instance_id or member.member_id
+            for member in self.members
+            for tp in member.assigned
+        }
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        return frozenset().union(*(member.topics for member in self.members))
+
+    @cached_property
+    def must_revoke(self) -> tuple[str, ...]:
+        """The members that claim a partition they were not given; a cooperative one joins again."""
+        if self.protocol is None or "cooperative" not in self.protocol:
+            return ()
+        return tuple(m.member_id for m in self.members if m.claims - m.assigned)
+
+    @cached_property
+    def leader_library(self) -> str | None:
+        written = [member.assignment for member in self.members]
+        versions = [m.subscription.version for m in self.members if m.subscription]
+        return leader_library(written, versions)
+
+
+def read_generation(
+    key: GroupMetadataKey, value: bytes, partition: int, offset: int, written_ms: int
+) -> RecordedGeneration:
+    """Reads a group's record. Errors: WireError; bytes of members never are an error."""
+    read = decode_value(key, value)
+    if not isinstance(read, GroupMetadataValue):
+        raise WireError("value: not that of a classic group")
+    joined_ms = read.current_state_timestamp_ms
+    is_consumer = read.protocol_type == CONSUMER
+    return RecordedGeneration(
+        key.group_id,
+        partition,
+        offset,
+        written_ms,
+        joined_ms if joined_ms >= 0 else written_ms,
+        read.protocol_type,
+        read.generation_id,
+        read.protocol,
+        read.leader,
+        tuple(_member(one, is_consumer=is_consumer) for one in read.members),
+    )
+
+
+def _member(sent: MemberMetadata, *, is_consumer: bool) -> RecordedMember:
+    """Any client may write any bytes there: bytes that cannot be read count as none."""
+    subscription: Subscription | None = None
+    assignment: AssignmentData | None = None
+    if is_consumer:
+        try:
+            subscription = decode_subscription(sent.subscription)
+            assignment = decode_assignment(sent.assignment) if sent.assignment else None
+        except WireError:
+            subscription = assignment = None
+    return RecordedMember(
+        sent.member_id,
+        sent.group_instance_id,
+        sent.client_id,
+        sent.client_host,
+        sent.session_timeout_ms,
+        sent.rebalance_timeout_ms,
+        subscription,
+        assignment,
+    )

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes read from the broker's lines, beside those that the records show.
+
+Lines and records meet at the group's generation: "assigned", "empty" and the lines of a static
+restart stand for one record each. All lines since the last such line belong to it, also those of
+generations that were overtaken. Then
+
+1. a member that is gone has left, or its session expired, as its own line states. A line about a
+   leave may stand before or after the rebalance that it causes, so the member id decides.
+2. a member that came and went between two records has only lines;
+3. a rebalance in which no member came or went has the reason that its member sent, if it sent one;
+4. late writes of the coordinator are a cause outside the group.
+
+The broker's clock is that of the records, but its zone is not in the lines: the median difference
+between "assigned" and its record, to a quarter of an hour, is the zone.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from .coordinator_log import CoordinatorEvent, CoordinatorLog
+from .recorded import CAUSE_RANK, Cause, RecordedRebalance
+
+_ZONES_MS = 15 * 60_000
+_NEAR_MS = 10_000  # a record is written a few milliseconds after its line
+_REJOINS = ("leader_rejoined", "member_rejoined", "static_changed")
+_BY_REASON = {
+    "revoked": "second round",
+    "subscription": "resubscription",
+    "assignment_mismatch": "resubscription",
+}
+_UNSAID = ("not_said", "id_required", "metadata")
+_NO_MEMBER_MOVED = ("after-effect", "asked for")
+
+
+@dataclass(slots=True)
+class RoundLines:
+    """The lines that belong to one record: who came, how each member went, what members asked."""
+
+    came: dict[str, None] = field(default_factory=dict)
+    went: dict[str, Cause] = field(default_factory=dict)
+    asked: list[CoordinatorEvent] = field(default_factory=list)
+    late_writes: int = 0
+
+    def add(self, event: CoordinatorEvent) -> None:
+        who = event.member_id
+        if event.event == "write_stuck":
+            self.late_writes += 1
+        elif event.event == "left" and who is not None:
+            self.went[who] = _left(who, event.said)
+        elif event.event == "failed" and who is not None:
+            self.went[who] = Cause("timed out", "log", (who,), "its session expired")
+        elif event.event == "not_rejoined":
+            for one in _names(event.fields["list"]):
+                self.went[one] = Cause("left", "log", (one,), "it did not rejoin in time")
+        elif event.event in ("pending_added", "added", "added_static") and who is not None:
+            self.came[who] = None
+        elif event.event == "prepare":
+            self._prepare(event, who)
+
+    def _prepare(self, event: CoordinatorEvent, who: str | None) -> None:
+        if event.cause in _REJOINS:
+            self.asked.append(event)
+        elif event.cause == "member_added" and who is not None:
+            self.came[who] = None
+        elif event.cause == "sync_timeout":
+            for one in _names(event.fields["member"]):
+                self.went[one] = Cause("timed out", "log", (one,), "it never sent SyncGroup")
+        elif event.cause == "session_timeout" and who is not None:
+            self.went.setdefault(who, Cause("timed out", "log", (who,), "its session expired"))
+        elif event.cause == "member_left" and who is not None:
+            for one in _names(who):
+                self.went.setdefault(one, _left(one, event.said))
+
+
+def with_log(rows: Sequence[RecordedRebalance], log: CoordinatorLog) -> list[RecordedRebalance]:
+    """Returns the rows with the causes that the log has; rows without lines stay as they are."""
+    log = log.shifted(zone_ms(rows, log))
+    rounds = _rounds(log.events)
+    found = []
+    seen: dict[str, set[str]] = defaultdict(set)  # all members of a group's records so far
+    for row in rows:
+        lines = _nearest(rounds.get((row.group_id, row.generation_id), []), row)
+        named = {one for cause in row.causes for one in cause.members}
+        if lines is not None and row.error is None and not row.again:
+            row = replace(row, causes=_causes(row, lines, seen[row.group_id]))
+        seen[row.group_id] |= named | set(row.joined) | {one.new for one in row.back}
+        found.append(row)
+    return found
+
+
+def zone_ms(rows: Iterable[RecordedRebalance], log: CoordinatorLog) -> int:
+    """Returns how much the lines' times must be moved to be those of the records."""
+    written = defaultdict(list)
+    for row in rows:
+        written[row.group_id, row.generation_id].append(row.written_ms)
+    differences = [
+        times[0] - event.time_ms
+        for event in log.events
+        if event.event == "assigned" and event.time_ms is not None
+        and event.group_id is not None and event.generation_id is not None
+        and len(times := written.get((event.group_id, event.generation_id), [])) == 1
+    ]  # fmt: skip
+    return round(median(differences) / _ZONES_MS) * _ZONES_MS if differences else 0
+
+
+_Rounds = dict[tuple[str, int], list[tuple[int, RoundLines]]]
+
+
+def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
+    """Returns the lines of each generation, with the time of the line that ended it."""
+    open_rounds: dict[str, RoundLines] = defaultdict(RoundLines)
+    ended: dict[str, RoundLines] = defaultdict(RoundLines)
+    found: _Rounds = defaultdict(list)
+    for event in events:
+        group_id = event.group_id
+        if event.event == "write_stuck":
+            timer = f"{event.fields['timer']}-"
+            for name in [name for name in open_rounds if f"-{name}-" in timer]:
+                open_rounds[name].add(event)
+        elif group_id is None:
+            continue
+        elif event.event == "left" and event.member_id in ended[group_id].went:
+            ended[group_id].add(event)  # written behind the rebalance that it caused
+        else:
+            open_rounds[group_id].add(event)
+            if event.event in ("assigned", "empty") and event.generation_id is not None:
+                ended[group_id] = open_rounds.pop(group_id)
+                end = (event.time_ms or 0, ended[group_id])
+                found[group_id, event.generation_id].append(end)
+    return found
+
+
+def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
+    """Returns the lines near a record: another group of that name may have had the generation."""
+    near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
+    if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
+        return None
+    return near[1]
+
+
+def _causes(row: RecordedRebalance, lines: RoundLines, seen: set[str]) -> tuple[Cause, ...]:
+    # 1.
+    causes = [
+        lines.went.get(one.members[0], one) if one.kind in ("left", "timed out", "gone") else one
+        for one in row.causes
+    ]
+    # 2.
+    known = {who for one in causes for who in one.members} | seen
+    passed = tuple(who for who in lines.came if who not in known)
+    more = [Cause("came", "log", passed, "gone again before the record")] if passed else []
+    # 3.
+    if lines.asked and not more:
+        causes = [_asked(one, lines.asked[0]) for one in causes]
+    elif more:
+        causes = [one for one in causes if one.kind not in _NO_MEMBER_MOVED]
+    # 4.
+    if lines.late_writes:
+        told = f"{lines.late_writes} writes of its timers failed: is a replica down?"
+        more.append(Cause("coordinator", "log", (), told))
+    return (*sorted(causes, key=lambda one: CAUSE_RANK[one.kind]), *more)
+
+
+def _asked(cause: Cause, asked: CoordinatorEvent) -> Cause:
+    """Returns a cause in which no member came or went, as the first member to join again said."""
+    said = asked.said or "not_said"
+    who = (asked.member_id,) if asked.member_id else ()
+    if kind := _BY_REASON.get(said):
+        is_open = cause.kind in (*_NO_MEMBER_MOVED, kind)
+        return Cause(kind, "log", who, cause.detail) if is_open else cause
+    if cause.kind not in _NO_MEMBER_MOVED:
+        return cause
+    role = "the leader" if asked.cause == "leader_rejoined" else "a member"
+    if said == "metadata":
+        return Cause("after-effect", "log", who, f"{role} saw other topics or partitions")
+    if said in _UNSAID:
+        return replace(cause, members=who, detail=f"{cause.detail}; {role} without a reason")
+    return Cause("asked for", "log", who, f'{role}: "{said}"')
+
+
+def _left(who: str, said: str | None) -> Cause:
+    words = {
+        "not_said": "it sent LeaveGroup",
+        "closed": "it was closed",
+        "poll_timeout": "it was stuck between two polls",
+    }
+    return Cause("left", "log", (who,), words.get(said or "not_said", f'it sent "{said}"'))
+
+
+def _names(text: str) -> Iterable[str]:
+    """Returns the member ids in a list such as `Set(a, b)`, `[a, b]` or `a, b`."""
+    inner = text.partition("(")[2].rpartition(")")[0] if text.endswith(")") else text.strip("[]")
+    return [one.strip() for one in inner.split(",") if one.strip()]

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns in one group's history: what happened again and again, and what would have changed it.
+
+storm           more than `STORM` rebalances in a window of ten minutes
+rolling         members restarted one after another, each once
+flapping        one client came back under a new id three times or more
+new ids         clients without a group.instance.id came back, each twice or more: candidates for
+                static membership
+never settles   more cooperative second rounds in a row than the group has members
+idle            a member was never given a partition
+
+Each pattern has its evidence: the rows that show it. Static membership covers an absence if the
+session timeout is longer than it, and if the member does not send LeaveGroup when it stops; Java's
+static members do not send it. The absences are measured from the last commit, so they are upper
+bounds; of a client that never committed, they are measured from the record that lacks it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .group_history import BACK_WITHIN_MS
+from .recorded import BackMember, RecordedRebalance
+
+WINDOW_MS = 600_000
+STORM = 10
+FLAPPING = 3
+_IDLE_RECORDS = 3
+_MOST_NAMED = 3
+_FOLLOWING = {"second round", "after-effect"}
+
+PatternKind = Literal["storm", "rolling", "flapping", "new ids", "never settles", "idle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern of one group, with the generations and times that show it.
+
+    `instead`  what would have changed it, with the settings' names; empty if nothing is known.
+    """
+
+    kind: PatternKind
+    group_id: str
+    told: str
+    instead: str
+    generations: tuple[int, ...]
+    first_ms: int
+    last_ms: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "group_id": self.group_id,
+            "told": self.told,
+            "instead": self.instead,
+            "generations": list(self.generations),
+            "first_ms": self.first_ms,
+            "last_ms": self.last_ms,
+        }
+
+
+def find_patterns(
+    rows: Iterable[RecordedRebalance], *, storm: int = STORM, window_ms: int = WINDOW_MS
+) -> list[Pattern]:
+    """Returns the patterns of all groups in the rows; those of one group stand together."""
+    groups: dict[str, list[RecordedRebalance]] = defaultdict(list)
+    for row in rows:
+        if row.is_rebalance:
+            groups[row.group_id].append(row)
+    found: list[Pattern] = []
+    for group in groups.values():
+        group.sort(key=lambda row: row.time_ms)
+        found += _storms(group, storm, window_ms)
+        found += _rolling(group)
+        found += _flapping(group)
+        found += _new_ids(group)
+        found += _never_settles(group)
+        found += _idle(group)
+    return found
+
+
+def _pattern(
+    kind: PatternKind, rows: Sequence[RecordedRebalance], told: str, instead: str
+) -> Pattern:
+    generations = tuple(row.generation_id for row in rows)
+    return Pattern(
+        kind, rows[0].group_id, told, instead, generations, rows[0].time_ms, rows[-1].time_ms
+    )
+
+
+def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Iterator[Pattern]:
+    """A storm lasts while each window holds more than `most` rebalances."""
+    storm: list[RecordedRebalance] = []
+    first = 0
+    for last, row in enumerate(rows):
+        while row.time_ms - rows[first].time_ms > window_ms:
+            first += 1
+        window = rows[first : last + 1]
+        if len(window) > most:
+            storm = [*storm, row] if storm else list(window)
+        elif storm:
+            yield _storm(storm)
+            storm = []
+    if storm:
+        yield _storm(storm)
+
+
+def _storm(rows: Sequence[RecordedRebalance]) -> Pattern:
+    causes = Counter(row.cause for row in rows).most_common()
+    minutes = (rows[-1].time_ms - rows[0].time_ms) / 60_000
+    named = ", ".join(f"{number} {kind}" for kind, number in causes[:4])
+    told = f"{len(rows)} rebalances in {minutes:.1f} minutes: {named}"
+    kinds = [kind for kind, _ in causes]
+    kind = "back" if "back" in kinds and kinds[0] in _DEPARTURES else kinds[0]
+    return _pattern("storm", rows, told, _INSTEAD.get(kind, ""))
+
+
+_DEPARTURES = ("left", "timed out", "gone")
+
+
+_INSTEAD = {
+    "came": "members that start together rebalance once if they arrive within the broker's "
+    "group.initial.rebalance.delay.ms; start them together, or before the traffic",
+    "back": "static membership (group.instance.id) makes a short restart no rebalance",
+    "left": "members that stop together: several that leave in one round are one rebalance",
+    "timed out": "a session.timeout.ms above the members' pauses, or members without such pauses",
+    "gone": "the broker's log shows whether these members left or timed out: --broker-log",
+    "second round": "an eager assignor has no second round, but stops all members in the first",
+    "asked for": "a client asks: the broker's log has its reason, --broker-log",
+    "resubscription": "members that all subscribe to one set of topics from the start",
+}
+
+
+def _rolling(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
+    run: list[RecordedRebalance] = []
+    names: set[str] = set()
+    for row in [*rows, None]:
+        new = [one.identity for one in row.back] if row is not None else []
+        if row is not None and not new:
+            continue
+        far = bool(run) and row is not None and row.time_ms - run[-1].time_ms > BACK_WITHIN_MS
+        if row is None or far or names & set(new) or len(new) > 1:
+            if len(names) > 1 and len(names) >= max(one.members for one in run) / 2:
+                yield from _rolled(rows, run, names)
+            run, names = [], set()
+        if row is not None and len(new) == 1:
+            run.append(row)
+            names.add(new[0])
+
+
+def _rolled(
+    rows: Sequence[RecordedRebalance], run: Sequence[RecordedRebalance], names: set[str]
+) -> Iterator[Pattern]:
+    back = [one for row in run for one in row.back]
+    within = _of_restarts([row for row in rows if row.time_ms <= run[-1].time_ms], back)
+    told = f"{len(names)} members restarted one after another, in {len(within)} rebalances"
+    session = session_for(back) // 1000
+    instead = f"as static members with sessions above {session} s: no rebalance"
+    if within:
+        yield _pattern("rolling", within, told, instead)
+
+
+def _of_restarts(
+    rows: Sequence[RecordedRebalance], back: Sequence[BackMember]
+) -> list[RecordedRebalance]:
+    """Returns the rebalances that had no other cause than these members' departure and return."""
+    old, new = {one.old for one in back}, {one.new for one in back}
+    found: list[RecordedRebalance] = []
+    follows = False
+    for row in rows:
+        members = {*row.left, *(one.new for one in row.back)}
+        is_theirs = old.issuperset(row.left) and new.issuperset(one.new for one in row.back)
+        is_restart = is_theirs and not row.joined and row.cause != "began"
+        only_follows = {cause.kind for cause in row.causes} <= _FOLLOWING
+        follows = is_restart and (bool(members) or (follows and only_follows))
+        if follows:
+            found.append(row)
+    return found
+
+
+def _flapping(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
+    by_name: dict[str, list[RecordedRebalance]] = defaultdict(list)
+    for row in rows:
+        for one in row.back:
+            by_name[one.identity].append(row)
+    for name, seen in by_name.items():
+        if len(seen) >= FLAPPING:
+            told = f"{name} went and came back {len(seen)} times"
+            yield _pattern("flapping", seen, told, "find why this process stops; see its log")
+
+
+def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
+    dynamic = [one for row in rows for one in row.back if not one.is_static]
+    times = Counter(one.identity for one in dynamic)
+    back = [one for one in dynamic if times[one.identity] > 1]
+    if not back:
+        return
+    of_back = _of_restarts(rows, back)
+    names = list(dict.fromkeys(one.identity for one in back))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    told = (
+        f"{', '.join(names[:_MOST_NAMED])}{more} came back {len(back)} times under a new member "
+        f"id, in {len(of_back)} rebalances of their own"
+    )
+    session = session_for(back)
+    instead = (
+        f"with group.instance.id and session.timeout.ms above {session:,} ms, 95% of these "
+        "absences would be no rebalance, unless the client sends LeaveGroup when it stops; a "
+        "member that is gone for good is then noticed that late"
+    )
+    yield _pattern("new ids", of_back or list(rows), told, instead)
+
+
+def away_ms(one: BackMember) -> int:
+    """Returns how long a member was away at most, as far as its commits show it."""
+    return one.absent_ms if one.silent_ms is None else one.silent_ms
+
+
+def session_for(back: Sequence[BackMember]) -> int:
+    """Returns a session timeout that covers 95% of the absences, in whole seconds."""
+    absences = sorted(map(away_ms, back))
+    longest = absences[-(-len(absences) * 95 // 100) - 1]
+    return -(-longest // 1000) * 1000
+
+
+def _never_settles(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
+    run: list[RecordedRebalance] = []
+    for row in [*rows, None]:
+        if row is not None and row.cause == "second round":
+            run.append(row)
+            continue
+        if run and len(run) > max(one.members for one in run):
+            told = f"{len(run)} second rounds in a row, in a group of {run[-1].members} members"
+            yield _pattern("never settles", run, told, "plan --explain shows why a partition moves")
+        run = []
+
+
+def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
+    """A member counts from the record in which it came to the one in which it went."""
+    seen: dict[str, list[RecordedRebalance]] = defaultdict(list)
+    for row in rows:
+        for member in row.idle:
+            seen[member].append(row)
+    records = _records_of_members(rows)
+    for member, idle in seen.items():
+        if len(idle) >= _IDLE_RECORDS and records.get(member) == len(idle):
+            last = idle[-1]
+            told = f"{member} had no partition in all of its {len(idle)} generations"
+            instead = f"{last.partitions} partitions for {last.members} members"
+            more = "fewer members, or more partitions: " if last.members > last.partitions else ""
+            yield _pattern("idle", idle, told, f"{more}{instead}")
+
+
+def _records_of_members(rows: Sequence[RecordedRebalance]) -> dict[str, int]:
+    """Returns member id -> the number of records from its first to its last."""
+    present: set[str] = set()
+    counts: Counter[str] = Counter()
+    for row in rows:
+        present |= {*row.joined, *(one.new for one in row.back), *row.idle}
+        present -= {*row.left, *(one.old for one in row.back)}
+        counts.update(present)
+    return dict(counts)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One recorded rebalance as a row: who came and went, which partitions moved, and why.
+
+A partition is `moved` if it had another owner before, `gained` if it had none before, and `revoked`
+if it has none now. A cooperative move is therefore first revoked and then gained. A static member
+that restarts under a new member id is the same owner; another member that restarts is not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from kafka_rebalance.wire import Subscription
+
+from .group_log import RecordedGeneration, RecordedMember
+
+Certainty = Literal["exact", "likely", "unknown", "log"]
+"""The records prove a cause, hint at it or do not show it; or a line of a broker's log has it."""
+
+CAUSES = {
+    "created": "the group was created, without members",
+    "first record": "the records begin here, within the group's life",
+    "began": "a member joined an empty group",
+    "came": "a member came",
+    "back": "a member came back under a new id",
+    "left": "a member left, or was removed",
+    "timed out": "a member's session expired",
+    "gone": "a member left or timed out: not known which",
+    "assignor switch": "the group changed its assignor",
+    "resubscription": "a member changed its topics",
+    "partitions added": "a topic has more partitions",
+    "second round": "a member revoked partitions and joined again",
+    "static restart": "a static member restarted within its session",
+    "after-effect": "a member saw the last rebalance's result, and joined again",
+    "asked for": "a member asked for a rebalance",
+    "written again": "one generation's record was written twice",
+    "coordinator": "the coordinator's own writes were late",
+}
+"""Each cause in words, in the order in which a row names its main cause."""
+
+CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause of a rebalance; `members` are those that caused it, as far as they are known."""
+
+    kind: str
+    certainty: Certainty = "exact"
+    members: tuple[str, ...] = ()
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in CAUSES:
+            raise ValueError(f"{self.kind}: not a cause")
+
+
+class BackMember(NamedTuple):
+    """A member that came back under a new id.
+
+    `absent_ms`  from the record that lacks it to the record that has it again; 0 in one record.
+    `silent_ms`  from its last commit to its return, so at least as long as it was away; None if it
+                 never committed.
+    """
+
+    old: str
+    new: str
+    identity: str
+    is_static: bool
+    absent_ms: int
+    silent_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRebalance:
+    """A row of the history: one record of one group.
+
+    `time_ms`         when all members had joined; `written_ms` is when the leader had answered.
+    `joined`, `left`  member ids, without those that are `back` under a new id in this record.
+    `seconds`         since the group's record before; None for the first one.
+    `gap`             generations that lack a record before this one; `gap_reason` is why.
+    `causes`          in order of their weight: the first one is the main cause.
+    `partitions`      how many partitions have an owner; `idle` are the members without any.
+    `again`           the record of this generation before was written again: no rebalance.
+    `error`           why the record cannot be read; all other fields but the place are then empty.
+    """
+
+    group_id: str
+    partition: int
+    offset: int
+    time_ms: int
+    written_ms: int
+    generation_id: int = -1
+    protocol_type: str = ""
+    protocol: str | None = None
+    leader: str | None = None
+    leader_library: str | None = None
+    members: int = 0
+    partitions: int = 0
+    idle: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    back: tuple[BackMember, ...] = ()
+    resubscribed: tuple[str, ...] = ()
+    moved: int = 0
+    gained: int = 0
+    revoked: int = 0
+    seconds: float | None = None
+    emptied: bool = False
+    gap: int = 0
+    gap_reason: str = ""
+    again: bool = False
+    causes: tuple[Cause, ...] = field(default=())
+    error: str | None = None
+
+    @property
+    def cause(self) -> str:
+        return self.causes[0].kind if self.causes else ""
+
+    @property
+    def is_rebalance(self) -> bool:
+        """False for records without a rebalance: created, written again, unreadable."""
+        return self.error is None and self.cause != "created" and not self.again
+
+    def to_dict(self) -> dict[str, Any]:
+        row = asdict(self)
+        row["back"] = [one._asdict() for one in self.back]
+        return {**row, "cause": self.cause}
+
+
+class Moves(NamedTuple):
+    """How many partitions have another owner, an owner for the first time, or none any more."""
+
+    moved: int
+    gained: int
+    revoked: int
+
+
+def moves_between(before: RecordedGeneration | None, after: RecordedGeneration) -> Moves:
+    old = before.owners if before is not None else {}
+    new = after.owners
+    moved = sum(old[tp] != owner for tp, owner in new.items() if tp in old)
+    return Moves(moved, len(new.keys() - old.keys()), len(old.keys() - new.keys()))
+
+
+def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple[str, ...]:
+    """Returns the members whose topics differ; a static member is found by its instance id."""
+    by_instance = {m.group_instance_id: m for m in before.members if m.group_instance_id}
+
+    def old(member: RecordedMember) -> Subscription | None:
+        found = before.by_id.get(member.member_id)
+        if found is None and member.group_instance_id is not None:
+            found = by_instance.get(member.group_instance_id)
+        return found.subscription if found else None
+
+    return tuple(
+        member.member_id
+        for member in after.members
+        if (sent := old(member)) is not None
+        and member.subscription is not None
+        and set(sent.topics) != set(member.subscription.topics)
+    )
+
+
+def total_moves(rows: Sequence[RecordedRebalance]) -> int:
+    """Returns the partitions that changed hands: moved at once, or gained after a revocation."""
+    return sum(row.moved + row.gained for row in rows)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads records of `__consumer_offsets` from files: JSON lines, or Parquet as Spark writes it.
+
+A JSON line has `partition`, `offset`, `timestamp` (ms), and `key` and `value` in base64; `value` is
+null for a tombstone. A name that ends in `.gz` is unzipped; a directory is read as Parquet files.
+"""
+
+import base64
+import binascii
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kafka_rebalance.errors import GroupError, MissingExtra
+
+_COLUMNS = ("partition", "offset", "timestamp", "key", "value")
+
+
+class OffsetsRecord(NamedTuple):
+    """A record of the log; `value` is None for a tombstone."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes
+    value: bytes | None
+
+
+def read_records(*paths: str) -> Iterator[OffsetsRecord]:
+    """Yields the records of files; `-` is standard input. Errors: GroupError names file and line.
+
+    Order    of the files and of the lines in them; `rebalance_history` sorts by offset.
+    """
+    for path in paths:
+        if path == "-":
+            yield from _lines(path, sys.stdin.buffer)
+        elif Path(path).is_dir() or path.endswith(".parquet"):
+            yield from _parquet(path)
+        elif path.endswith(".gz"):
+            with gzip.open(path) as lines:
+                yield from _lines(path, lines)
+        else:
+            with Path(path).open("rb") as lines:
+                yield from _lines(path, lines)
+
+
+def _lines(path: str, lines: Iterable[bytes]) -> Iterator[OffsetsRecord]:
+    number = 0
+    try:
+        for line in lines:
+            number += 1
+            if line.strip():
+                yield _record(line)
+    except (ValueError, KeyError, TypeError) as error:
+        named = f"{error.args[0]}: missing" if isinstance(error, KeyError) else error
+        fields = "partition, offset, timestamp, key and value"
+        problem = f"{named}; a line is a JSON object with {fields}, the last two in base64"
+        raise GroupError(f"{path}:{number}", problem) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise GroupError(path, str(error)) from None
+
+
+def _record(line: bytes) -> OffsetsRecord:
+    fields = json.loads(line)
+    if not isinstance(fields, dict):
+        raise TypeError("not an object")
+    numbers = [_number(fields, name) for name in _COLUMNS[:3]]
+    key, value = (_bytes(fields[name], name) for name in _COLUMNS[3:])
+    return OffsetsRecord(numbers[0], numbers[1], numbers[2], key or b"", value)
+
+
+def _number(fields: dict[str, Any], name: str) -> int:
+    if type(fields[name]) is not int:
+        raise TypeError(f"{name}: not a whole number")
+    return int(fields[name])
+
+
+def _bytes(text: str | None, name: str) -> bytes | None:
+    try:
+        return None if text is None else base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise TypeError(f"{name}: not base64") from None
+
+
+def _parquet(path: str) -> Iterator[OffsetsRecord]:
+    try:
+        import pyarrow.dataset
+    except ImportError:
+        raise MissingExtra(f"{path}: Parquet", "arrow") from None
+    try:
+        files = pyarrow.dataset.dataset(path, format="parquet")
+        lacking = [name for name in _COLUMNS if name not in files.schema.names]
+        if lacking:
+            raise GroupError(path, f"no column {lacking[0]}; records have {', '.join(_COLUMNS)}")
+        for batch in files.to_batches(columns=list(_COLUMNS)):
+            columns = [batch.column(name).to_pylist() for name in _COLUMNS]
+            for partition, offset, time, key, value in zip(*columns, strict=True):
+                yield OffsetsRecord(partition, offset, milliseconds(time), key or b"", value)
+    except pyarrow.ArrowException as error:
+        raise GroupError(path, str(error).partition("\n")[0]) from None
+
+
+def milliseconds(time: datetime | int) -> int:
+    """Returns a column's timestamp as Kafka's: milliseconds since 1970, UTC."""
+    if isinstance(time, int):
+        return time
+    return (time - datetime.fromtimestamp(0, tz=time.tzinfo)) // timedelta(milliseconds=1)

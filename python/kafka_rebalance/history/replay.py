@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes each recorded rebalance again, from the inputs in its record.
+
+1. Members are made of the bytes that they sent, in the order of the record.
+2. Partition counts are those of the inventory, and those that the record needs: the highest
+   partition of each topic that was assigned or claimed. The counts of the past may differ from
+   both; a topic of which nothing was assigned is left out, as by a leader without its metadata.
+3. The assignor is Kafka's; of librdkafka, its own; of the Python libraries, Kafka's (the plug-ins)
+   or their own, if the library is installed.
+4. The answer is compared partition by partition; of a leader that writes as Java does, also the
+   order within each member.
+
+The record does not have the racks of partitions, nor what a leader did not know.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from kafka_rebalance import wire
+from kafka_rebalance.assignors.assigning import assign
+from kafka_rebalance.assignors.registry import Engine, is_known
+from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.group.model import Topic, TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+
+from .group_log import CONSUMER, RecordedGeneration
+
+Owners = Mapping[str, Sequence[TopicPartition]]
+
+ASSIGNMENTS, INVENTORY = "assignments", "inventory"
+_OWN = {
+    "librdkafka": ("librdkafka/",),
+    "python": ("", "kafka-python/", "aiokafka/"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedRebalance:
+    """A recorded rebalance beside the computed one.
+
+    `equal`       None if it could not be computed: `difference` is then the reason.
+    `computed_by` the assignor that was played; `counts` is where its partition counts are from.
+    `difference`  the first member and partition that differ, and `likely` the likely cause.
+    """
+
+    group_id: str
+    generation_id: int
+    time_ms: int
+    protocol: str | None
+    leader_library: str | None
+    equal: bool | None
+    computed_by: str = ""
+    counts: str = ""
+    difference: str = ""
+    likely: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class ReplayShare(NamedTuple):
+    """How many rebalances of one assignor and one leader's library came out equal."""
+
+    protocol: str
+    leader_library: str
+    equal: int
+    computed: int
+    not_computed: int
+
+
+def replay(
+    generations: Iterable[RecordedGeneration],
+    topics: Iterable[Topic] = (),
+    *,
+    engine: Engine = "rust",
+) -> list[ReplayedRebalance]:
+    """Computes each rebalance with members again; a static restart's second record is left out."""
+    inventory = {topic.name: topic for topic in topics}
+    last: dict[str, int] = {}
+    found = []
+    for one in generations:
+        is_again = last.get(one.group_id) == one.generation_id
+        last[one.group_id] = one.generation_id
+        if one.members and not is_again and one.protocol_type == CONSUMER:
+            found.append(_replayed(one, inventory, engine))
+    return found
+
+
+def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
+    """Returns the equal share by assignor and library of the leader, in the order of names."""
+    counts: Counter[tuple[str, str, bool | None]] = Counter(
+        (one.protocol or "none", one.leader_library or "unknown", one.equal) for one in replayed
+    )
+    return [
+        ReplayShare(
+            protocol, library, equal := counts[protocol, library, True],
+            equal + counts[protocol, library, False], counts[protocol, library, None],
+        )
+        for protocol, library in sorted({name[:2] for name in counts})
+    ]  # fmt: skip
+
+
+def recorded_group(
+    one: RecordedGeneration, topics: Sequence[Topic], assignor: str | None = None
+) -> GroupSpec:
+    """Returns the group as its leader's assignor saw it. Errors: GroupError."""
+    members = tuple(
+        wire.sent_member(
+            member.member_id,
+            member.subscription,
+            one.protocol or "",
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+        )
+        for member in one.members
+        if member.subscription is not None
+    )
+    return GroupSpec(
+        one.group_id,
+        tuple(topics),
+        members,
+        assignor or one.protocol,
+        one.generation_id,
+        leader_library=one.leader_library,
+    )
+
+
+def assigned_counts(one: RecordedGeneration) -> dict[str, int]:
+    """Returns the smallest partition counts with which the record is possible."""
+    counts: dict[str, int] = {}
+    for member in one.members:
+        for topic, partition in member.assigned | member.claims:
+            counts[topic] = max(partition + 1, counts.get(topic, 0))
+    return counts
+
+
+def _replayed(
+    one: RecordedGeneration, inventory: Mapping[str, Topic], engine: Engine
+) -> ReplayedRebalance:
+    place = (
+        one.group_id, one.generation_id, one.joined_ms, one.protocol, one.leader_library
+    )  # fmt: skip
+    if any(member.subscription is None for member in one.members):
+        return ReplayedRebalance(*place, None, difference="a member's bytes cannot be read")
+    names = [name for name in _assignors(one) if is_known(name)]
+    if not names:
+        return ReplayedRebalance(*place, None, difference=f"no assignor {one.protocol} is known")
+    first: ReplayedRebalance | None = None
+    for name in names:
+        for counts, topics in _topics(one, inventory):
+            try:
+                group = recorded_group(one, topics, name)
+                difference = _difference(one, dict(assign(group, engine=engine)))
+            except KafkaRebalanceError as error:
+                return ReplayedRebalance(*place, None, name, counts, str(error))
+            if not difference:
+                return ReplayedRebalance(*place, True, name, counts)
+            if first is None:
+                likely = _likely(one, group, engine)
+                first = ReplayedRebalance(*place, False, name, counts, difference, likely)
+    assert first is not None
+    return first
+
+
+def _assignors(one: RecordedGeneration) -> list[str]:
+    prefixes = _OWN.get(one.leader_library or "", ("",))
+    return [f"{prefix}{one.protocol}" for prefix in prefixes]
+
+
+def _topics(
+    one: RecordedGeneration, inventory: Mapping[str, Topic]
+) -> Iterator[tuple[str, list[Topic]]]:
+    needed = assigned_counts(one)
+    known = {name: inventory[name] for name in one.topics if name in inventory}
+    if known and all(known[name].partitions >= n for name, n in needed.items() if name in known):
+        others = [Topic(name, n) for name, n in needed.items() if name not in known]
+        yield INVENTORY, [*known.values(), *others]
+    racks = {name: topic.racks for name, topic in known.items()}
+    smallest = []
+    for name in sorted(needed):
+        rows = racks.get(name)
+        smallest.append(Topic(name, needed[name], rows[: needed[name]] if rows else None))
+    yield ASSIGNMENTS, smallest
+
+
+def _difference(one: RecordedGeneration, answer: Owners) -> str:
+    """Returns the first difference; an empty text if there is none."""
+    for member in one.members:
+        given = list(member.assignment.partitions) if member.assignment else []
+        computed = wire.by_topic(answer.get(member.member_id, ()))
+        listed = [TopicPartition(t, p) for t, numbers in computed.items() for p in numbers]
+        if set(given) != set(listed):
+            more, less = sorted(set(given) - set(listed)), sorted(set(listed) - set(given))
+            parts = [f"was given {tp}" for tp in more[:1]] + [f"computed {tp}" for tp in less[:1]]
+            return f"{member.member_id}: {', '.join(parts)}"
+        if given != listed and one.leader_library == "java":
+            return f"{member.member_id}: the order of its partitions"
+    return ""
+
+
+def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
+    """Returns the likely cause of a difference: what the leader ignored, if that explains it."""
+    for words, fields in _IGNORED.items():
+        members = tuple(replace(member, **fields) for member in group.members)
+        with suppress(KafkaRebalanceError):
+            if not _difference(one, dict(assign(group.edited(members=members), engine=engine))):
+                return f"equal if the leader ignored {words}"
+    if one.leader_library not in (None, "java"):
+        return f"the leader used an assignor of another library ({one.leader_library})"
+    if any(member.rack_id for member in group.members) and not any(t.racks for t in group.topics):
+        return "members sent racks, and the racks of partitions are not in the record"
+    return "the leader knew other partition counts, or other topics"
+
+
+_IGNORED: dict[str, dict[str, Any]] = {
+    "generations": {"generation_id": None, "user_data_generation_id": None},
+    "claims": {"owned_partitions": ()},
+    "racks": {"rack_id": None},
+    "instance ids": {"group_instance_id": None},
+}

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histories as tables of at most 100 columns: the worst groups, or one group's rebalances."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from kafka_rebalance.history.counterfactual import Counterfactual
+from kafka_rebalance.history.patterns import Pattern
+from kafka_rebalance.history.recorded import RecordedRebalance, total_moves
+from kafka_rebalance.history.replay import ReplayedRebalance, replay_shares
+from kafka_rebalance.report.plans.plan import print_wrapped
+from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
+from kafka_rebalance.report.text.tables import print_table
+
+WORST = 5
+_MOST_ROWS = 40
+_MOST_NAMED = 2
+_NAME = 26
+
+
+GROUP_COLUMNS = ["group", "rebalances", "an hour", "moves", "back", "causes", "patterns"]
+
+
+def print_groups(
+    groups: Mapping[str, Sequence[RecordedRebalance]],
+    patterns: Sequence[Pattern],
+    *,
+    everything: bool,
+) -> None:
+    """Prints a line for each group, the one with the most rebalances first."""
+    order = group_order(groups)
+    shown = order if everything else order[:WORST]
+    print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
+    if len(shown) < len(order):
+        left = sum(len(groups[name]) for name in order[len(shown) :])
+        print(f"… and {counted(len(order) - len(shown), 'group')} with {left} (--all shows them)")
+
+
+def group_order(groups: Mapping[str, Sequence[RecordedRebalance]]) -> list[str]:
+    """Returns the names of the groups, the one with the most rebalances first."""
+    return sorted(groups, key=lambda name: (-len(groups[name]), name))
+
+
+def group_cells(
+    name: str, groups: Mapping[str, Sequence[RecordedRebalance]], patterns: Sequence[Pattern]
+) -> list[str]:
+    rows = groups[name]
+    kinds = dict.fromkeys(one.kind for one in patterns if one.group_id == name)
+    return [
+        cut(name, _NAME),
+        str(len(rows)),
+        _per_hour(rows),
+        str(total_moves(rows)),
+        str(sum(len(row.back) for row in rows)),
+        _causes(rows),
+        ", ".join(kinds),
+    ]
+
+
+def print_group(
+    group_id: str,
+    rows: Sequence[RecordedRebalance],
+    patterns: Sequence[Pattern],
+    *,
+    everything: bool,
+) -> None:
+    """Prints one group's rebalances in the order of time, the last ones if there are many."""
+    shown = rows if everything else rows[-_MOST_ROWS:]
+    print(f"{group_id}: {counted(len(rows), 'record')}, {counted(total_moves(rows), 'move')}")
+    if len(shown) < len(rows):
+        print(f"the last {len(shown)} (--all shows every one)")
+    ids = {one for row in rows for cause in row.causes for one in cause.members}
+    names = short_names(sorted(ids))
+    cells = [
+        [
+            clock(row.time_ms),
+            str(row.generation_id),
+            "" if row.seconds is None else f"{row.seconds:.1f}",
+            str(row.members),
+            _moves(row),
+            row_text(row, names),
+        ]
+        for row in shown
+    ]
+    columns = ["time (UTC)", "generation", "after s", "members", "moves", "cause"]
+    print_table(columns, cells, left=(5,))
+    if any(cause.certainty == "likely" for row in shown for cause in row.causes):
+        print("? likely: the records hint at it, but do not prove it")
+    for one in patterns:
+        print_wrapped(pattern_text(one, names), "", "  ")
+
+
+def print_patterns(patterns: Sequence[Pattern]) -> None:
+    """Prints the patterns of all groups, with whole member ids."""
+    for one in patterns:
+        print_wrapped(f"{one.group_id}: {pattern_text(one, {})}", "", "  ")
+
+
+def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
+    """Returns a pattern with its evidence, and what would have changed it."""
+    place = f"{clock(one.first_ms)} to {clock(one.last_ms)[11:]}, generations"
+    instead = f". Instead: {one.instead}" if one.instead else ""
+    return f"{one.kind}: {shortened(one.told, names)} ({place} {runs(one.generations)}){instead}."
+
+
+def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
+    """Returns the causes with their members, for example `came (orders-3-5f2e), back (…)`."""
+    if row.error is not None:
+        return f"cannot be read: {row.error}"
+    texts = []
+    for cause in row.causes:
+        who = [names.get(one, one) for one in cause.members]
+        more = f", … {len(who)} in all" if len(who) > _MOST_NAMED else ""
+        named = f" ({', '.join(who[:_MOST_NAMED])}{more})" if who else ""
+        mark = "?" if cause.certainty == "likely" else ""
+        words = (
+            f", {cause.detail}" if cause.kind == "asked for" and cause.certainty == "log" else ""
+        )
+        texts.append(f"{cause.kind}{mark}{named}{words}")
+    if row.gap:
+        texts.append(f"gap of {row.gap}, {row.gap_reason}")
+    return "; ".join(texts)
+
+
+def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
+    """Prints the equal shares by assignor and leader's library, then the rebalances that differ."""
+    rows = [
+        [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
+        for one in replay_shares(replayed)
+    ]
+    print_table(["assignor", "leader", "equal", "not computed"], rows, left=(1,))
+    for one in replayed:
+        if not one.equal:
+            word = "differs" if one.equal is False else "not computed"
+            likely = f"; likely {one.likely}" if one.likely else ""
+            place = f"{one.group_id}, generation {one.generation_id}"
+            print_wrapped(f"{place}: {word}: {one.difference}{likely}", "", "  ")
+
+
+def print_counterfactuals(
+    rows: Sequence[RecordedRebalance], played: Sequence[Counterfactual]
+) -> None:
+    """Prints what each assignor would have done, added up over all groups."""
+    held = [row for row in rows if row.is_rebalance and row.members]
+    print(f"Recorded: {counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}")
+    cells = []
+    for static in (False, True):
+        for name in dict.fromkeys(one.assignor for one in played):
+            found = _with_static([one for one in played if one.assignor == name], static=static)
+            if static and not any(one.is_static for one in found):
+                continue
+            sums = (
+                sum(one.rebalances for one in found),
+                sum(one.moves for one in found),
+                sum(one.unavailable for one in found),
+                sum(one.waiting for one in found),
+            )
+            cells.append([f"{name}{', static members' if static else ''}", *map(str, sums)])
+    print_table(["assignor", "rebalances", "moves", "no reader", "waiting"], cells)
+    print_wrapped(
+        "no reader: partitions that nobody reads during a rebalance, added up; waiting: partitions "
+        "of static members that were away. Static members have sessions that cover 95% of the "
+        "absences, and send no LeaveGroup."
+    )
+
+
+def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
+    """Returns one answer of each group; a group without absences has only the dynamic one."""
+    chosen: dict[str, Counterfactual] = {}
+    for one in played:
+        if not one.is_static or static:
+            chosen[one.group_id] = one
+    return list(chosen.values())
+
+
+def clock(time_ms: int) -> str:
+    """Returns date and time in UTC, to the second."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # a record may hold any number
+        return f"{time_ms} ms"
+
+
+def _moves(row: RecordedRebalance) -> str:
+    parts = ((row.moved, "moved"), (row.gained, "gained"), (row.revoked, "revoked"))
+    return ", ".join(f"{number} {word}" for number, word in parts if number)
+
+
+def _per_hour(rows: Sequence[RecordedRebalance]) -> str:
+    span_ms = rows[-1].time_ms - rows[0].time_ms if rows else 0
+    return f"{len(rows) * 3_600_000 / span_ms:.1f}" if span_ms > 0 else ""
+
+
+def _causes(rows: Sequence[RecordedRebalance]) -> str:
+    counts = Counter(row.cause for row in rows)
+    return ", ".join(f"{number} {kind}" for kind, number in counts.most_common())

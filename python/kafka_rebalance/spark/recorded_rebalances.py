@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history of all groups in records of `__consumer_offsets`, on Spark.
+
+    rebalance_history(records).where("cause = 'timed out'").groupBy("group_id").count()
+
+1. A window over each partition of the log finds the offset from which it has no hole.
+2. A window over each group numbers its records; the commits between two of them become one row for
+   each partition, with their first and last time. After that, few rows are left.
+3. The rows of a group stand together in the order of the log, and one pass over them infers the
+   causes, as on one machine (`history/group_history.py`). It holds one group at a time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.history.departures import CommitTimes
+from kafka_rebalance.history.group_history import GroupHistory
+from kafka_rebalance.history.rebalance_history import read_key, read_record
+from kafka_rebalance.history.recorded import RecordedRebalance
+from kafka_rebalance.history.records import OffsetsRecord
+from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetCommitKey
+
+from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, require_columns, with_cluster
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HISTORY_SCHEMA = (
+    "group_id string, partition int, offset bigint, time_ms bigint, written_ms bigint, "
+    "generation_id int, protocol_type string, protocol string, leader string, "
+    "leader_library string, members int, partitions int, idle array<string>, "
+    "joined array<string>, left array<string>, "
+    "back array<struct<old: string, new: string, identity: string, is_static: boolean, "
+    "absent_ms: bigint, silent_ms: bigint>>, "
+    "resubscribed array<string>, moved int, gained int, revoked int, seconds double, "
+    "emptied boolean, gap int, gap_reason string, again boolean, "
+    "causes array<struct<kind: string, certainty: string, members: array<string>, "
+    "detail: string>>, error string, cause string"
+)
+"""The columns of `rebalance_history`, after `cluster string` if the records have that column.
+
+They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main cause.
+"""
+
+_BATCH_ROWS = 10_000
+_GROUP = "substring(key, 5, cast(conv(hex(substring(key, 3, 2)), 16, 10) as int))"
+"""The bytes of the group's id: every key of a classic group has its length at this place."""
+
+
+def rebalance_history(records: DataFrame) -> DataFrame:
+    """Returns a row for each record of each classic group: HISTORY_SCHEMA.
+
+    `records` has the columns of Spark's Kafka source: key, value, partition, offset and timestamp;
+    with a column `cluster`, groups of several clusters are kept apart. All records belong in it:
+    commits tell an expired session from a leave.
+
+    Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
+    record cannot be read, its row has an `error`, and the job goes on.
+    """
+    has_cluster = check_records(records)
+    require_columns(records, {"timestamp": t.TimestampType()}, "records.")
+    log = ["cluster", "partition"] if has_cluster else ["partition"]
+    group = [*log, "group"]
+    # 1.
+    whole = _whole_from(records, log)
+    # 2.
+    kind = f.substring("key", 1, 2)
+    kinds = {**dict.fromkeys(GROUP_KEYS, True), **dict.fromkeys(COMMIT_KEYS, False)}
+    wanted = records.where(f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")).select(
+        *log, "offset", "key", "value",
+        f.unix_millis("timestamp").alias("timestamp_ms"),
+        f.expr(_GROUP).alias("group"),
+        (kind == f.expr(GROUP_KEYS[0])).alias("is_group"),
+    )  # fmt: skip
+    so_far = Window.partitionBy(*group).orderBy("offset").rowsBetween(Window.unboundedPreceding, 0)
+    numbered = wanted.withColumn("era", f.sum(f.col("is_group").cast("int")).over(so_far))
+    rows = _group_rows(numbered, group).unionByName(_commit_rows(numbered, group))
+    # 3.
+    ordered = (
+        rows.join(f.broadcast(whole), log)
+        .repartition(*group)
+        .sortWithinPartitions(*group, "era", f.col("is_group").desc())
+    )
+    return ordered.mapInArrow(_inferred(has_cluster), with_cluster(HISTORY_SCHEMA, has_cluster))
+
+
+def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
+    """Returns for each partition the offset from which no hole of two offsets or more is left."""
+    before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
+    begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
+    starts = records.select(*log, "offset", begins.alias("begins")).where("begins")
+    return starts.groupBy(*log).agg(f.max("offset").alias("whole_from"))
+
+
+def _group_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
+    none: Column = f.lit(None).cast("bigint")
+    return numbered.where("is_group").select(
+        *group, "era", "is_group", "offset", "key", "value", "timestamp_ms",
+        none.alias("last_ms"), none.alias("commits"),
+    )  # fmt: skip
+
+
+def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
+    """Returns the commits of each partition after each group record; those before it are unused."""
+    commits = numbered.where("not is_group and era > 0 and value is not null")
+    return (
+        commits.groupBy(*group, "era", "is_group", "key")
+        .agg(
+            f.min("timestamp_ms").alias("timestamp_ms"),
+            f.max("timestamp_ms").alias("last_ms"),
+            f.count("*").alias("commits"),
+            f.min("offset").alias("offset"),
+        )
+        .withColumn("value", f.lit(None).cast("binary"))
+    )
+
+
+def _inferred(has_cluster: bool) -> Any:
+    """Returns the function that reads sorted rows; a group may go on in the next batch."""
+    columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
+    columns += ["last_ms", "commits", "whole_from"]
+
+    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        open_group: tuple[Any, ...] | None = None
+        history = GroupHistory(0)
+        found: list[dict[str, Any]] = []
+        for batch in batches:
+            names = ["cluster", *columns] if has_cluster else columns
+            for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
+                cluster, values = (row[0], row[1:]) if has_cluster else (None, row)
+                if (cluster, *values[:2]) != open_group:
+                    open_group = (cluster, *values[:2])
+                    history = GroupHistory(values[-1])
+                for one in _read(history, values):
+                    found.append({"cluster": cluster, **one.to_dict()})
+            if len(found) >= _BATCH_ROWS:
+                yield _batch(found, has_cluster=has_cluster)
+                found = []
+        yield _batch(found, has_cluster=has_cluster)
+
+    return run
+
+
+def _read(history: GroupHistory, row: tuple[Any, ...]) -> Iterator[RecordedRebalance]:
+    partition, _, is_group, offset, data, value, time_ms, last_ms, commits, _ = row
+    try:
+        key = read_key(data)
+    except WireError:
+        return
+    if isinstance(key, OffsetCommitKey):
+        times = CommitTimes(time_ms, last_ms, commits)
+        history.commit(TopicPartition(key.topic, key.partition), times)
+    elif is_group and isinstance(key, GroupMetadataKey):
+        record = OffsetsRecord(partition, offset, time_ms, data, value)
+        yield from (found for found, _ in read_record(history, key, record))
+
+
+def _batch(rows: list[dict[str, Any]], *, has_cluster: bool) -> "pa.RecordBatch":
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pylist(rows, _arrow_schema(has_cluster=has_cluster))
+
+
+def _arrow_schema(*, has_cluster: bool) -> "pa.Schema":
+    """Returns HISTORY_SCHEMA as Arrow has it; executors cannot read Spark's text."""
+    import pyarrow as pa
+
+    text, texts, long = pa.string(), pa.list_(pa.string()), pa.int64()
+    back = dict.fromkeys(("old", "new", "identity"), text) | {"is_static": pa.bool_()}
+    back |= {"absent_ms": long, "silent_ms": long}
+    cause = {"kind": text, "certainty": text, "members": texts, "detail": text}
+    types = {
+        **dict.fromkeys(("offset", "time_ms", "written_ms"), long),
+        **dict.fromkeys(("partition", "generation_id", "members", "partitions"), pa.int32()),
+        **dict.fromkeys(("moved", "gained", "revoked", "gap"), pa.int32()),
+        **dict.fromkeys(("idle", "joined", "left", "resubscribed"), texts),
+        **dict.fromkeys(("emptied", "again"), pa.bool_()),
+        "seconds": pa.float64(),
+        "back": pa.list_(pa.struct(list(back.items()))),
+        "causes": pa.list_(pa.struct(list(cause.items()))),
+    }
+    names = [
+        *(["cluster"] if has_cluster else []),
+        *(one.name for one in fields(RecordedRebalance)),
+    ]
+    return pa.schema([(name, types.get(name, text)) for name in [*names, "cause"]])

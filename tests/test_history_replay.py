@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded rebalances computed again; the same events under other assignors."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.cli import main
+from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
+from kafka_rebalance.history.rebalance_history import recorded_generations
+from kafka_rebalance.history.recorded import total_moves
+from kafka_rebalance.history.records import read_records
+from kafka_rebalance.history.replay import recorded_group, replay, replay_shares
+from kafka_rebalance.wire import AssignmentData
+from tests.test_history import RELEASES, VECTORS, records_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafka_rebalance.assignors.registry import Engine
+    from kafka_rebalance.history.group_log import RecordedGeneration
+    from kafka_rebalance.history.rebalance_history import Recorded
+
+
+def generations_of(release: str) -> list[RecordedGeneration]:
+    return [one for _, one in recorded_generations(records_of(release)) if one is not None]
+
+
+@pytest.mark.parametrize(("release", "rebalances"), [("4.4.0", 97), ("3.6.2", 59), ("2.4.1", 43)])
+def test_every_recorded_rebalance_comes_out_equal(
+    release: str, rebalances: int, engine: Engine
+) -> None:
+    """Led by Java, kafka-python and librdkafka: each leader's own assignor returns its answer."""
+    replayed = replay(generations_of(release), engine=engine)
+    print(*replay_shares(replayed), sep="\n")
+    assert [one for one in replayed if not one.equal] == []
+    assert len(replayed) == rebalances
+    assert {one.leader_library for one in replayed} == {"java", "python", "librdkafka"}
+
+
+def test_bytes_that_are_no_consumers_are_not_computed() -> None:
+    records = read_records(str(VECTORS / "every_line-4.4.0.records.jsonl.gz"))
+    generations = [one for _, one in recorded_generations(records) if one is not None]
+    replayed = replay(generations)
+    counts = Counter(one.equal for one in replayed)
+    assert counts == {True: 9, None: 2}
+    assert {one.difference for one in replayed if one.equal is None} == {
+        "a member's bytes cannot be read"
+    }
+
+
+def _swapped(one: RecordedGeneration) -> RecordedGeneration:
+    """Returns the record with the first partitions of its first two members exchanged."""
+    first, second, *others = one.members
+    a, b = first.assignment, second.assignment
+    assert a is not None
+    assert b is not None
+    first = replace(first, assignment=AssignmentData((b.partitions[0], *a.partitions[1:])))
+    second = replace(second, assignment=AssignmentData((a.partitions[0], *b.partitions[1:])))
+    return replace(one, members=(first, second, *others))
+
+
+def test_a_difference_names_its_member_and_partition() -> None:
+    one = next(g for g in generations_of("4.4.0") if g.protocol == "range" and len(g.members) > 2)
+    (found,) = replay([_swapped(one)])
+    given = one.members[1].assignment
+    assert given is not None
+    assert found.equal is False
+    assert found.difference.startswith(f"{one.members[0].member_id}: was given")
+    assert str(given.partitions[0]) in found.difference
+    assert found.likely == "the leader knew other partition counts, or other topics"
+
+
+def test_a_leader_that_ignores_generations_is_recognised() -> None:
+    """Two members claim all partitions, one of them with an older generation."""
+    one = next(g for g in generations_of("4.4.0") if g.group_id == "billing" and g.members)
+    assert one.protocol == "cooperative-sticky"
+    claims = tuple(sorted(one.owners))
+    members = []
+    for generation_id, member in zip((4, 5), one.members, strict=True):
+        sent = member.subscription
+        assert sent is not None
+        sent = replace(sent, owned_partitions=claims, generation_id=generation_id, user_data=None)
+        members.append(replace(member, subscription=sent))
+    stale = replace(one, members=tuple(members))
+    group = recorded_group(stale, _topics(one))
+    without = tuple(
+        replace(m, generation_id=None, user_data_generation_id=None) for m in group.members
+    )
+    answer = kr.assign(group.edited(members=without))
+    assert dict(answer) != dict(kr.assign(group))
+    given = tuple(replace(m, assignment=AssignmentData(answer[m.member_id])) for m in members)
+    (found,) = replay([replace(stale, members=given)])
+    assert (found.equal, found.likely) == (False, "equal if the leader ignored generations")
+
+
+def _topics(one: RecordedGeneration) -> list[kr.Topic]:
+    counts: dict[str, int] = {}
+    for member in one.members:
+        for tp in member.assigned | member.claims:
+            counts[tp.topic] = max(counts.get(tp.topic, 0), tp.partition + 1)
+    return [kr.Topic(*item) for item in sorted(counts.items())]
+
+
+def test_the_inventory_counts_where_it_fits() -> None:
+    one = next(g for g in generations_of("4.4.0") if g.group_id == "orders" and g.members)
+    assert {tp.topic for tp in one.owners} == {"orders-a"}
+    right, later = kr.Topic("orders-a", 6), kr.Topic("orders-a", 9)
+    assert [(r.equal, r.counts) for r in replay([one], [right])] == [(True, "inventory")]
+    # Partitions were added later: with today's count the answer would differ.
+    assert [(r.equal, r.counts) for r in replay([one], [later])] == [(True, "assignments")]
+    assert [(r.equal, r.counts) for r in replay([one])] == [(True, "assignments")]
+
+
+# What would have happened -------------------------------------------------------------------------
+
+
+def recorded_of(release: str, group_id: str) -> Recorded:
+    found = recorded_generations(records_of(release))
+    return [one for one in found if one[0].group_id == group_id]
+
+
+def played(recorded: Recorded, assignor: str, *, static: bool = False) -> Counterfactual:
+    (found,) = (
+        one
+        for one in counterfactuals(recorded)
+        if (one.assignor, one.is_static) == (assignor, static)
+    )
+    return found
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(
+    ("group_id", "assignor"),
+    [
+        ("orders", "range"),
+        ("ledger", "range"),
+        ("mixed", "range"),
+        ("billing", "cooperative-sticky"),
+    ],
+)
+def test_the_groups_own_assignor_makes_the_recorded_moves(
+    release: str, group_id: str, assignor: str
+) -> None:
+    """The play holds its own assignments from the first event on, and ends with Kafka's moves."""
+    recorded = recorded_of(release, group_id)
+    assert played(recorded, assignor).moves == total_moves([row for row, _ in recorded])
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+def test_the_play_equals_plan_for_the_same_sequence(assignor: str) -> None:
+    """Members of `rdk` leave one after another until one is left."""
+    recorded = recorded_of("4.4.0", "rdk")
+    rows = [row for row, _ in recorded]
+    first = next(i for i, row in enumerate(rows) if row.generation_id == 13)
+    last = next(i for i, row in enumerate(rows) if row.generation_id == 18)
+    part = recorded[first : last + 1]
+    gone = [member for row, _ in part[1:] for member in row.left]
+    assert len(gone) == 4
+    found = played(part, assignor)
+
+    start = part[0][1]
+    assert start is not None
+    plain = tuple(
+        kr.Member(m.member_id, tuple(sorted(m.topics)), None, m.client_id, m.client_host)
+        for m in start.members
+    )
+    group = kr.GroupSpec("rdk", tuple(_topics(start)), plain, assignor, 0)
+    changes = [kr.RemoveMembers(member=member) for member in gone]
+    began = kr.plan(group, assignor)
+    rest = kr.plan(began.final, assignor, changes)
+    assert found.moves == began.moves + rest.moves
+    assert found.rebalances == len(began.rounds) + len(rest.rounds)
+    assert found.unavailable == sum(began.unavailable.values()) + sum(rest.unavailable.values())
+
+
+def test_static_members_would_have_spared_the_rolling_restarts() -> None:
+    """The script restarted each of three members twice; none of that is an event any more."""
+    recorded = recorded_of("4.4.0", "shop")
+    dynamic, static = played(recorded, "range"), played(recorded, "range", static=True)
+    assert dynamic.events - static.events == 2 * 6
+    assert static.session_ms == 4_000
+    assert static.waiting > 0
+    assert static.moves < dynamic.moves
+    (none,) = {one.is_static for one in counterfactuals(recorded_of("4.4.0", "ledger"))}
+    assert none is False  # nobody came back under a new id there
+
+
+def test_the_command_prints_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(VECTORS / "kafka-4.4.0" / "records.jsonl.gz")
+    topics = tmp_path / "topics.jsonl"
+    topics.write_text('{"name": "orders-a", "partitions": 9}\n', encoding="utf-8")
+    words = ["history", path, "--group", "orders", "--topics", str(topics)]
+    assert main([*words, "--replay"]) == 0
+    assert "range      java     13 of 13" in capsys.readouterr().out
+    assert main([*words, "--replay", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["counts"] for line in lines} == {"inventory", "assignments"}
+    assert main([*words, "--what-if"]) == 0
+    assert "Recorded: 13 rebalances, 61 moves" in capsys.readouterr().out
+    topics.write_text('\n{"name": "orders-a"}\n', encoding="utf-8")
+    assert main([*words, "--replay"]) == 2
+    assert "topics.jsonl:1" in capsys.readouterr().err

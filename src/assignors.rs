@@ -3,6 +3,7 @@
 
 pub mod classic;
 pub mod connect;
+pub mod consumer;
 pub mod librdkafka;
 
 use crate::error::GroupError;
@@ -12,8 +13,8 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
-/// The built-in assignors: Kafka's own, then those of librdkafka, in the order of help texts and
-/// messages.
+/// The built-in assignors: Kafka's own, those of librdkafka, and those of the brokers, in the order
+/// of help texts and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,
@@ -23,6 +24,8 @@ pub enum Assignor {
     LibrdkafkaRange,
     LibrdkafkaRoundRobin,
     LibrdkafkaCooperativeSticky,
+    ConsumerUniform,
+    ConsumerRange,
 }
 
 /// Assignors of live groups that are not Kafka's classic ones: the name, and where it comes from.
@@ -41,12 +44,12 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
     (
         "uniform",
-        "an assignor of the new consumer protocol (KIP-848), in which the broker assigns",
+        "the brokers' assignor of the consumer protocol (KIP-848): consumer/uniform",
     ),
 ];
 
 impl Assignor {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
@@ -54,6 +57,8 @@ impl Assignor {
         Self::LibrdkafkaRange,
         Self::LibrdkafkaRoundRobin,
         Self::LibrdkafkaCooperativeSticky,
+        Self::ConsumerUniform,
+        Self::ConsumerRange,
     ];
 
     /// The protocol name in JoinGroup, for example `roundrobin`.
@@ -66,6 +71,8 @@ impl Assignor {
             Self::LibrdkafkaRange => librdkafka::range::NAME,
             Self::LibrdkafkaRoundRobin => librdkafka::round_robin::NAME,
             Self::LibrdkafkaCooperativeSticky => librdkafka::cooperative_sticky::NAME,
+            Self::ConsumerUniform => consumer::uniform::NAME,
+            Self::ConsumerRange => consumer::range::NAME,
         }
     }
 
@@ -98,7 +105,25 @@ impl Assignor {
 
     /// Whether a leader computes this answer whose library is not Java's.
     pub fn is_dialect(self) -> bool {
-        self.name().contains('/')
+        self.name().contains('/') && !self.is_server_side()
+    }
+
+    /// Whether the assignor runs in the brokers; members do not list it.
+    pub fn is_server_side(self) -> bool {
+        matches!(self, Self::ConsumerUniform | Self::ConsumerRange)
+    }
+
+    /// Returns an error at `assignor` for an assignor whose rounds no plan plays.
+    pub fn for_plans(self) -> Result<Self, GroupError> {
+        if !self.is_server_side() {
+            return Ok(self);
+        }
+        let name = quoted(self.name());
+        let problem = format!(
+            "{name} runs in the brokers, and no plan plays its rounds yet; \
+             `assign` returns its assignment"
+        );
+        Err(GroupError::new("assignor", problem))
     }
 
     /// Kafka's answer for a group. Returns an error if Kafka's class throws or never ends.
@@ -123,6 +148,8 @@ impl Assignor {
             Self::LibrdkafkaCooperativeSticky => {
                 librdkafka::cooperative_sticky::assign(group, interrupt)
             }
+            Self::ConsumerUniform => consumer::uniform::assign(group),
+            Self::ConsumerRange => consumer::range::assign(group),
         }
     }
 }

@@ -16,7 +16,15 @@ from kafka_rebalance.group.ownership import (
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .interface import RebalanceProtocol
-from .registry import BUILT_IN, Engine, check_engine, custom, library_of
+from .registry import (
+    BUILT_IN,
+    IN_CORE,
+    SERVER_SIDE,
+    Engine,
+    check_engine,
+    custom,
+    library_of,
+)
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
@@ -30,17 +38,16 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
              AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
-    if name not in BUILT_IN:
+    if name not in IN_CORE:
         return _assign_custom(group, name)
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)
         return from_columns(member_ids, _core.assign(group.interned(), name))
-    built_in = BUILT_IN[name]
-    answer = built_in.assign(group)
+    answer = SERVER_SIDE[name](group) if name in SERVER_SIDE else BUILT_IN[name].assign(group)
     # Java's map returns the members in an order without meaning; an Assignment has the join order.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
-    anomalies = find_anomalies(group, assignment, withholds=built_in.withholds)
-    return Assignment.of(assignment, anomalies)
+    withholds = name in BUILT_IN and BUILT_IN[name].withholds
+    return Assignment.of(assignment, find_anomalies(group, assignment, withholds=withholds))
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:

@@ -5,6 +5,7 @@ pub mod classic;
 pub mod connect;
 pub mod consumer;
 pub mod librdkafka;
+pub mod share;
 
 use crate::error::GroupError;
 use crate::group::model::quoted;
@@ -26,6 +27,7 @@ pub enum Assignor {
     LibrdkafkaCooperativeSticky,
     ConsumerUniform,
     ConsumerRange,
+    ShareSimple,
 }
 
 /// Assignors of live groups that are not Kafka's classic ones: the name, and where it comes from.
@@ -49,7 +51,7 @@ const FOREIGN: [(&str, &str); 4] = [
 ];
 
 impl Assignor {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
@@ -59,6 +61,7 @@ impl Assignor {
         Self::LibrdkafkaCooperativeSticky,
         Self::ConsumerUniform,
         Self::ConsumerRange,
+        Self::ShareSimple,
     ];
 
     /// The protocol name in JoinGroup, for example `roundrobin`.
@@ -73,6 +76,7 @@ impl Assignor {
             Self::LibrdkafkaCooperativeSticky => librdkafka::cooperative_sticky::NAME,
             Self::ConsumerUniform => consumer::uniform::NAME,
             Self::ConsumerRange => consumer::range::NAME,
+            Self::ShareSimple => share::simple::NAME,
         }
     }
 
@@ -110,7 +114,10 @@ impl Assignor {
 
     /// Whether the assignor runs in the brokers; members do not list it.
     pub fn is_server_side(self) -> bool {
-        matches!(self, Self::ConsumerUniform | Self::ConsumerRange)
+        matches!(
+            self,
+            Self::ConsumerUniform | Self::ConsumerRange | Self::ShareSimple
+        )
     }
 
     /// Returns an error at `assignor` for an assignor whose rounds no plan plays.
@@ -150,6 +157,7 @@ impl Assignor {
             }
             Self::ConsumerUniform => consumer::uniform::assign(group),
             Self::ConsumerRange => consumer::range::assign(group),
+            Self::ShareSimple => share::simple::assign(group),
         }
     }
 }

@@ -20,7 +20,9 @@ from .registry import (
     BUILT_IN,
     IN_CORE,
     SERVER_SIDE,
+    BuiltIn,
     Engine,
+    ServerSide,
     check_engine,
     custom,
     library_of,
@@ -43,11 +45,14 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)
         return from_columns(member_ids, _core.assign(group.interned(), name))
-    answer = SERVER_SIDE[name](group) if name in SERVER_SIDE else BUILT_IN[name].assign(group)
+    row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
+    answer = row.assign(group)
     # Java's map returns the members in an order without meaning; an Assignment has the join order.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
-    withholds = name in BUILT_IN and BUILT_IN[name].withholds
-    return Assignment.of(assignment, find_anomalies(group, assignment, withholds=withholds))
+    withholds = isinstance(row, BuiltIn) and row.withholds
+    shares = isinstance(row, ServerSide) and row.shares
+    anomalies = find_anomalies(group, assignment, withholds=withholds, shares=shares)
+    return Assignment.of(assignment, anomalies)
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:

@@ -16,7 +16,7 @@ from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
-from . import consumer, librdkafka
+from . import consumer, librdkafka, share
 from .classic import cooperative_sticky, range, round_robin, sticky
 from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
 from .interface import Assignor
@@ -94,9 +94,18 @@ BUILT_IN = {
     ),
 }
 
+
+class ServerSide(NamedTuple):
+    """The row of an assignor of the brokers; `shares` if its members share partitions."""
+
+    assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
+    shares: bool = False
+
+
 SERVER_SIDE = {
-    consumer.uniform.NAME: consumer.uniform.assign,
-    consumer.range.NAME: consumer.range.assign,
+    consumer.uniform.NAME: ServerSide(consumer.uniform.assign),
+    consumer.range.NAME: ServerSide(consumer.range.assign),
+    share.simple.NAME: ServerSide(share.simple.assign, shares=True),
 }
 """The assignors of the brokers. They assign; no plan plays the rounds of their groups yet."""
 

@@ -164,28 +164,43 @@ impl<'g, 'a> View<'g, 'a> {
         self.group.topics[topic as usize].partitions
     }
 
-    /// The answer of new targets, in the order of `members`; None is a target that did not change.
+    /// The answer of new targets, in the order of `members`.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
-        let lists = targets.iter().zip(&self.members).map(|(new, one)| {
+        self.answer_of(self.lists(targets))
+    }
+
+    /// The partitions of new targets; None is a target that did not change.
+    pub fn lists(&self, targets: &[Option<Target>]) -> impl Iterator<Item = Vec<TopicPartition>> {
+        targets.iter().zip(&self.members).map(|(new, one)| {
             let mut list = Vec::new();
             for (topic, partitions) in new.as_ref().unwrap_or(&one.target).items() {
                 let partitions = partitions.numbers().into_iter();
                 list.extend(partitions.map(|partition| TopicPartition { topic, partition }));
             }
             list
-        });
-        self.answer_of(lists)
+        })
     }
 
     /// The answer of one list for each of `members`, with its anomalies.
     pub fn answer_of(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
+        let mut answer = self.sound(lists);
+        answer.find_anomalies(self.group, false);
+        answer
+    }
+
+    /// Answers as `answer_of` does, for a group whose members may share a partition.
+    pub fn answer_shared(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
+        let mut answer = self.sound(lists);
+        answer.find_anomalies_of_shared(self.group);
+        answer
+    }
+
+    fn sound(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
         let mut by_member = vec![Vec::new(); self.group.members.len()];
         for (one, list) in self.members.iter().zip(lists) {
             by_member[one.member as usize] = list;
         }
-        let mut answer = Assignment::of_lists(&by_member);
-        answer.find_anomalies(self.group, false);
-        answer
+        Assignment::of_lists(&by_member)
     }
 }
 

@@ -3,10 +3,10 @@
 
 1. The topics are a copied `HashSet` of the first member's. Their partitions that no member owns are
    unassigned, topic by topic.
-2. Each member in turn keeps what it owns, up to its quota: T / M partitions, and one extra partition
-   while there are extra ones left. It revokes all other partitions, which are unassigned from then
-   on. A member below its quota gives its extra partition back if later members are as many as the
-   extra ones left, or more; if it is still below, it is unfilled.
+2. Each member in turn keeps what it owns, up to its quota: T / M partitions, and an extra one while
+   there are extra ones left. It revokes all other partitions, which are unassigned from then on. A
+   member below its quota gives its extra partition back if the later members are as many as the
+   extra ones left, or more. A member that is still below its quota is unfilled.
 3. Each unfilled member in turn gets the next unassigned partitions, up to its quota.
 
 Quirk    owned partitions that do not exist are kept, and count.
@@ -60,7 +60,9 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
         member_id = one.member.member_id
         targets[member_id] = _filled(one, targets[member_id], following, room)
     if next(following, None) is not None:
-        reason = "partitions were left unassigned, because members own some twice, or beyond a topic"
+        reason = (
+            "partitions were left unassigned, because members own some twice, or beyond a topic"
+        )
         raise AssignorThrows.of(assignor, "PartitionAssignorException", reason)
     return targets
 

@@ -55,9 +55,7 @@ class View:
     names: dict[Uuid, str]
     homogeneous: bool
 
-    def answer(
-        self, targets: Mapping[str, HashMap[Uuid, Any]]
-    ) -> dict[str, list[TopicPartition]]:
+    def answer(self, targets: Mapping[str, HashMap[Uuid, Any]]) -> dict[str, list[TopicPartition]]:
         """Returns the new targets in the order of their records; a missing target is empty."""
         answer: dict[str, list[TopicPartition]] = {m.member.member_id: [] for m in self.members}
         for member_id, target in targets.items():

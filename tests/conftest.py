@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.oracle import JAR, Oracle
+from tests.support.oracle import JAR, SERVER_JAR, Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from kafka_rebalance.assignors.registry import Engine
 
@@ -44,9 +45,20 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:
     """Kafka's own classes. The test is skipped only if Java or the jar is missing."""
+    with _running(JAR) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def server_oracle() -> Iterator[Oracle]:
+    """The assignors of Kafka's brokers; skipped like `oracle`."""
+    with _running(SERVER_JAR) as running:
+        yield running
+
+
+def _running(jar: Path) -> Oracle:
     if shutil.which("java") is None:
         pytest.skip("no `java` on the path: the oracle needs Java 17 or newer")
-    if not JAR.is_file():
-        pytest.skip("the oracle's jar is missing: `make oracle` builds it")
-    with Oracle() as running:
-        yield running
+    if not jar.is_file():
+        pytest.skip(f"the oracle's jar is missing: `make {jar.stem}` builds it")
+    return Oracle(jar)

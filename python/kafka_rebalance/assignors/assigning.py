@@ -18,13 +18,13 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 from .interface import RebalanceProtocol
 from .registry import (
     BUILT_IN,
-    IN_CORE,
     SERVER_SIDE,
     BuiltIn,
     Engine,
     ServerSide,
     check_engine,
     custom,
+    in_core,
     library_of,
 )
 
@@ -40,7 +40,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
              AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
-    if name not in IN_CORE:
+    if name not in in_core():
         return _assign_custom(group, name)
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)

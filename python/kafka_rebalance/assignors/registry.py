@@ -109,9 +109,6 @@ SERVER_SIDE = {
 }
 """The assignors of the brokers. They assign; no plan plays the rounds of their groups yet."""
 
-IN_CORE = (*BUILT_IN, *SERVER_SIDE)
-"""The names of the assignors that the compiled core runs."""
-
 KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
 """The names of Kafka's own assignors."""
 
@@ -144,7 +141,7 @@ def register(assignor: Assignor) -> None:
         raise _not_an_assignor("a class", "make an object of it")
     if missing:
         raise _not_an_assignor(f"a {type(assignor).__name__}", f"it has no {', '.join(missing)}")
-    if assignor.name in IN_CORE:
+    if assignor.name in in_core():
         raise ValueError(f"{quoted(assignor.name)} is the name of a built-in assignor")
     _custom[assignor.name] = assignor
 
@@ -179,12 +176,22 @@ def protocol_name(name: str) -> str:
 
 def assignor_names() -> list[str]:
     """Returns the names of built-in assignors, Kafka's own first, then those of custom ones."""
-    return [*IN_CORE, *_custom]
+    return [*in_core(), *_custom]
+
+
+def in_core() -> tuple[str, ...]:
+    """Returns the names of the assignors that the compiled core runs."""
+    return (*BUILT_IN, *SERVER_SIDE)
+
+
+def planned_names() -> list[str]:
+    """Returns the names of the assignors whose rounds can be planned."""
+    return [name for name in assignor_names() if name not in SERVER_SIDE]
 
 
 def is_known(name: str) -> bool:
     """Returns whether this process knows an assignor of this name."""
-    return name in IN_CORE or name in _custom or name in PYTHON_LIBRARIES
+    return name in in_core() or name in _custom or name in PYTHON_LIBRARIES
 
 
 def custom(name: str) -> Assignor:
@@ -220,4 +227,4 @@ def runs_in_core(name: str | None) -> bool:
 
     `name` replaces the assignors of the lines; None means that each line has its own.
     """
-    return not _custom if name is None else name in IN_CORE
+    return not _custom if name is None else name in in_core()

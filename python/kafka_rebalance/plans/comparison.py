@@ -24,13 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import (
-    BUILT_IN,
-    SERVER_SIDE,
-    Engine,
-    assignor_names,
-    library_of,
-)
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, library_of, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -166,8 +160,7 @@ def compare(
 def _met_by(group: GroupSpec) -> list[str]:
     """Returns the assignors whose answers the group can get."""
     dialects = library_of(group.assignor) or group.leader_library == "librdkafka"
-    names = [name for name in assignor_names() if name not in SERVER_SIDE]
-    return [name for name in names if dialects or not library_of(name)]
+    return [name for name in planned_names() if dialects or not library_of(name)]
 
 
 def _lacking(clients: Sequence[ClientLibrary], assignor: str, group: GroupSpec) -> list[str]:

@@ -63,7 +63,6 @@ struct Pool<'v, 'g, 'a> {
     of_one_topic: bool,
     shared_by: usize,
     wanted: Vec<usize>,
-    counts: Vec<usize>,
     /// Partitions to members.
     holders: HashMap<Integers>,
     /// Members to partitions.
@@ -98,7 +97,6 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
             of_one_topic,
             shared_by,
             wanted,
-            counts: vec![0; view.members.len()],
             holders: HashMap::with_slots(room(partitions.len())),
             held: HashMap::with_slots(room(members)),
             unfilled: Integers::with_slots(room(view.members.len())),
@@ -132,6 +130,10 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
 
     fn hold(&mut self, m: u32, tp: TopicPartition) {
         self.holders(tp, DEFAULT_SLOTS).add(m);
+        self.add_to_held(m, tp);
+    }
+
+    fn add_to_held(&mut self, m: u32, tp: TopicPartition) {
         let (number, hash) = (self.numbers[&tp], self.hash(tp));
         let by_number = |a: u32, b: u32| a.cmp(&b);
         let held = self
@@ -139,12 +141,16 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
             .compute_if_absent(m, m, &by_number, HashMap::default);
         let (ids, partitions) = (&self.view.ids, &self.partitions);
         held.put(number, hash, &|a, b| compare(ids, partitions, a, b), ());
-        self.counts[m as usize] += 1;
+    }
+
+    /// How many partitions a member holds beyond those it wants; negative if fewer.
+    fn more_than_wanted(&self, m: u32) -> i64 {
+        self.held.get(m).map_or(0, |held| held.len() as i64) - self.wanted[m as usize] as i64
     }
 
     /// Takes partitions from a member that holds more than it wants.
     fn give_up(&mut self, m: u32) {
-        let more = self.counts[m as usize] - self.wanted[m as usize];
+        let more = self.more_than_wanted(m) as usize;
         let held = self.held.get(m).map_or_else(Vec::new, HashMap::keys);
         for &number in held.iter().take(more) {
             let holders = self.holders.get_mut(number);
@@ -159,7 +165,6 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         let tp = self.partitions[number as usize];
         let held = self.held.get_mut(m);
         held.expect("a holder holds partitions").remove(number);
-        self.counts[m as usize] -= 1;
         let own = self.own_copy(m).get_mut(tp.topic);
         own.expect("a holder's target has the topic")
             .remove(tp.partition);
@@ -207,8 +212,8 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
                     .add(tp.partition);
                 gave = true;
                 needed -= 1;
-                self.counts[m as usize] += 1;
-                if self.counts[m as usize] >= self.wanted[m as usize] {
+                self.add_to_held(m, tp);
+                if self.more_than_wanted(m) >= 0 {
                     self.unfilled.remove(m);
                 }
             }
@@ -256,7 +261,7 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
     let mut overfilled = Integers::with_slots(room(every.len()));
     // 2.
     for m in every {
-        let (one, wanted) = (&view.members[m as usize], pool.wanted[m as usize]);
+        let one = &view.members[m as usize];
         for (topic, numbers) in one.target.items() {
             if !topics.contains(&topic) {
                 pool.own_copy(m).remove(topic);
@@ -264,15 +269,14 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
             }
             for partition in numbers.numbers() {
                 pool.hold(m, TopicPartition { topic, partition });
-                if pool.counts[m as usize] == wanted {
+                if pool.more_than_wanted(m) == 0 {
                     pool.own_copy(m);
                 }
             }
         }
-        let count = pool.counts[m as usize];
-        if count < wanted {
+        if pool.more_than_wanted(m) < 0 {
             pool.unfilled.add(m);
-        } else if count > wanted {
+        } else if pool.more_than_wanted(m) > 0 {
             overfilled.add(m);
         }
     }
@@ -311,14 +315,14 @@ fn share_topic(
     }
     // 3.
     for m in pool.held.keys() {
-        if pool.counts[m as usize] > pool.wanted[m as usize] {
+        if pool.more_than_wanted(m) > 0 {
             pool.give_up(m);
         }
     }
     pool.take_from_crowded();
     let slots = room(subscribers.len());
     for m in subscribers {
-        if pool.counts[m as usize] < pool.wanted[m as usize] {
+        if pool.more_than_wanted(m) < 0 {
             pool.unfilled.add(m);
         }
     }

@@ -16,7 +16,8 @@ members in a pool:
 
 Order    members in the order of the view. Partitions of a pool, holders of a partition and
          partitions of a holder stand in Java's hash tables.
-Quirk    a partition that is given twice to one member, in two turns of the circle, counts twice.
+Quirk    for one partition, the circle can come back to a member. The partition then has fewer than
+         S members, because this member gets it a second time.
          A topic to which no member subscribes any longer stays in the targets of a heterogeneous
          group.
 Errors   those of `view_of`; Kafka's class throws if the circle is empty when it starts again.
@@ -99,23 +100,28 @@ class _Pool:
             self.wanted[m] = math.ceil(each * (place + 1)) - math.ceil(each * place)
         self.holders: HashMap[IdPartition, HashSet[int]] = HashMap(hash_of, _room(len(partitions)))
         self.held: HashMap[int, HashSet[IdPartition]] = HashMap(integer_hash, _room(members))
-        self.counts = [0] * len(view.members)
         self.unfilled: HashSet[int] = HashSet(integer_hash, _room(len(view.members)))
 
     def hold(self, m: int, tp: IdPartition) -> None:
         self.holders.compute_if_absent(tp, empty_set).add(m)
+        self.add_to_held(m, tp)
+
+    def add_to_held(self, m: int, tp: IdPartition) -> None:
         self.held.compute_if_absent(m, lambda: HashSet(self.hash_of)).add(tp)
-        self.counts[m] += 1
+
+    def more_than_wanted(self, m: int) -> int:
+        """Returns how many partitions a member holds beyond those it wants; negative if fewer."""
+        held = self.held.get(m)
+        return (0 if held is None else len(held)) - self.wanted[m]
 
     def give_up(self, m: int) -> None:
         """Takes partitions from a member that holds more than it wants."""
-        for tp in list(self.held[m])[: self.counts[m] - self.wanted[m]]:
+        for tp in list(self.held[m])[: self.more_than_wanted(m)]:
             self.holders[tp].remove(m)
             self.take(m, tp)
 
     def take(self, m: int, tp: IdPartition) -> None:
         self.held[m].remove(tp)
-        self.counts[m] -= 1
         self.own_copy(m)[tp[0]].remove(tp[1])
 
     def take_from_crowded(self) -> Iterator[int]:
@@ -147,8 +153,8 @@ class _Pool:
                 self.own_copy(m).compute_if_absent(tp[0], empty_set).add(tp[1])
                 gave = True
                 needed -= 1
-                self.counts[m] += 1
-                if self.counts[m] >= self.wanted[m]:
+                self.add_to_held(m, tp)
+                if self.more_than_wanted(m) >= 0:
                     self.unfilled.remove(m)
             if not len(self.unfilled):
                 break
@@ -179,11 +185,11 @@ class _HomogeneousPool(_Pool):
                     continue
                 for number in numbers:
                     self.hold(m, (topic, number))
-                    if self.counts[m] == self.wanted[m]:
+                    if self.more_than_wanted(m) == 0:
                         self.own_copy(m)
-            if self.counts[m] < self.wanted[m]:
+            if self.more_than_wanted(m) < 0:
                 self.unfilled.add(m)
-            elif self.counts[m] > self.wanted[m]:
+            elif self.more_than_wanted(m) > 0:
                 overfilled.add(m)
         # 3.
         for m in overfilled:
@@ -211,12 +217,12 @@ class _TopicPool(_Pool):
                 self.hold(m, (self.topic, number))
         # 3.
         for m in self.held:
-            if self.counts[m] > self.wanted[m]:
+            if self.more_than_wanted(m) > 0:
                 self.give_up(m)
         for _ in self.take_from_crowded():
             pass
         for m in self.subscribers:
-            if self.counts[m] < self.wanted[m]:
+            if self.more_than_wanted(m) < 0:
                 self.unfilled.add(m)
         room = _room(len(self.subscribers))
         for tp in self.partitions:

@@ -167,7 +167,7 @@ def test_a_custom_assignor_works_in_bulk(engine: Engine) -> None:
     )
     assert b'"A":[["t",0]]' in built_in.line
     assert unknown.is_error
-    assert b"librdkafka/cooperative-sticky, reversing, grabbing" in unknown.line
+    assert b"share/simple, reversing, grabbing" in unknown.line
 
 
 def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `homogeneous.py`: uniform for a group whose members subscribe to the same names.
 
-use super::targets::{Subscriber, Target, View};
+use super::targets::{MemberView, Target, View};
 use crate::error::GroupError;
 use crate::group::model::TopicPartition;
 use crate::group::ownership::{Assignment, PartitionSet};
@@ -78,7 +78,7 @@ fn partitions_of(view: &View, topics: &HashMap<()>) -> (usize, Vec<TopicPartitio
 /// revoked ones are appended to `unassigned`.
 fn kept(
     view: &View,
-    one: &Subscriber,
+    one: &MemberView,
     topics: &HashMap<()>,
     quota: usize,
     unassigned: &mut Vec<TopicPartition>,

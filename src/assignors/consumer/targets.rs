@@ -18,7 +18,7 @@ use crate::java::order::{compare_names, copied_slots};
 pub type Target = HashMap<Integers>;
 
 /// A member with its subscription and its present target.
-pub struct Subscriber {
+pub struct MemberView {
     pub member: MemberId,
     /// Index into `View::subscriptions`.
     subscription: usize,
@@ -34,7 +34,7 @@ pub struct Subscription {
 pub struct View<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     pub ids: Ids,
-    pub members: Vec<Subscriber>,
+    pub members: Vec<MemberView>,
     subscriptions: Vec<Subscription>,
     pub homogeneous: bool,
 }
@@ -131,7 +131,7 @@ impl<'g, 'a> View<'g, 'a> {
             for &topic in &subscriptions[subscription] {
                 counts[topic as usize] += 1;
             }
-            members.push(Subscriber {
+            members.push(MemberView {
                 member: m,
                 subscription,
                 target: target(group, &ids, m),

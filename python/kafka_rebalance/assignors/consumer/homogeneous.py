@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.java.hash_map import HashSet, Uuid, uuid_hash
 
-from .targets import Subscriber, Target, View, copied, empty_set
+from .targets import MemberView, Target, View, copied, empty_set
 
 IdPartition = tuple[Uuid, int]
 
@@ -40,7 +40,7 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
     unassigned = [tp for tp in every if tp not in owned]
     # 2.
     targets: dict[str, Target] = {}
-    unfilled: list[tuple[Subscriber, int]] = []
+    unfilled: list[tuple[MemberView, int]] = []
     least, extras = divmod(len(every), len(view.members))
     for i, one in enumerate(view.members):
         quota = least + (extras > 0)
@@ -91,7 +91,7 @@ def _kept(old: Target, topics: HashSet[Uuid], quota: int) -> tuple[Target, list[
     return target, revoked
 
 
-def _filled(one: Subscriber, target: Target, following: Iterator[IdPartition], room: int) -> Target:
+def _filled(one: MemberView, target: Target, following: Iterator[IdPartition], room: int) -> Target:
     if target is one.target:
         target = copied(target)
     for _, (topic, partition) in zip(range(room), following, strict=False):

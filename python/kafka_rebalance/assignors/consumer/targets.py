@@ -37,7 +37,7 @@ Target = HashMap[Uuid, HashSet[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Subscriber:
+class MemberView:
     """A member with `names`, the number of names it subscribes to, and with its topics' ids."""
 
     member: Member
@@ -50,7 +50,7 @@ class Subscriber:
 class View:
     """`counts` has the topics that have partitions, `names` those that were deleted, too."""
 
-    members: tuple[Subscriber, ...]
+    members: tuple[MemberView, ...]
     counts: dict[Uuid, int]
     names: dict[Uuid, str]
     homogeneous: bool
@@ -76,7 +76,7 @@ def view_of(group: GroupSpec, assignor: str) -> View:
     for member in members:
         names = _names(member)
         topics = tuple(uuids[name] for name in names if name in with_partitions)
-        subscribers.append(Subscriber(member, len(names), topics, _target(member, uuids)))
+        subscribers.append(MemberView(member, len(names), topics, _target(member, uuids)))
     # 3.
     subscribed = Counter(name for member in members for name in set(member.topics))
     homogeneous = all(count == len(members) for count in subscribed.values())

@@ -77,7 +77,7 @@ def command(*arguments: object, stdin: str) -> subprocess.CompletedProcess[str]:
     [
         ("stream", '"stream" is Kafka Streams\' own assignor'),
         ("RoundRobinAssigner", "is KafkaJS's own assignor"),
-        ("uniform", r"is an assignor of the new consumer protocol \(KIP-848\)"),
+        ("uniform", r"is the brokers' assignor of the consumer protocol \(KIP-848\)"),
         ("nope", '"nope" is not known; known are range'),
     ],
 )

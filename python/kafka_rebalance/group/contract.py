@@ -102,7 +102,7 @@ def read(value: Any) -> dict[str, Any]:
     """Returns the fields of a `GroupSpec`, from a contract line that is already parsed."""
     fields = object_(value, "line")
     _refuse_error_line(fields)
-    group = {
+    group: dict[str, Any] = {
         "group_id": string(fields, "group_id", ""),
         "generation_id": _generation(fields, ""),
         "assignor": optional_string(fields, "assignor", ""),

@@ -80,8 +80,8 @@ def view_of(group: GroupSpec, assignor: str) -> View:
     # 3.
     subscribed = Counter(name for member in members for name in set(member.topics))
     homogeneous = all(count == len(members) for count in subscribed.values())
-    names = {uuid: name for name, uuid in uuids.items()}
-    return View(tuple(subscribers), counts, names, homogeneous)
+    by_uuid = {uuid: name for name, uuid in uuids.items()}
+    return View(tuple(subscribers), counts, by_uuid, homogeneous)
 
 
 def copied(target: Target) -> Target:
@@ -104,11 +104,11 @@ def _uuids(group: GroupSpec, assignor: str) -> dict[str, Uuid]:
             raise GroupError(f"topics[{i}].topic_id", problem)
         uuids[topic.name] = uuid_of(topic.topic_id)
     for i, member in enumerate(group.members):
-        for topic, _ in member.owned_partitions:
-            if topic not in uuids:
+        for owned, _ in member.owned_partitions:
+            if owned not in uuids:
                 raise GroupError(
                     f"members[{i}].owned_partitions",
-                    f"{quoted(topic)} is no topic of the group; "
+                    f"{quoted(owned)} is no topic of the group; "
                     "if it was deleted, give its topic_id with it",
                 )
     return uuids

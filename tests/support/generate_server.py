@@ -2,7 +2,8 @@
 """Adds to a generated group the fields that the brokers' assignors read.
 
 The fields depend only on names and on the group's id, so a topic keeps its id through a story. The
-hashes of many ids share a slot of Java's hash tables.
+hashes of many ids share a slot of Java's hash tables. Some are equal, but not in share groups: there
+Java orders partitions of equal hash in a tree by their identity, which nothing can reproduce.
 """
 
 from __future__ import annotations
@@ -19,14 +20,18 @@ def for_brokers(case: Case) -> Case:
     """Returns the case with topic ids, also of deleted topics, and with initialised partitions."""
     rng = random.Random(case["group_id"])
     names = {topic["name"] for topic in case["topics"]}
-    topics = [topic | {"topic_id": topic_id(topic["name"])} for topic in case["topics"]]
-    if case["assignor"].startswith("share/") and rng.random() < 0.4:
+    shares = case["assignor"].startswith("share/")
+    hashes = 1 << 20 if shares else 12
+    topics = [topic | {"topic_id": topic_id(topic["name"], hashes)} for topic in case["topics"]]
+    if shares and rng.random() < 0.4:
         topics = [topic | _initialized(rng, topic["partitions"]) for topic in topics]
     members = [
         member
         | {
             "owned_partitions": [
-                owned if owned["topic"] in names else owned | {"topic_id": topic_id(owned["topic"])}
+                owned
+                if owned["topic"] in names
+                else owned | {"topic_id": topic_id(owned["topic"], hashes)}
                 for owned in member.get("owned_partitions") or []
             ]
         }
@@ -35,11 +40,12 @@ def for_brokers(case: Case) -> Case:
     return case | {"topics": topics, "members": members}
 
 
-def topic_id(name: str) -> str:
+def topic_id(name: str, hashes: int = 12) -> str:
+    """Returns an id; 40 % of all ids have one of `hashes` hashes, which share slots."""
     rng = random.Random(name)
     most, least = rng.getrandbits(64), rng.getrandbits(64)
     if rng.random() < 0.4:
-        least = most ^ 64 * rng.randrange(12)  # `Uuid.hashCode` mixes the halves with XOR
+        least = most ^ 64 * rng.randrange(hashes)  # `Uuid.hashCode` mixes the halves with XOR
     return base64.urlsafe_b64encode(struct.pack(">QQ", most, least)).decode().rstrip("=")
 
 

@@ -2,8 +2,8 @@
 """Adds to a generated group the fields that the brokers' assignors read.
 
 The fields depend only on names and on the group's id, so a topic keeps its id through a story. The
-hashes of many ids share a slot of Java's hash tables. Some are equal, but not in share groups: there
-Java orders partitions of equal hash in a tree by their identity, which nothing can reproduce.
+hashes of many ids share a slot of Java's hash tables. Some are equal, but not in share groups:
+there Java orders partitions of equal hash in a tree by identity, which nothing can reproduce.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # A newcomer needs two commands: `make demo` and `make test`. `make help` lists all targets.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle broker-jars connect-jars broker \
+.PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle server-oracle broker-jars connect-jars broker \
         differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
         bench-bulk bench-coordinator bench-simulator bench-fleet franz \
         browser reality prediction pages docs wheel pictures clean need-python need-cargo need-java need-maven
@@ -24,7 +24,7 @@ demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/bu
 
 WORKERS ?= 2
 test: need-python need-cargo need-java $(VENV)/built ## all tests; the tests against Kafka's own classes also need Maven
-	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle coordinator-oracle \
+	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle coordinator-oracle server-oracle \
 	  broker-jars connect-jars || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
 	       "Install it, for example with 'apt-get install maven'." >&2
@@ -64,6 +64,11 @@ tools/connect-oracle/target/connect-oracle.jar: $(call JAVA_OF,connect-oracle) |
 coordinator-oracle: tools/coordinator-oracle/target/coordinator-oracle.jar ## Kafka's own coordinator in virtual time
 tools/coordinator-oracle/target/coordinator-oracle.jar: $(call JAVA_OF,coordinator-oracle) | need-maven
 	mvn -q -B -f tools/coordinator-oracle/pom.xml package
+	@touch $@
+
+server-oracle: tools/server-oracle/target/server-oracle.jar ## the assignors of Kafka's brokers as a JSON-lines filter
+tools/server-oracle/target/server-oracle.jar: $(call JAVA_OF,server-oracle) | need-maven
+	mvn -q -B -f tools/server-oracle/pom.xml package
 	@touch $@
 
 broker-jars: tools/broker/target/built ## the real broker and consumers, for the live tests
@@ -113,7 +118,7 @@ benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mo
 CASES ?= 100000
 SEED ?= 1
 ASSIGNORS ?= range,roundrobin,sticky,cooperative-sticky
-differential: oracle $(VENV)/built ## oracle = reference = Rust on CASES generated groups
+differential: oracle server-oracle $(VENV)/built ## oracle = reference = Rust on CASES generated groups
 	$(BIN)/python -m tools.differential --cases $(CASES) --assignors $(ASSIGNORS) --seed $(SEED)
 
 differential-bytes: oracle $(VENV)/built ## `make differential` for members as bytes, of every version and library

@@ -3,7 +3,9 @@
 
 pub mod classic;
 pub mod connect;
+pub mod consumer;
 pub mod librdkafka;
+pub mod share;
 
 use crate::error::GroupError;
 use crate::group::model::quoted;
@@ -12,7 +14,8 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
-/// The built-in assignors: Kafka's own, then librdkafka's, in the order of help texts and messages.
+/// The built-in assignors: Kafka's own, then librdkafka's, then those of the brokers, in the order
+/// of help texts and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,
@@ -22,6 +25,9 @@ pub enum Assignor {
     LibrdkafkaRange,
     LibrdkafkaRoundRobin,
     LibrdkafkaCooperativeSticky,
+    ConsumerUniform,
+    ConsumerRange,
+    ShareSimple,
 }
 
 /// Assignors of live groups that are not Kafka's classic ones: the name, and its origin.
@@ -40,12 +46,12 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
     (
         "uniform",
-        "an assignor of the new consumer protocol (KIP-848), in which the broker assigns",
+        "the brokers' assignor of the consumer protocol (KIP-848): consumer/uniform",
     ),
 ];
 
 impl Assignor {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
@@ -53,6 +59,9 @@ impl Assignor {
         Self::LibrdkafkaRange,
         Self::LibrdkafkaRoundRobin,
         Self::LibrdkafkaCooperativeSticky,
+        Self::ConsumerUniform,
+        Self::ConsumerRange,
+        Self::ShareSimple,
     ];
 
     /// The protocol name in JoinGroup, for example `roundrobin`.
@@ -65,6 +74,9 @@ impl Assignor {
             Self::LibrdkafkaRange => librdkafka::range::NAME,
             Self::LibrdkafkaRoundRobin => librdkafka::round_robin::NAME,
             Self::LibrdkafkaCooperativeSticky => librdkafka::cooperative_sticky::NAME,
+            Self::ConsumerUniform => consumer::uniform::NAME,
+            Self::ConsumerRange => consumer::range::NAME,
+            Self::ShareSimple => share::simple::NAME,
         }
     }
 
@@ -97,7 +109,28 @@ impl Assignor {
 
     /// Whether this is another library's version of an assignor.
     pub fn is_dialect(self) -> bool {
-        self.name().contains('/')
+        self.name().contains('/') && !self.is_server_side()
+    }
+
+    /// Whether the assignor runs in the brokers; members do not list it.
+    pub fn is_server_side(self) -> bool {
+        matches!(
+            self,
+            Self::ConsumerUniform | Self::ConsumerRange | Self::ShareSimple
+        )
+    }
+
+    /// Returns an error at `assignor` for an assignor whose rounds no plan plays.
+    pub fn for_plans(self) -> Result<Self, GroupError> {
+        if !self.is_server_side() {
+            return Ok(self);
+        }
+        let name = quoted(self.name());
+        let problem = format!(
+            "{name} runs in the brokers, and no plan plays its rounds yet; \
+             `assign` returns its assignment"
+        );
+        Err(GroupError::new("assignor", problem))
     }
 
     /// Kafka's answer for a group; an error if Kafka's class throws or never ends.
@@ -122,6 +155,9 @@ impl Assignor {
             Self::LibrdkafkaCooperativeSticky => {
                 librdkafka::cooperative_sticky::assign(group, interrupt)
             }
+            Self::ConsumerUniform => consumer::uniform::assign(group),
+            Self::ConsumerRange => consumer::range::assign(group),
+            Self::ShareSimple => share::simple::assign(group),
         }
     }
 }

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.oracle import JAR, Oracle
+from tests.support.oracle import JAR, SERVER_JAR, Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from kafka_rebalance.assignors.registry import Engine
 
@@ -43,10 +46,26 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:
-    """Starts Kafka's own classes. The test is skipped only if Java or the jar is missing."""
+    """Kafka's own classes. The test is skipped only if Java or the jar is missing."""
+    with _running(JAR) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def server_oracle() -> Iterator[Oracle]:
+    """The assignors of Kafka's brokers; skipped like `oracle`, and on a Java newer than 18."""
+    with _running(SERVER_JAR) as running:
+        version = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
+        if not re.search(r'version "1[78]\b', version.stderr):
+            pytest.skip(
+                "brokers are judged on Java 17 or 18: later ones size a copied set otherwise"
+            )
+        yield running
+
+
+def _running(jar: Path) -> Oracle:
     if shutil.which("java") is None:
         pytest.skip("no `java` on the path: the oracle needs Java 17 or newer")
-    if not JAR.is_file():
-        pytest.skip("the oracle's jar is missing: `make oracle` builds it")
-    with Oracle() as running:
-        yield running
+    if not jar.is_file():
+        pytest.skip(f"the oracle's jar is missing: `make {jar.stem}` builds it")
+    return Oracle(jar)

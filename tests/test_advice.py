@@ -13,7 +13,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic
-from kafka_rebalance.assignors.registry import KAFKAS
+from kafka_rebalance.assignors.registry import KAFKAS, planned_names
 from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.live import consumer_groups as live
@@ -77,7 +77,7 @@ def command(*arguments: object, stdin: str) -> subprocess.CompletedProcess[str]:
     [
         ("stream", '"stream" is Kafka Streams\' own assignor'),
         ("RoundRobinAssigner", "is KafkaJS's own assignor"),
-        ("uniform", r"is an assignor of the new consumer protocol \(KIP-848\)"),
+        ("uniform", r"is the brokers' assignor of the consumer protocol \(KIP-848\)"),
         ("nope", '"nope" is not known; known are range'),
     ],
 )
@@ -127,8 +127,8 @@ def test_only_assignors_that_the_clients_have_are_recommended() -> None:
         "; cooperative-sticky would do better, but aiokafka does not have it"
     )
     for client in CLIENTS:
-        for old in kr.assignor_names():
-            for new in {*kr.assignor_names()} - {old}:
+        for old in planned_names():
+            for new in {*planned_names()} - {old}:
                 assert (recipe(client, old, new).way == "none") == (new not in client.assignors)
     none = kr.compare(running("range", client="aiokafka-0.14.0"), assignors=["cooperative-sticky"])
     assert (none.recommended, none.migration) == (None, None)
@@ -325,7 +325,7 @@ def captured(group_id: str) -> GroupSpec:
 def test_seconds_are_those_of_simulate() -> None:
     """`compare` and `simulate --from` play the same scenario, so their seconds are equal."""
     orders, changes = captured("orders"), [change_from_text("add-members=1")]
-    for assignor in kr.assignor_names():
+    for assignor in planned_names():
         runs = simulate_seeds(scenario_from_group(orders, changes, assignor=assignor), SEEDS)
         assert timed(orders, changes, assignor).unread == runs.spreads()["unavailable_ms"]
     # A static member keeps its partitions while it is down, which lasts 10 s.

@@ -62,6 +62,22 @@ def test_three_engines_one_answer_to_bytes_of_every_version(tmp_path: Path) -> N
     assert "480 mixed-version cases by bytes: oracle = reference = rust, 0 diff" in ran.stdout
 
 
+@pytest.mark.usefixtures("server_oracle")
+def test_three_engines_one_answer_of_the_brokers_assignors(tmp_path: Path) -> None:
+    out = tmp_path / "differences.jsonl"
+    names = ",".join(differential.SERVER_SIDE)
+    command = [*MODULE, "tools.differential", "--cases", "480", "--seed", "20261122"]
+    ran = subprocess.run(
+        [*command, "--assignors", names, "--out", str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    assert "480 cases: oracle = reference = rust, 0 differences" in ran.stdout
+
+
 @pytest.mark.usefixtures("oracle")
 def test_java_plays_the_rounds_of_plans() -> None:
     command = [

@@ -11,7 +11,7 @@ import kafka_rebalance as kr
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.objects import built_in
-from kafka_rebalance.assignors.registry import BUILT_IN, BuiltIn
+from kafka_rebalance.assignors.registry import BUILT_IN, BuiltIn, in_core
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.plans.clients import CLIENTS, JAVA
 from kafka_rebalance.wire import encode_cooperative_user_data
@@ -72,7 +72,7 @@ def test_the_core_names_what_it_lacks_until_it_has_its_variant() -> None:
 def test_the_core_and_the_registry_have_the_same_rows() -> None:
     with pytest.raises(kr.GroupError) as raised:
         _core.assign(GROUP.interned(), "?")
-    assert str(raised.value).endswith(f"known are {', '.join(BUILT_IN)}")
+    assert str(raised.value).endswith(f"known are {', '.join(in_core())}")
 
 
 def test_the_steps_name_only_what_is_there() -> None:

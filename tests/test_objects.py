@@ -10,7 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import wire
-from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS
+from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, in_core
 from kafka_rebalance.bulk.lines import assign_lines
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def test_an_unknown_name(engine: Engine) -> None:
         kr.assign(GROUP, "nope", engine=engine)
     assert str(raised.value) == (
         'assignor: "nope" is not known; known are range, roundrobin, sticky, cooperative-sticky, '
-        "librdkafka/range, librdkafka/roundrobin, librdkafka/cooperative-sticky"
+        "librdkafka/range, librdkafka/roundrobin, librdkafka/cooperative-sticky, "
+        "consumer/uniform, consumer/range, share/simple"
     )
     with pytest.raises(kr.GroupError, match=r"^assignor: missing; name one"):
         kr.assign(GROUP, engine=engine)
@@ -141,12 +142,12 @@ def test_a_built_in_name_cannot_be_taken() -> None:
     taken.name = "sticky"
     with pytest.raises(ValueError, match='"sticky" is the name of a built-in assignor'):
         kr.register(taken)
-    assert kr.assignor_names() == list(BUILT_IN)
+    assert kr.assignor_names() == list(in_core())
 
 
 @pytest.mark.usefixtures("registered")
 def test_a_custom_assignor_works_by_name(engine: Engine) -> None:
-    assert kr.assignor_names() == [*BUILT_IN, "reversing", "grabbing"]
+    assert kr.assignor_names() == [*in_core(), "reversing", "grabbing"]
     result = kr.assign(GROUP, "reversing", engine=engine)
     assert dict(result) == {"A": (), "B": (), "C": (T2, T1, T0)}
     assert result.anomalies == ()
@@ -166,7 +167,7 @@ def test_a_custom_assignor_works_in_bulk(engine: Engine) -> None:
     )
     assert b'"A":[["t",0]]' in built_in.line
     assert unknown.is_error
-    assert b"librdkafka/cooperative-sticky, reversing, grabbing" in unknown.line
+    assert b"share/simple, reversing, grabbing" in unknown.line
 
 
 def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:

@@ -26,6 +26,7 @@ ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
 # Other tests read these files: Connect's scripts (test_connect.py), members as bytes
 # (test_sent_members.py). Files that do not end in .gz also have tests of their own.
 ELSEWHERE = ("connect-", "sent")
+BROKERS = ("consumer-", "share-")
 FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith(ELSEWHERE)]
 # A row of the README's table: file, number of cases, checksum.
 ROW = re.compile(r"^\| `([\w.-]+)` \| ([\d,]+) \| `([0-9a-f]{64})` \|$", re.MULTILINE)
@@ -45,7 +46,7 @@ def _stated() -> dict[str, tuple[int, str]]:
 
 def _assignor(file: str) -> str:
     name = re.sub(r"(-treeified|-odd)?\.jsonl\.gz$", "", file)
-    return name.replace("librdkafka-", "librdkafka/")
+    return re.sub(r"^(librdkafka|consumer|share)-", r"\1/", name)
 
 
 def test_every_assignor_has_its_vectors() -> None:
@@ -57,6 +58,9 @@ def test_every_assignor_has_its_vectors() -> None:
         "librdkafka/range",
         "librdkafka/roundrobin",
         "librdkafka/cooperative-sticky",
+        "consumer/uniform",
+        "consumer/range",
+        "share/simple",
     }
 
 
@@ -90,17 +94,26 @@ def test_vectors(file: str, engine: Engine) -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("file", [file for file in FILES if "librdkafka" not in file])
+@pytest.mark.parametrize("file", [f for f in FILES if not f.startswith(("librdkafka", *BROKERS))])
 def test_kafka_still_says_so(file: str, oracle: Oracle) -> None:
     """The vectors come from Kafka 4.0; the oracle has the version that we claim to equal."""
+    assert _differing(file, oracle) == []
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("file", [file for file in FILES if file.startswith(BROKERS)])
+def test_kafkas_brokers_still_say_so(file: str, server_oracle: Oracle) -> None:
+    assert _differing(file, server_oracle) == []
+
+
+def _differing(file: str, oracle: Oracle) -> list[str]:
     vectors = [json.loads(line) for line in _lines(file)]
     answers = oracle.ask_many(vector["case"] for vector in vectors)
-    differing = [
+    return [
         vector["case"]["group_id"]
         for vector, answer in zip(vectors, answers, strict=True)
         if not agrees(vector["expected"], answer)
     ]
-    assert differing == []
 
 
 def test_where_kafka_never_ends_we_say_so(engine: Engine) -> None:

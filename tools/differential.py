@@ -4,8 +4,10 @@
     python -m tools.differential --cases 20000 --assignors range,roundrobin --seed 1 --jobs 2
     python -m tools.differential --cases 20000 --by-bytes
     python -m tools.differential --cases 20000 --assignors librdkafka/cooperative-sticky
+    python -m tools.differential --cases 20000 --assignors consumer/uniform,consumer/range
 
-For librdkafka's assignors there is no oracle; the reference takes its place.
+For librdkafka's assignors there is no oracle; the reference takes its place. The assignors of the
+brokers have their own oracle, `tools/server-oracle`.
 
 With `--by-bytes`, every member is the bytes of a subscription of any version and library. Java
 decodes the bytes itself; our engines read them with `wire.sent_member`, and Rust reads JSON made
@@ -27,7 +29,8 @@ from typing import TYPE_CHECKING
 
 from tests.support.generate import Case, generate
 from tests.support.generate_sent import by_bytes, group_of
-from tests.support.oracle import Oracle, ask_once
+from tests.support.generate_server import for_brokers
+from tests.support.oracle import SERVER_JAR, Oracle, ask_once
 from tools import judge
 from tools.judge import ENGINES, Answer, Block, Outcome
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 DIALECTS = ("librdkafka/range", "librdkafka/roundrobin", "librdkafka/cooperative-sticky")
+SERVER_SIDE = ("consumer/uniform", "consumer/range", "share/simple")
 # Divisible by 1 to 4, so that every block has equally many cases of each assignor.
 BLOCK = 240
 
@@ -49,6 +53,8 @@ def compare(block: Block, *, assignors: tuple[str, ...], bytes_too: bool) -> Out
     rng = random.Random(f"{block.seed}/bytes")
     for written in generate(block.seed, block.cases, assignors, _expected):
         case = by_bytes(written, rng) if bytes_too else written
+        if case["assignor"] in SERVER_SIDE:
+            case = for_brokers(case)
         answers = {"oracle": _expected(case)} | {name: _ours(case, name) for name in ENGINES}
         outcome.cases += 1
         outcome.met[case["assignor"]] += 1
@@ -85,7 +91,14 @@ def _oracle() -> Oracle:
 
 
 def _expected(case: Case) -> Answer:
+    if case["assignor"] in SERVER_SIDE:
+        return _server_oracle().ask(for_brokers(case))
     return _ours(case, "reference") if case["assignor"] in DIALECTS else _kafkas(case)
+
+
+@functools.cache
+def _server_oracle() -> Oracle:
+    return Oracle(SERVER_JAR)
 
 
 def _kafkas(case: Case) -> Answer:
@@ -135,7 +148,7 @@ def main() -> int:
     equal = "oracle = reference = rust"
     if not {*chosen.assignors} - {*DIALECTS}:
         equal = "reference = rust"
-    elif chosen.by_bytes and {*chosen.assignors} & {*DIALECTS}:
+    elif chosen.by_bytes and {*chosen.assignors} & {*DIALECTS, *SERVER_SIDE}:
         parser.error("--by-bytes is for Kafka's own assignors")
     return judge.run(question, chosen, block=BLOCK, equal=equal, details=details)
 
@@ -143,8 +156,8 @@ def main() -> int:
 def _assignors(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     for name in names:
-        if name not in ASSIGNORS + DIALECTS:
-            known = ", ".join(ASSIGNORS + DIALECTS)
+        if name not in ASSIGNORS + DIALECTS + SERVER_SIDE:
+            known = ", ".join(ASSIGNORS + DIALECTS + SERVER_SIDE)
             raise argparse.ArgumentTypeError(f"{name!r} is not one of {known}")
     return names
 

@@ -31,9 +31,15 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     for_each(fields, "topics", "", |value, at| {
         topic(&mut builder, value, at)
     })?;
+    let mut ids = Vec::new();
     for_each(fields, "members", "", |value, at| {
-        member(&mut builder, value, at)
+        member(&mut builder, &mut ids, value, at)
     })?;
+    for (path, topic, topic_id) in ids {
+        let wrong = |problem| GroupError::new(path, problem);
+        let topic = builder.topic_id(topic);
+        builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
+    }
     optional_string(fields, "leader_library", "")?;
     builder.finish(max_partitions)
 }
@@ -59,6 +65,17 @@ fn topic<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Resu
         builder.topic_racks();
         for_each(fields, "racks", at, |value, at| racks(builder, value, at))?;
     }
+    let topic_id = optional_string(fields, "topic_id", at)?;
+    let mut initialized = None;
+    if present(fields, "initialized").is_some() {
+        let partitions = initialized.insert(Vec::new());
+        for_each(fields, "initialized", at, |value, at| {
+            let partition = integer(value, || at.into(), "partition", 0, i32::MAX)?;
+            partitions.push(partition as u32);
+            Ok(())
+        })?;
+    }
+    builder.broker_fields(topic_id, initialized);
     Ok(())
 }
 
@@ -77,7 +94,15 @@ fn racks<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Resu
     Ok(())
 }
 
-fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Result<()> {
+/// The path of a topic id that stands beside owned partitions, the topic's name, and the id.
+type IdBesideOwned<'a> = (String, &'a str, &'a str);
+
+fn member<'a>(
+    builder: &mut GroupBuilder<'a>,
+    ids: &mut Vec<IdBesideOwned<'a>>,
+    value: &'a Value,
+    at: &str,
+) -> Result<()> {
     let fields = object(value, at)?;
     let member_id = string(fields, "member_id", at)?;
     let group_instance_id = optional_string(fields, "group_instance_id", at)?;
@@ -89,6 +114,9 @@ fn member<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Res
         for_each(fields, "owned_partitions", at, |value, at| {
             let fields = object(value, at)?;
             let topic = string(fields, "topic", at)?;
+            if let Some(topic_id) = optional_string(fields, "topic_id", at)? {
+                ids.push((path(at, "topic_id"), topic, topic_id));
+            }
             for_each(fields, "partitions", at, |value, at| {
                 let partition = integer(value, || at.into(), "partition", 0, i32::MAX)?;
                 owned.push((topic, partition));

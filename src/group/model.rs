@@ -33,6 +33,47 @@ pub struct Topic<'a> {
     pub partitions: u32,
     /// Index of the topic's first entry in `GroupSpec::replica_racks`; None if racks are unknown.
     pub(crate) racks: Option<u32>,
+    /// Kafka's id in 22 characters, which only the brokers' own assignors read.
+    pub topic_id: Option<&'a str>,
+    /// The partitions that a share group may assign; None: all.
+    pub initialized: Option<Vec<u32>>,
+}
+
+impl<'a> Topic<'a> {
+    /// A topic of which only the name and the number of partitions are known.
+    pub fn new(name: &'a str, partitions: u32) -> Self {
+        Self {
+            name,
+            partitions,
+            racks: None,
+            topic_id: None,
+            initialized: None,
+        }
+    }
+}
+
+/// The most and the least significant 64 bits, in the order of `Uuid.compareTo`.
+pub type Uuid = (i64, i64);
+
+/// The bits of a topic id; returns the text of an error for text that is no topic id.
+pub fn uuid_of(topic_id: &str) -> Result<Uuid, String> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'-' => Some(62),
+        b'_' => Some(63),
+        _ => None,
+    };
+    let digits: Option<Vec<u8>> = topic_id.bytes().map(digit).collect();
+    // 21 characters of 6 bits, and one whose last 4 bits are 0.
+    let Some(digits) = digits.filter(|digits| digits.len() == 22 && digits[21] & 15 == 0) else {
+        let id = quoted(topic_id);
+        return Err(format!("{id} is not a topic id of 22 characters in base64"));
+    };
+    let bits = |digits: &[u8]| digits.iter().fold(0, |bits, &d| bits << 6 | u128::from(d));
+    let bits = bits(&digits[..21]) << 2 | u128::from(digits[21] >> 4);
+    Ok(((bits >> 64) as i64, bits as i64))
 }
 
 /// How a member's subscription differs from that of Kafka's newest Java client; the default means

@@ -88,6 +88,16 @@ impl Assignment {
 
     /// Sets `anomalies`. If the assignor `withholds`, a claimed partition counts as assigned.
     pub fn find_anomalies(&mut self, group: &GroupSpec, withholds: bool) {
+        self.find(group, withholds, false);
+    }
+
+    /// Sets `anomalies` for a share group: members share partitions, and only the initialised ones
+    /// are assigned.
+    pub fn find_anomalies_of_shared(&mut self, group: &GroupSpec) {
+        self.find(group, false, true);
+    }
+
+    fn find(&mut self, group: &GroupSpec, withholds: bool, shares: bool) {
         let mut found = Vec::new();
         let mut given = PartitionSet::new(group);
         let mut subscribed = vec![false; group.topics.len()];
@@ -113,7 +123,7 @@ impl Assignment {
                 if subscriber[partition.topic as usize] != m {
                     report(AnomalyKind::Unsubscribed);
                 }
-                if !given.insert(partition) {
+                if !given.insert(partition) && !shares {
                     report(AnomalyKind::Duplicate);
                 }
             }
@@ -132,7 +142,12 @@ impl Assignment {
                     topic: t as u32,
                     partition: p,
                 };
-                if !given.contains(partition) {
+                let waits = shares
+                    && topic
+                        .initialized
+                        .as_ref()
+                        .is_some_and(|all| !all.contains(&p));
+                if !given.contains(partition) && !waits {
                     found.push(Anomaly {
                         kind: AnomalyKind::Unassigned,
                         partition,

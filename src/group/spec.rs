@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 
 use super::model::{
-    AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, static_first,
+    AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, static_first, uuid_of,
 };
 use crate::error::GroupError;
 use crate::java::order::{by_rank, java_hash_order, name_ranks, string_hash};
@@ -205,13 +205,35 @@ impl<'a> GroupBuilder<'a> {
     pub fn topic(&mut self, name: &'a str, partitions: u32) {
         let id = self.group.topics.len() as TopicId;
         self.topic_ids.entry(name).or_insert(id);
-        self.group.topics.push(Topic {
-            name,
-            partitions,
-            racks: None,
-        });
+        self.group.topics.push(Topic::new(name, partitions));
         self.racks_given.push(None);
         self.group.declared += 1;
+    }
+
+    /// Sets the fields of the last topic that only the brokers' own assignors read.
+    pub fn broker_fields(&mut self, topic_id: Option<&'a str>, initialized: Option<Vec<u32>>) {
+        if let Some(topic) = self.group.topics.last_mut() {
+            topic.topic_id = topic_id;
+            topic.initialized = initialized;
+        }
+    }
+
+    /// Takes the id that stands beside owned partitions, for a topic that is not declared. Returns
+    /// the text of an error if the topic has another id.
+    pub fn id_beside_owned(&mut self, topic: TopicId, topic_id: &'a str) -> Result<(), String> {
+        let declared = (topic as usize) < self.group.declared;
+        let topic = &mut self.group.topics[topic as usize];
+        if topic.topic_id.is_none() && !declared {
+            uuid_of(topic_id)?;
+            topic.topic_id = Some(topic_id);
+        }
+        if topic.topic_id == Some(topic_id) {
+            return Ok(());
+        }
+        let (id, name) = (quoted(topic_id), quoted(topic.name));
+        Err(format!(
+            "{id} is not the id that {name} has elsewhere; give a deleted topic another name"
+        ))
     }
 
     /// Declares racks for the last topic; call `replica_racks` next for each partition.
@@ -302,11 +324,7 @@ impl<'a> GroupBuilder<'a> {
     pub fn topic_id(&mut self, name: &'a str) -> TopicId {
         let topics = &mut self.group.topics;
         *self.topic_ids.entry(name).or_insert_with(|| {
-            topics.push(Topic {
-                name,
-                partitions: 0,
-                racks: None,
-            });
+            topics.push(Topic::new(name, 0));
             topics.len() as TopicId - 1
         })
     }
@@ -342,6 +360,7 @@ impl<'a> GroupBuilder<'a> {
 
     fn check_topics(&self, max_partitions: u64) -> Result<(), GroupError> {
         let topics = &self.group.topics[..self.group.declared];
+        let mut ids = FxHashMap::default();
         for (i, topic) in topics.iter().enumerate() {
             let first = self.topic_ids[topic.name] as usize;
             if first != i {
@@ -359,6 +378,15 @@ impl<'a> GroupBuilder<'a> {
                 );
                 return Err(GroupError::new(format!("topics[{i}].racks"), problem));
             }
+            check_broker_fields(topic, i)?;
+            if let Some(id) = topic.topic_id {
+                let first = *ids.entry(id).or_insert(i);
+                if first != i {
+                    let id = quoted(id);
+                    let problem = format!("{id} is already the id of topics[{first}]");
+                    return Err(GroupError::new(format!("topics[{i}].topic_id"), problem));
+                }
+            }
         }
         let total: u64 = topics.iter().map(|topic| u64::from(topic.partitions)).sum();
         // Partition ids have 32 bits; claimed partitions that do not exist have ids, too.
@@ -372,4 +400,19 @@ impl<'a> GroupBuilder<'a> {
         }
         Ok(())
     }
+}
+
+fn check_broker_fields(topic: &Topic, i: usize) -> Result<(), GroupError> {
+    if let Some(id) = topic.topic_id {
+        uuid_of(id).map_err(|problem| GroupError::new(format!("topics[{i}].topic_id"), problem))?;
+    }
+    for (n, &partition) in topic.initialized.iter().flatten().enumerate() {
+        if partition >= topic.partitions {
+            let count = topic.partitions;
+            let problem = format!("{partition} is not one of the topic's {count} partitions");
+            let path = format!("topics[{i}].initialized[{n}]");
+            return Err(GroupError::new(path, problem));
+        }
+    }
+    Ok(())
 }

@@ -122,7 +122,7 @@ fn is_crowded(hashes: &[u32], slots: usize, most: u8) -> bool {
 }
 
 /// The number of slots of `new HashSet(collection)`: at least 16, and enough never to double.
-fn copied_slots(size: usize) -> usize {
+pub fn copied_slots(size: usize) -> usize {
     ((size as f64 / 0.75) as usize + 1)
         .max(16)
         .next_power_of_two()

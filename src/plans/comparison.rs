@@ -28,7 +28,8 @@ pub fn compare(
     changes: &[Change],
 ) -> Result<Comparison, (Option<usize>, GroupError)> {
     if let Some(name) = group.assignor {
-        Assignor::by_name(name).map_err(|error| (None, error))?;
+        let own = Assignor::by_name(name).and_then(Assignor::for_plans);
+        own.map_err(|error| (None, error))?;
     }
     for (i, change) in changes.iter().enumerate() {
         if matches!(change, Change::SwitchAssignor(_)) {
@@ -39,7 +40,7 @@ pub fn compare(
     let mut candidates = Vec::new();
     let dialects = own(group).is_some_and(Assignor::is_dialect);
     for assignor in Assignor::ALL {
-        if assignor.is_dialect() && !dialects {
+        if assignor.is_server_side() || assignor.is_dialect() && !dialects {
             continue;
         }
         let figures = match play(group, assignor, changes) {

@@ -53,6 +53,7 @@ impl<'a, 'i> Played<'a, 'i> {
         mut ids: MadeUp<'a>,
         mut tally: Tally<'i>,
     ) -> Result<Self, (Option<usize>, GroupError)> {
+        let assignor = assignor.for_plans().map_err(|error| (None, error))?;
         let mut draft = Draft::of(group, assignor);
         draft.generation_id = generation_id;
         if let Some(kept) = &mut tally.kept {

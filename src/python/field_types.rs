@@ -48,10 +48,13 @@ impl Classes<'_, '_> {
             return Ok(false);
         }
         let racks = topic.getattr(intern!(py, "racks"))?;
+        let initialized = topic.getattr(intern!(py, "initialized"))?;
         let is_rack = |rack: &Bound<'_, PyAny>| Ok(is_none_or(rack, is_text));
         Ok(is_text(&topic.getattr(intern!(py, "name"))?)
             && is_integer(&topic.getattr(intern!(py, "partitions"))?)
-            && (racks.is_none() || all(&racks, |replicas| all(replicas, is_rack))?))
+            && (racks.is_none() || all(&racks, |replicas| all(replicas, is_rack))?)
+            && is_none_or(&topic.getattr(intern!(py, "topic_id"))?, is_text)
+            && (initialized.is_none() || all(&initialized, |p| Ok(is_integer(p)))?))
     }
 
     fn member(&self, member: &Bound<'_, PyAny>) -> PyResult<bool> {

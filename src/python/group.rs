@@ -16,6 +16,8 @@ struct Topic {
     name: PyBackedStr,
     partitions: u32,
     racks: Option<Vec<Vec<Option<PyBackedStr>>>>,
+    topic_id: Option<PyBackedStr>,
+    initialized: Option<Vec<u32>>,
 }
 
 /// The fields of `model.Member`.
@@ -53,6 +55,7 @@ impl Group {
                     builder.replica_racks(racks.iter().flatten().map(|rack| &**rack));
                 }
             }
+            builder.broker_fields(topic.topic_id.as_deref(), topic.initialized.clone());
         }
         for member in &self.members {
             builder.member(MemberFields {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors.registry import planned_names
 from kafka_rebalance.spark import INPUT_SCHEMA, PLAN_SCHEMA, SchemaError, plan_groups
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
@@ -26,7 +27,7 @@ def cases(count: int) -> list[tuple[dict[str, Any], list[str]]]:
             return {"error": str(error)}
 
     rng = random.Random(21)
-    drawn = generate(21, count, kr.assignor_names(), answer)
+    drawn = generate(21, count, planned_names(), answer)
     named = [with_client_ids(rng, case) for case in drawn]
     return [(case, draw_changes(rng, kr.GroupSpec.from_dict(case))) for case in named]
 

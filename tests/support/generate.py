@@ -43,7 +43,7 @@ def generate(seed: int, count: int, assignors: Sequence[str], assign: Assign) ->
 def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
     rng = random.Random(f"{seed}/{assignor}")
     # Range and roundrobin must ignore owned partitions; for this, a second round is enough.
-    most_rounds = 8 if "sticky" in assignor else 2
+    most_rounds = 8 if "sticky" in assignor or _is_server_side(assignor) else 2
     number = itertools.count()
     while True:
         story = _Story(rng, assignor)
@@ -59,6 +59,12 @@ def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
                 continue
             for _ in range(pick(rng, {0: 1, 1: 6, 2: 3, 3: 1})):
                 rng.choice(EVENTS)(story)
+            if story.is_server_side and rng.random() < 0.15:
+                _own_a_stride(story)
+
+
+def _is_server_side(assignor: str) -> bool:
+    return assignor.startswith(("consumer/", "share/"))
 
 
 # A group ------------------------------------------------------------------------------------------
@@ -88,6 +94,7 @@ class _Story:
         self.rng = rng
         self.assignor = assignor
         self.is_librdkafka = assignor.startswith("librdkafka/")
+        self.is_server_side = _is_server_side(assignor)
         self.generation = rng.choice([0, 0, 0, 1, 7, 41])
         self.tangled = "sticky" in assignor and rng.random() < 0.2
         families = [colliding if self.tangled else pick(rng, FAMILIES)]
@@ -213,6 +220,9 @@ class _Story:
             rng.randint(7, 16): 25,
             rng.randint(17, 64): 10,
         }
+        if self.is_server_side:
+            # Sets of partition numbers become trees only in topics of hundreds of partitions.
+            counts[rng.randint(129, 800)] = 4
         # One topic takes at most a third of the room, so that later topics have room, too.
         return _Topic(next(self.topic_names), min(pick(rng, counts), 1 + self._room(members) // 3))
 
@@ -414,6 +424,22 @@ def _forget_generations(story: _Story) -> None:
 def _lose_partitions(story: _Story) -> None:
     for member in _some(story):
         member.owned = story.rng.sample(member.owned, story.rng.randint(0, len(member.owned)))
+
+
+def _own_a_stride(story: _Story) -> None:
+    """A member takes over partitions whose numbers share a slot of Java's hash tables."""
+    rng = story.rng
+    large = [topic for topic in story.topics if topic.partitions > 128]
+    if not large:
+        return
+    topic, step = rng.choice(large), rng.choice([16, 32, 64, 64])
+    taken = {(topic.name, p) for p in range(rng.randrange(step), topic.partitions, step)}
+    for member in story.members:
+        member.owned = [owned for owned in member.owned if owned not in taken]
+    numbers = sorted(taken)
+    rng.shuffle(numbers)
+    owner = rng.choice(story.members)
+    owner.owned = numbers + owner.owned if rng.random() < 0.5 else owner.owned + numbers
 
 
 def _repeat_claims(story: _Story) -> None:

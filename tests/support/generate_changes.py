@@ -8,7 +8,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafka_rebalance import GroupError, GroupSpec, apply, assign, assignor_names, change_from_text
+from kafka_rebalance import GroupError, GroupSpec, apply, assign, change_from_text
+from kafka_rebalance.assignors.registry import planned_names
 from tests.support.generate import generate
 
 
@@ -22,7 +23,7 @@ def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[
             return {"error": str(error)}
 
     rng = random.Random(seed)
-    for case in generate(seed, count, assignor_names(), answer):
+    for case in generate(seed, count, planned_names(), answer):
         group = GroupSpec.from_dict(with_client_ids(rng, case))
         yield group, changes(rng, group) if rng.random() < 0.95 else []
 
@@ -118,7 +119,7 @@ def _resubscribe(rng: random.Random, group: GroupSpec) -> str:
 
 
 def _switch(rng: random.Random, group: GroupSpec) -> str:
-    return f"switch-assignor={rng.choice(assignor_names())}"
+    return f"switch-assignor={rng.choice(planned_names())}"
 
 
 def _bounce(rng: random.Random, group: GroupSpec) -> str:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
-JAR = Path(__file__).resolve().parent.parent.parent / "tools" / "oracle" / "target" / "oracle.jar"
+TOOLS = Path(__file__).resolve().parent.parent.parent / "tools"
+JAR = TOOLS / "oracle" / "target" / "oracle.jar"
+SERVER_JAR = TOOLS / "server-oracle" / "target" / "server-oracle.jar"
+"""The oracle of the assignors that brokers run."""
 
 
 class OracleError(Exception):

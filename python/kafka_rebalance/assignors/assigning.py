@@ -16,7 +16,17 @@ from kafka_rebalance.group.ownership import (
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .interface import RebalanceProtocol
-from .registry import BUILT_IN, Engine, check_engine, custom, library_of
+from .registry import (
+    BUILT_IN,
+    SERVER_SIDE,
+    BuiltIn,
+    Engine,
+    ServerSide,
+    check_engine,
+    custom,
+    in_core,
+    library_of,
+)
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
@@ -30,16 +40,18 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
              AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
-    if name not in BUILT_IN:
+    if name not in in_core():
         return _assign_custom(group, name)
     if check_engine(engine) == "rust":
         member_ids = tuple(member.member_id for member in group.members)
         return from_columns(member_ids, _core.assign(group.interned(), name))
-    built_in = BUILT_IN[name]
-    answer = built_in.assign(group)
-    # Java's map has no useful order; an Assignment has its members in join order.
+    row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
+    answer = row.assign(group)
+    # Java's map returns the members in an order without meaning; an Assignment has the join order.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
-    anomalies = find_anomalies(group, assignment, withholds=built_in.withholds)
+    withholds = isinstance(row, BuiltIn) and row.withholds
+    shares = isinstance(row, ServerSide) and row.shares
+    anomalies = find_anomalies(group, assignment, withholds=withholds, shares=shares)
     return Assignment.of(assignment, anomalies)
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds assignors by name: Kafka's own, those of other libraries, and those that users register.
 
+A *server-side* assignor runs in the brokers: "consumer/uniform" is the assignor "uniform" of groups
+of the consumer protocol (KIP-848). Members do not list it.
+
 A *dialect* is another library's version of an assignor: "librdkafka/range" computes the answer for
 a group that runs "range" and whose leader uses librdkafka.
 """
@@ -13,7 +16,7 @@ from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
-from . import librdkafka
+from . import consumer, librdkafka, share
 from .classic import cooperative_sticky, range, round_robin, sticky
 from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
 from .interface import Assignor
@@ -91,6 +94,21 @@ BUILT_IN = {
     ),
 }
 
+
+class ServerSide(NamedTuple):
+    """The row of an assignor of the brokers; `shares` if its members share partitions."""
+
+    assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
+    shares: bool = False
+
+
+SERVER_SIDE = {
+    consumer.uniform.NAME: ServerSide(consumer.uniform.assign),
+    consumer.range.NAME: ServerSide(consumer.range.assign),
+    share.simple.NAME: ServerSide(share.simple.assign, shares=True),
+}
+"""The assignors of the brokers. They assign; no plan plays the rounds of their groups yet."""
+
 KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
 """The names of Kafka's own assignors."""
 
@@ -101,7 +119,7 @@ FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
     "RoundRobinAssigner": "KafkaJS's own assignor, which is not one of Kafka's",
     "rack-affinity": "kafka-go's own assignor, which is not one of Kafka's",
-    "uniform": "an assignor of the new consumer protocol (KIP-848), in which the broker assigns",
+    "uniform": "the brokers' assignor of the consumer protocol (KIP-848): consumer/uniform",
 }
 """Other assignors that live groups use: name -> origin, as error messages state it."""
 
@@ -123,7 +141,7 @@ def register(assignor: Assignor) -> None:
         raise _not_an_assignor("a class", "make an object of it")
     if missing:
         raise _not_an_assignor(f"a {type(assignor).__name__}", f"it has no {', '.join(missing)}")
-    if assignor.name in BUILT_IN:
+    if assignor.name in in_core():
         raise ValueError(f"{quoted(assignor.name)} is the name of a built-in assignor")
     _custom[assignor.name] = assignor
 
@@ -158,19 +176,39 @@ def protocol_name(name: str) -> str:
 
 def assignor_names() -> list[str]:
     """Returns the names of built-in assignors, Kafka's own first, then those of custom ones."""
-    return [*BUILT_IN, *_custom]
+    return [*in_core(), *_custom]
+
+
+def in_core() -> tuple[str, ...]:
+    """Returns the names of the assignors that the compiled core runs."""
+    return (*BUILT_IN, *SERVER_SIDE)
+
+
+def planned_names() -> list[str]:
+    """Returns the names of the assignors whose rounds can be planned."""
+    return [name for name in assignor_names() if name not in SERVER_SIDE]
 
 
 def is_known(name: str) -> bool:
     """Returns whether this process knows an assignor of this name."""
-    return name in BUILT_IN or name in _custom or name in PYTHON_LIBRARIES
+    return name in in_core() or name in _custom or name in PYTHON_LIBRARIES
 
 
 def custom(name: str) -> Assignor:
     """Returns the custom or Python library's assignor of this name. Errors: GroupError."""
     if not is_known(name):
         raise GroupError("assignor", unknown(name))
+    if name in SERVER_SIDE:
+        raise GroupError("assignor", in_brokers(name))
     return _custom[name] if name in _custom else PYTHON_LIBRARIES[name]
+
+
+def in_brokers(name: str) -> str:
+    """Returns the text of an error where only members' assignors can be played."""
+    return (
+        f"{quoted(name)} runs in the brokers, and no plan plays its rounds yet; "
+        "`assign` returns its assignment"
+    )
 
 
 def unknown(name: str) -> str:
@@ -182,5 +220,8 @@ def unknown(name: str) -> str:
 
 
 def runs_in_core(name: str | None) -> bool:
-    """Returns whether the core can run all lines; None: each line has its own assignor."""
-    return not _custom if name is None else name in BUILT_IN
+    """Returns whether the compiled core can run all lines.
+
+    `name` replaces the assignors of the lines; None means that each line has its own.
+    """
+    return not _custom if name is None else name in in_core()

@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.assignors.registry import BUILT_IN, unknown
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    SERVER_SIDE,
+    in_brokers,
+    in_core,
+    unknown,
+)
 from kafka_rebalance.errors import GroupError
 
 from .exit_codes import of_errors
@@ -48,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             one.add_argument(
                 "--assignor",
                 metavar="NAME",
-                help=f"use this one for all groups, not their own: {', '.join(BUILT_IN)}",
+                help=f"use this one for all groups, not their own: {', '.join(in_core())}",
             )
         if word != "assign":
             add_changes(one)
@@ -103,8 +109,11 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if getattr(args, "assignor", None) is not None and args.assignor not in BUILT_IN:
-        raise GroupError("assignor", unknown(args.assignor))
+    name = getattr(args, "assignor", None)
+    if name is not None and name not in in_core():
+        raise GroupError("assignor", unknown(name))
+    if name in SERVER_SIDE and args.word != "assign":
+        raise GroupError("assignor", in_brokers(name))
     if args.format == "records" and args.topics is None:
         raise GroupError("--topics", "missing; records do not have the topics' partition counts")
     plain = _check_paths(args)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.assignors.registry import assignor_names, is_known
+from kafka_rebalance.assignors.registry import is_known, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -67,7 +67,7 @@ def add_assignor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--assignor",
         metavar="NAME",
-        help=f"as if the group ran this one: {', '.join(assignor_names())} (default: its own)",
+        help=f"as if the group ran this one: {', '.join(planned_names())} (default: its own)",
     )
 
 

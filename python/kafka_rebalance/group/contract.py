@@ -33,7 +33,9 @@ from .model import (
     Topic,
     TopicPartition,
     UserData,
+    quoted,
     unknown_user_data,
+    uuid_of,
 )
 
 if TYPE_CHECKING:
@@ -100,14 +102,15 @@ def read(value: Any) -> dict[str, Any]:
     """Returns the fields of a `GroupSpec`, from a contract line that is already parsed."""
     fields = object_(value, "line")
     _refuse_error_line(fields)
-    return {
+    group: dict[str, Any] = {
         "group_id": string(fields, "group_id", ""),
         "generation_id": _generation(fields, ""),
         "assignor": optional_string(fields, "assignor", ""),
         "topics": each(fields, "topics", "", topic),
         "members": each(fields, "members", "", _member),
-        "leader_library": optional_string(fields, "leader_library", ""),
     }
+    group["topics"] += _deleted_topics(fields["members"], group["topics"])
+    return group | {"leader_library": optional_string(fields, "leader_library", "")}
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
@@ -123,9 +126,15 @@ def topic(value: Any, at: str) -> Topic:
     fields = object_(value, at)
     name = string(fields, "name", at)
     count = integer(required(fields, "partitions", at), f"{at}.partitions", "count")
-    if fields.get("racks") is None:
-        return Topic(name, count)
-    return Topic(name, count, each(fields, "racks", at, _racks))
+    return Topic(  # the arguments are read, and so checked, in this order
+        name,
+        count,
+        each(fields, "racks", at, _racks) if fields.get("racks") is not None else None,
+        optional_string(fields, "topic_id", at),
+        each(fields, "initialized", at, _partition)
+        if fields.get("initialized") is not None
+        else None,
+    )
 
 
 def _racks(value: Any, at: str) -> tuple[str | None, ...]:
@@ -165,8 +174,41 @@ def _owned_partitions(fields: dict[str, Any], at: str) -> tuple[TopicPartition, 
 def _owned(value: Any, at: str) -> list[TopicPartition]:
     fields = object_(value, at)
     topic = string(fields, "topic", at)
-    numbers = each(fields, "partitions", at, lambda value, at: integer(value, at, "partition"))
-    return [TopicPartition(topic, p) for p in numbers]
+    optional_string(fields, "topic_id", at)
+    return [TopicPartition(topic, p) for p in each(fields, "partitions", at, _partition)]
+
+
+def _partition(value: Any, at: str) -> int:
+    return integer(value, at, "partition")
+
+
+def _deleted_topics(members: list[dict[str, Any]], topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
+    """Returns topics that only owned partitions name, with the id that stands there."""
+    ids = {topic.name: topic.topic_id for topic in topics}
+    for i, member in enumerate(members):
+        for e, owned in enumerate(member.get("owned_partitions") or ()):
+            topic, topic_id = owned["topic"], owned.get("topic_id")
+            if topic_id is None:
+                continue
+            at = f"members[{i}].owned_partitions[{e}].topic_id"
+            if topic not in ids:
+                check_topic_id(topic_id, at)
+                ids[topic] = topic_id
+            if ids[topic] != topic_id:
+                raise GroupError(
+                    at,
+                    f"{quoted(topic_id)} is not the id that {quoted(topic)} has elsewhere; "
+                    "give a deleted topic another name",
+                )
+    found = list(ids.items())[len(topics) :]
+    return tuple(Topic(name, 0, topic_id=topic_id) for name, topic_id in found)
+
+
+def check_topic_id(topic_id: str, at: str) -> None:
+    try:
+        uuid_of(topic_id)
+    except ValueError as error:
+        raise GroupError(at, str(error)) from None
 
 
 def _generation(fields: dict[str, Any], at: str, name: str = "generation_id") -> int | None:
@@ -199,6 +241,9 @@ def _topic_to_dict(topic: Topic) -> dict[str, Any]:
     line: dict[str, Any] = {"name": topic.name, "partitions": topic.partitions}
     if topic.racks is not None:
         line["racks"] = [list(racks) for racks in topic.racks]
+    _add_known(line, topic, "topic_id")
+    if topic.initialized is not None:
+        line["initialized"] = list(topic.initialized)
     return line
 
 

@@ -36,6 +36,10 @@ def _walk(group: Any, topic: type, member: type, pair: type) -> None:
             for p, racks in enumerate(_list(one.racks, f"topics[{i}].racks")):
                 for r, rack in enumerate(_list(racks, f"topics[{i}].racks[{p}]")):
                     _unless_none(_text, rack, f"topics[{i}].racks[{p}][{r}]")
+        _unless_none(_text, one.topic_id, f"topics[{i}].topic_id")
+        if one.initialized is not None:
+            for n, partition in enumerate(_list(one.initialized, f"topics[{i}].initialized")):
+                _integer(partition, f"topics[{i}].initialized[{n}]", "partition")
     example = "Member(member_id, topics)"
     for i, one in enumerate(_objects(group.members, "members", member, example)):
         _walk_member(one, f"members[{i}]", pair)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a group: partitions, topics with the racks of their replicas, and members."""
 
+import base64
 import json
+import re
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -33,12 +36,19 @@ class Topic:
     """A topic with its partitions.
 
     `racks[p]` are the racks of partition p's replicas; an entry is None if the replica's broker has
-    no rack. `racks` is None if the racks are unknown.
+    no rack. `racks` is None if the racks are unknown. Only the brokers' own assignors read the last
+    two fields.
+
+    `topic_id`     as Kafka writes it: 22 characters. A deleted topic, of which members still own
+                   partitions, has 0 partitions and its old id
+    `initialized`  the partitions that a share group may assign; None: all
     """
 
     name: str
     partitions: int
     racks: tuple[tuple[str | None, ...], ...] | None = None
+    topic_id: str | None = None
+    initialized: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,24 @@ class Member:
 def quoted(name: str) -> str:
     """Returns a name in JSON quotes, as in the messages of both engines."""
     return json.dumps(name, ensure_ascii=False)
+
+
+# 21 characters of 6 bits, and one whose last 4 bits are 0.
+_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
+
+
+def uuid_of(topic_id: str) -> tuple[int, int]:
+    """Returns the most and the least significant 64 bits of a topic id, signed.
+
+    Source   org.apache.kafka.common.Uuid. Errors: ValueError for text that is no topic id.
+
+    >>> uuid_of("AAAAAAAAAAEAAAAAAAAAAg")
+    (1, 2)
+    """
+    if not _TOPIC_ID.fullmatch(topic_id):
+        raise ValueError(f"{quoted(topic_id)} is not a topic id of 22 characters in base64")
+    most, least = struct.unpack(">qq", base64.urlsafe_b64decode(f"{topic_id}=="))
+    return most, least
 
 
 def unknown_user_data(text: str) -> str:

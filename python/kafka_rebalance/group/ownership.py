@@ -260,11 +260,17 @@ def _without(
 
 
 def find_anomalies(
-    group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]], *, withholds: bool
+    group: GroupSpec,
+    assignment: Mapping[str, Sequence[TopicPartition]],
+    *,
+    withholds: bool,
+    shares: bool = False,
 ) -> tuple[Anomaly, ...]:
     """Returns the faults of an assignment.
 
-    `withholds` is True for an assignor that assigns a moving partition only in the next rebalance.
+    `withholds` is True for an assignor that assigns a moving partition only in the next rebalance,
+    `shares` for a share group: its members share partitions, and only the initialised ones are
+    assigned.
 
     Order    members in join order with their partitions in order, then unassigned partitions, by
              topic and partition.
@@ -280,14 +286,17 @@ def find_anomalies(
                 found.append(Anomaly("nonexistent", *tp, member.member_id))
             if tp.topic not in member.topics:
                 found.append(Anomaly("unsubscribed", *tp, member.member_id))
-            if tp in given:
+            if tp in given and not shares:
                 found.append(Anomaly("duplicate", *tp, member.member_id))
             given.add(tp)
     if withholds:
         # A member that claims a partition may still read it, however old the claim is.
         given.update(tp for member in group.members for tp in member.owned_partitions)
+    waiting = {topic.name: topic.initialized for topic in group.topics if shares}
     for topic, count in counts.items():
         if topic in subscribed:
-            every = (TopicPartition(topic, p) for p in range(count))
+            ready = waiting.get(topic)
+            numbers = range(count) if ready is None else sorted(set(ready))
+            every = (TopicPartition(topic, p) for p in numbers)
             found.extend(Anomaly("unassigned", *tp, None) for tp in every if tp not in given)
     return tuple(found)

@@ -173,9 +173,19 @@ def _validate_member(member: Member, at: str) -> None:
         raise GroupError(f"{at}.user_data", unknown_user_data(member.user_data))
 
 
+def _validate_broker_fields(topic: Topic, at: str) -> None:
+    if topic.topic_id is not None:
+        contract.check_topic_id(topic.topic_id, f"{at}.topic_id")
+    for n, partition in enumerate(topic.initialized or ()):
+        if not 0 <= partition < topic.partitions:
+            problem = f"{partition} is not one of the topic's {topic.partitions} partitions"
+            raise GroupError(f"{at}.initialized[{n}]", problem)
+
+
 def _validate(group: GroupSpec, max_partitions: int) -> None:
     check_types(group, Topic, Member, TopicPartition)
     names: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for i, topic in enumerate(group.topics):
         at = f"topics[{i}]"
         if (first := names.setdefault(topic.name, i)) != i:
@@ -191,6 +201,10 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
                 f"{len(topic.racks)} entries for {topic.partitions} partitions; "
                 "give one list of replica racks for each partition, or none at all",
             )
+        _validate_broker_fields(topic, at)
+        if topic.topic_id is not None and (first := ids.setdefault(topic.topic_id, i)) != i:
+            problem = f"{quoted(topic.topic_id)} is already the id of topics[{first}]"
+            raise GroupError(f"{at}.topic_id", problem)
     total = sum(topic.partitions for topic in group.topics)
     if total > max_partitions:
         raise GroupError(
@@ -200,7 +214,7 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
         )
     if not group.members:
         raise GroupError("members", "empty; a leader is always a member itself")
-    ids: dict[str, int] = {}
+    ids = {}
     for i, member in enumerate(group.members):
         at = f"members[{i}]"
         if (first := ids.setdefault(member.member_id, i)) != i:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assignor_names, library_of
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, library_of, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -160,7 +160,7 @@ def compare(
 def _met_by(group: GroupSpec) -> list[str]:
     """Returns the assignors of which a leader of this group may send answers."""
     dialects = library_of(group.assignor) or group.leader_library == "librdkafka"
-    return [name for name in assignor_names() if dialects or not library_of(name)]
+    return [name for name in planned_names() if dialects or not library_of(name)]
 
 
 def _lacking(clients: Sequence[ClientLibrary], assignor: str, group: GroupSpec) -> list[str]:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, in_brokers, in_core
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 from kafka_rebalance.plans.changes import Change, SwitchAssignor
@@ -92,7 +92,7 @@ def plan_groups(
     Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
     or at `changes[i]` for a change that cannot be read.
     """
-    known(assignor)
+    planned(assignor)
     if changes is not None:
         one: _Call = ("", (assignor, _texts(changes), max_partitions, 1))
         return _in_workers(groups, _HOST, "plan", [one], PLAN_SCHEMA)
@@ -119,7 +119,7 @@ def plan_each_change(
     next rebalance without a change. Each group is read once for all changes. Parameters and errors
     are those of `plan_groups`.
     """
-    known(assignor)
+    planned(assignor)
     given = list(changes)
     texts = iter(_texts([change for change in given if change != ""]))
     labels = ["" if change == "" else next(texts) for change in given]
@@ -155,12 +155,19 @@ def compare_groups(
 
 
 def known(assignor: str | None) -> None:
-    """Raises a GroupError for an assignor that the core does not have."""
-    if assignor is not None and assignor not in BUILT_IN:
+    """Raises GroupError for an assignor that the core does not have."""
+    if assignor is not None and assignor not in in_core():
         raise GroupError(
             "assignor",
-            f"{quoted(assignor)} is not built in; Spark's workers know {', '.join(BUILT_IN)}",
+            f"{quoted(assignor)} is not built in; Spark's workers know {', '.join(in_core())}",
         )
+
+
+def planned(assignor: str | None) -> None:
+    """Raises GroupError for an assignor whose rounds the core does not plan."""
+    known(assignor)
+    if assignor in SERVER_SIDE:
+        raise GroupError("assignor", in_brokers(assignor))
 
 
 def _texts(changes: Iterable[Change | str]) -> list[str]:
@@ -255,6 +262,8 @@ def _unread(assignor: str | None) -> set[str]:
     if assignor is not None:
         drop.add("assignor")
     row = BUILT_IN.get(assignor or "")
+    if row is not None:
+        drop |= {"topics[].topic_id", "topics[].initialized"}
     if row is not None and row.ignores_racks:
         drop |= {"topics[].racks", "members[].rack_id"}
     if row is not None and not row.remembers:

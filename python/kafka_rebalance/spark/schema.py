@@ -22,6 +22,9 @@ INPUT_SCHEMA = (
 Two more columns may be there, both strings: `cluster`, which every answer then has as its first
 column, and `error`: a row with an error keeps it, as `current_groups` makes such rows. In place of
 these columns, a frame may have a column `line`, binary or string, with a contract line in each row.
+
+Only the brokers' assignors read three more fields: `topics[].topic_id` (string),
+`topics[].initialized` (array<int>) and `members[].owned_partitions[].topic_id` (string).
 """
 
 OUTPUT_SCHEMA = (
@@ -112,9 +115,12 @@ whose figure is from `low` to `high`, both included."""
 _OPTIONAL = {
     "assignor",
     "topics[].racks",
+    "topics[].topic_id",
+    "topics[].initialized",
     "members[].group_instance_id",
     "members[].client_id",
     "members[].owned_partitions",
+    "members[].owned_partitions[].topic_id",
     "members[].generation_id",
     "members[].rack_id",
     "members[].subscription_version",
@@ -127,19 +133,22 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def contract() -> t.StructType:
-    """Returns INPUT_SCHEMA as a Spark type; this needs no session."""
+    """Returns INPUT_SCHEMA as a type, with the fields of the brokers' assignors."""
     racks = t.ArrayType(t.ArrayType(t.StringType()))
     topic = t.StructType(
         [
             t.StructField("name", t.StringType()),
             t.StructField("partitions", t.IntegerType()),
             t.StructField("racks", racks),
+            t.StructField("topic_id", t.StringType()),
+            t.StructField("initialized", t.ArrayType(t.IntegerType())),
         ]
     )
     owned = t.StructType(
         [
             t.StructField("topic", t.StringType()),
             t.StructField("partitions", t.ArrayType(t.IntegerType())),
+            t.StructField("topic_id", t.StringType()),
         ]
     )
     member = t.StructType(

@@ -8,6 +8,9 @@ use crate::error::GroupError;
 use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
+/// The path of a topic id that stands beside owned partitions, the topic, and the id.
+type IdBesideOwned<'a> = (String, TopicId, &'a str);
+
 /// The input's columns.
 pub struct Groups<'a> {
     group_id: Strings<'a>,
@@ -18,6 +21,9 @@ pub struct Groups<'a> {
     topic_racks: Lists<'a>,
     replicas: Lists<'a>,
     replica_rack: Strings<'a>,
+    topic_id: Strings<'a>,
+    initialized: Lists<'a>,
+    initialized_partition: Integers<'a>,
     members: Lists<'a>,
     member_id: Strings<'a>,
     group_instance_id: Strings<'a>,
@@ -26,6 +32,7 @@ pub struct Groups<'a> {
     member_topic: Topics<'a>,
     owned: Lists<'a>,
     owned_topic: Topics<'a>,
+    owned_topic_id: Strings<'a>,
     owned_partitions: Lists<'a>,
     owned_partition: Integers<'a>,
     generation_id: Integers<'a>,
@@ -43,6 +50,7 @@ impl<'a> Groups<'a> {
         let topic = topics.structs()?;
         let topic_racks: Lists = topic.column("racks", false)?;
         let replicas: Lists = topic_racks.elements()?;
+        let initialized: Lists = topic.column("initialized", false)?;
         let members: Lists = row.column("members", true)?;
         let member = members.structs()?;
         let member_topics: Lists = member.column("topics", true)?;
@@ -55,11 +63,14 @@ impl<'a> Groups<'a> {
             topic_name: topic.column("name", true)?,
             topic_partitions: topic.column("partitions", true)?,
             replica_rack: replicas.elements()?,
+            topic_id: topic.column("topic_id", false)?,
+            initialized_partition: initialized.elements()?,
             member_id: member.column("member_id", true)?,
             group_instance_id: member.column("group_instance_id", false)?,
             client_id: member.column("client_id", false)?,
             member_topic: member_topics.elements()?,
             owned_topic: owned_entry.column("topic", true)?,
+            owned_topic_id: owned_entry.column("topic_id", false)?,
             owned_partition: owned_partitions.elements()?,
             generation_id: member.column("generation_id", false)?,
             rack_id: member.column("rack_id", false)?,
@@ -70,6 +81,7 @@ impl<'a> Groups<'a> {
             topics,
             topic_racks,
             replicas,
+            initialized,
             members,
             member_topics,
             owned,
@@ -93,8 +105,13 @@ impl<'a> Groups<'a> {
         for (i, at) in required(self.topics.get(row), || "topics".into())?.enumerate() {
             self.topic(&mut builder, i, at)?;
         }
+        let mut ids = Vec::new();
         for (i, at) in required(self.members.get(row), || "members".into())?.enumerate() {
-            self.member(&mut builder, i, at)?;
+            self.member(&mut builder, &mut ids, i, at)?;
+        }
+        for (path, topic, topic_id) in ids {
+            let wrong = |problem| GroupError::new(path, problem);
+            builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
         }
         builder.finish(max_partitions)
     }
@@ -116,12 +133,23 @@ impl<'a> Groups<'a> {
                 builder.replica_racks(racks?.into_iter());
             }
         }
+        let topic_id = optional_text(&self.topic_id, at, || format!("topics[{i}].topic_id"))?;
+        let initialized = self.initialized.get(at).map(|partitions| {
+            let read = |(n, at)| {
+                let path = || format!("topics[{i}].initialized[{n}]");
+                let partition = element(self.initialized_partition.get(at), "partition", path)?;
+                count(partition, "partition", path)
+            };
+            partitions.enumerate().map(read).collect()
+        });
+        builder.broker_fields(topic_id, initialized.transpose()?);
         Ok(())
     }
 
     fn member(
         &self,
         builder: &mut GroupBuilder<'a>,
+        ids: &mut Vec<IdBesideOwned<'a>>,
         i: usize,
         at: usize,
     ) -> Result<(), GroupError> {
@@ -147,6 +175,10 @@ impl<'a> Groups<'a> {
             let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
             let path = || entry_path("topic");
             let topic = required(topic(builder, &self.owned_topic, entry, path)?, path)?;
+            let path = || entry_path("topic_id");
+            if let Some(topic_id) = optional_text(&self.owned_topic_id, entry, path)? {
+                ids.push((path(), topic, topic_id));
+            }
             let partitions = self.owned_partitions.get(entry);
             for (p, at) in required(partitions, || entry_path("partitions"))?.enumerate() {
                 let path = || format!("{}[{p}]", entry_path("partitions"));

@@ -111,7 +111,8 @@ pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
 }
 
 fn switch_assignor(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
-    let assignor = Assignor::by_name(name).map_err(|unknown| error(unknown.problem))?;
+    let assignor = Assignor::by_name(name).and_then(Assignor::for_plans);
+    let assignor = assignor.map_err(|wrong| error(wrong.problem))?;
     if assignor == group.assignor {
         let problem = format!("{} is the group's assignor already", quoted(name));
         return Err(error(problem));

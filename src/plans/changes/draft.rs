@@ -111,9 +111,8 @@ impl<'a> Draft<'a> {
         });
         let members = members.collect();
         let topics = self.topics.iter().map(|topic| Topic {
-            name: &topic.name,
-            partitions: topic.partitions,
             racks: topic.racks,
+            ..Topic::new(&topic.name, topic.partitions)
         });
         GroupSpec {
             group_id: self.group_id,

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from kafka_rebalance.assignors.registry import is_known, unknown
+from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, is_known, unknown
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
@@ -288,6 +288,8 @@ class SwitchAssignor(Change):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         if not is_known(self.assignor):
             raise error(unknown(self.assignor))
+        if self.assignor in SERVER_SIDE:
+            raise error(in_brokers(self.assignor))
         if group.assignor == self.assignor:
             raise error(f"{quoted(self.assignor)} is the group's assignor already")
 

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `simple.py`: each partition is shared among as many members as are needed to occupy
+//! all. Members are positions in the view; a pool numbers its partitions.
+
+use std::cmp::Ordering;
+use std::vec::IntoIter;
+
+use rustc_hash::FxHashMap;
+
+use crate::assignors::consumer::targets::{Ids, Target, View};
+use crate::error::GroupError;
+use crate::group::model::{TopicId, TopicPartition};
+use crate::group::ownership::Assignment;
+use crate::group::spec::GroupSpec;
+use crate::java::hash_map::{HashMap, Integers, slots_for};
+use crate::java::hash_table::DEFAULT_SLOTS;
+
+pub const NAME: &str = "share/simple";
+
+pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
+    let view = View::of(group, NAME)?;
+    let mut targets: Vec<Option<Target>> = view.members.iter().map(|_| None).collect();
+    if view.homogeneous {
+        if view.subscription(0).names == 0 {
+            return Ok(view.answer_shared(std::iter::empty()));
+        }
+        share_all(&view, &mut targets)?;
+    } else {
+        let mut topics = HashMap::default();
+        for m in 0..view.members.len() {
+            for &topic in &view.subscription(m).topics {
+                view.ids.put(&mut topics, topic, ());
+            }
+        }
+        if topics.is_empty() {
+            return Ok(view.answer_shared(std::iter::empty()));
+        }
+        for topic in topics.keys() {
+            share_topic(&view, &mut targets, topic)?;
+        }
+    }
+    Ok(view.answer_shared(view.lists(&targets)))
+}
+
+/// The capacity of Kafka's `newHashMap(size)` and `newHashSet(size)`, in slots.
+fn room(size: usize) -> usize {
+    slots_for(((size + 1) as f64 / 0.75 + 1.0) as usize)
+}
+
+fn compare(ids: &Ids, partitions: &[TopicPartition], a: u32, b: u32) -> Ordering {
+    let (a, b) = (partitions[a as usize], partitions[b as usize]);
+    let by_topic = ids.compare(a.topic, b.topic);
+    by_topic.then(a.partition.cmp(&b.partition))
+}
+
+struct Pool<'v, 'g, 'a> {
+    view: &'v View<'g, 'a>,
+    targets: &'v mut [Option<Target>],
+    /// The partitions by their numbers in this pool, and the other way round.
+    partitions: Vec<TopicPartition>,
+    numbers: FxHashMap<TopicPartition, u32>,
+    /// Whether a partition's hash is that of its number alone.
+    of_one_topic: bool,
+    shared_by: usize,
+    wanted: Vec<usize>,
+    /// Partitions to members.
+    holders: HashMap<Integers>,
+    /// Members to partitions.
+    held: HashMap<HashMap<()>>,
+    unfilled: Integers,
+}
+
+impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
+    fn new(
+        view: &'v View<'g, 'a>,
+        targets: &'v mut [Option<Target>],
+        partitions: &[TopicPartition],
+        subscribers: &[u32],
+        of_one_topic: bool,
+    ) -> Self {
+        let members = subscribers.len();
+        // 1.
+        let shared_by = members
+            .checked_div(partitions.len())
+            .map_or(0, |_| members.div_ceil(partitions.len()));
+        let each = (shared_by * partitions.len()) as f64 / members as f64;
+        let mut wanted = vec![0; view.members.len()];
+        for (place, &m) in subscribers.iter().enumerate() {
+            let before = |place: usize| (each * place as f64).ceil() as usize;
+            wanted[m as usize] = before(place + 1) - before(place);
+        }
+        Self {
+            view,
+            targets,
+            partitions: Vec::new(),
+            numbers: FxHashMap::default(),
+            of_one_topic,
+            shared_by,
+            wanted,
+            holders: HashMap::with_slots(room(partitions.len())),
+            held: HashMap::with_slots(room(members)),
+            unfilled: Integers::with_slots(room(view.members.len())),
+        }
+    }
+
+    fn number(&mut self, tp: TopicPartition) -> u32 {
+        let partitions = &mut self.partitions;
+        *self.numbers.entry(tp).or_insert_with(|| {
+            partitions.push(tp);
+            partitions.len() as u32 - 1
+        })
+    }
+
+    fn hash(&self, tp: TopicPartition) -> u32 {
+        if self.of_one_topic {
+            return tp.partition;
+        }
+        let topic = self.view.ids.hash(tp.topic);
+        31u32.wrapping_mul(topic).wrapping_add(tp.partition)
+    }
+
+    /// The members that hold a partition; a new partition gets a set of this many slots.
+    fn holders(&mut self, tp: TopicPartition, slots: usize) -> &mut Integers {
+        let (number, hash) = (self.number(tp), self.hash(tp));
+        let (ids, partitions) = (&self.view.ids, &self.partitions);
+        let tie = |a, b| compare(ids, partitions, a, b);
+        let make = || Integers::with_slots(slots);
+        self.holders.compute_if_absent(number, hash, &tie, make)
+    }
+
+    fn hold(&mut self, m: u32, tp: TopicPartition) {
+        self.holders(tp, DEFAULT_SLOTS).add(m);
+        self.add_to_held(m, tp);
+    }
+
+    fn add_to_held(&mut self, m: u32, tp: TopicPartition) {
+        let (number, hash) = (self.numbers[&tp], self.hash(tp));
+        let by_number = |a: u32, b: u32| a.cmp(&b);
+        let held = self
+            .held
+            .compute_if_absent(m, m, &by_number, HashMap::default);
+        let (ids, partitions) = (&self.view.ids, &self.partitions);
+        held.put(number, hash, &|a, b| compare(ids, partitions, a, b), ());
+    }
+
+    /// How many partitions a member holds beyond those it wants; negative if fewer.
+    fn more_than_wanted(&self, m: u32) -> i64 {
+        self.held.get(m).map_or(0, |held| held.len() as i64) - self.wanted[m as usize] as i64
+    }
+
+    /// Takes partitions from a member that holds more than it wants.
+    fn give_up(&mut self, m: u32) {
+        let more = self.more_than_wanted(m) as usize;
+        let held = self.held.get(m).map_or_else(Vec::new, HashMap::keys);
+        for &number in held.iter().take(more) {
+            let holders = self.holders.get_mut(number);
+            holders
+                .expect("a partition that is held has holders")
+                .remove(m);
+            self.take(m, number);
+        }
+    }
+
+    fn take(&mut self, m: u32, number: u32) {
+        let tp = self.partitions[number as usize];
+        let held = self.held.get_mut(m);
+        held.expect("a holder holds partitions").remove(number);
+        let own = self.own_copy(m).get_mut(tp.topic);
+        own.expect("a holder's target has the topic")
+            .remove(tp.partition);
+    }
+
+    /// Takes partitions that more than `shared_by` members hold; returns the members.
+    fn take_from_crowded(&mut self) -> Vec<u32> {
+        let mut losing = Vec::new();
+        for number in self.holders.keys() {
+            let holders = self.holders.get_mut(number).expect("its own key");
+            let more = holders.len().saturating_sub(self.shared_by);
+            let members = holders.numbers();
+            for &m in &members[..more] {
+                holders.remove(m);
+            }
+            for &m in &members[..more] {
+                self.take(m, number);
+            }
+            losing.extend(&members[..more]);
+        }
+        losing
+    }
+
+    fn fill(&mut self) -> Result<(), GroupError> {
+        // 4.
+        let mut circle = self.unfilled.numbers().into_iter();
+        let mut gave = false;
+        for number in self.holders.keys() {
+            let members = self
+                .holders
+                .get(number)
+                .map_or_else(Vec::new, Integers::numbers);
+            let mut needed = self.shared_by.saturating_sub(members.len());
+            while needed > 0 {
+                let Some(m) = self.next(&mut circle, &mut gave)? else {
+                    break;
+                };
+                if members.contains(&m) {
+                    continue;
+                }
+                let (view, tp) = (self.view, self.partitions[number as usize]);
+                let own = self.own_copy(m);
+                view.ids
+                    .compute_if_absent(own, tp.topic, Integers::default)
+                    .add(tp.partition);
+                gave = true;
+                needed -= 1;
+                self.add_to_held(m, tp);
+                if self.more_than_wanted(m) >= 0 {
+                    self.unfilled.remove(m);
+                }
+            }
+            if self.unfilled.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next member of the circle, which starts again if it gave something; else None.
+    fn next(&self, circle: &mut IntoIter<u32>, gave: &mut bool) -> Result<Option<u32>, GroupError> {
+        if let Some(m) = circle.next() {
+            return Ok(Some(m));
+        }
+        if !*gave {
+            return Ok(None);
+        }
+        *circle = self.unfilled.numbers().into_iter();
+        *gave = false;
+        let first = circle.next();
+        first.map(Some).ok_or_else(|| {
+            let reason = "no member is left that wants more partitions";
+            GroupError::assignor_throws(NAME, "NoSuchElementException", reason)
+        })
+    }
+
+    /// The member's target, copied before its first change.
+    fn own_copy(&mut self, m: u32) -> &mut Target {
+        let view = self.view;
+        let copy = || view.ids.copied(&view.members[m as usize].target);
+        self.targets[m as usize].get_or_insert_with(copy)
+    }
+}
+
+/// All members and all topics of a homogeneous group.
+fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupError> {
+    let topics = &view.subscription(0).topics;
+    let partitions: Vec<_> = topics
+        .iter()
+        .flat_map(|&topic| initialized(view, topic))
+        .collect();
+    let every: Vec<u32> = (0..view.members.len() as u32).collect();
+    let mut pool = Pool::new(view, targets, &partitions, &every, false);
+    let mut overfilled = Integers::with_slots(room(every.len()));
+    // 2.
+    for m in every {
+        let one = &view.members[m as usize];
+        for (topic, numbers) in one.target.items() {
+            if !topics.contains(&topic) {
+                pool.own_copy(m).remove(topic);
+                continue;
+            }
+            for partition in numbers.numbers() {
+                pool.hold(m, TopicPartition { topic, partition });
+                if pool.more_than_wanted(m) == 0 {
+                    pool.own_copy(m);
+                }
+            }
+        }
+        if pool.more_than_wanted(m) < 0 {
+            pool.unfilled.add(m);
+        } else if pool.more_than_wanted(m) > 0 {
+            overfilled.add(m);
+        }
+    }
+    // 3.
+    for m in overfilled.numbers() {
+        pool.give_up(m);
+    }
+    for m in pool.take_from_crowded() {
+        pool.unfilled.add(m);
+    }
+    for tp in partitions {
+        pool.holders(tp, DEFAULT_SLOTS);
+    }
+    pool.fill()
+}
+
+/// One topic of a heterogeneous group, with its subscribers.
+fn share_topic(
+    view: &View,
+    targets: &mut [Option<Target>],
+    topic: TopicId,
+) -> Result<(), GroupError> {
+    let subscribes = |&m: &u32| view.subscription(m as usize).topics.contains(&topic);
+    let subscribers: Vec<u32> = (0..view.members.len() as u32).filter(subscribes).collect();
+    let partitions: Vec<_> = initialized(view, topic).collect();
+    let mut pool = Pool::new(view, targets, &partitions, &subscribers, true);
+    // 2.
+    for (m, one) in (0..).zip(&view.members) {
+        for partition in one
+            .target
+            .get(topic)
+            .map_or_else(Vec::new, Integers::numbers)
+        {
+            pool.hold(m, TopicPartition { topic, partition });
+        }
+    }
+    // 3.
+    for m in pool.held.keys() {
+        if pool.more_than_wanted(m) > 0 {
+            pool.give_up(m);
+        }
+    }
+    pool.take_from_crowded();
+    let slots = room(subscribers.len());
+    for m in subscribers {
+        if pool.more_than_wanted(m) < 0 {
+            pool.unfilled.add(m);
+        }
+    }
+    for tp in partitions {
+        pool.holders(tp, slots);
+    }
+    pool.fill()
+}
+
+fn initialized<'v>(view: &'v View, topic: TopicId) -> impl Iterator<Item = TopicPartition> + 'v {
+    let known = view.group.topics[topic as usize].initialized.as_ref();
+    let chosen = move |p: &u32| known.is_none_or(|known| known.contains(p));
+    let every = (0..view.count(topic)).filter(chosen);
+    every.map(move |partition| TopicPartition { topic, partition })
+}

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adds to a generated group the fields that the brokers' assignors read.
+
+The fields depend only on names and on the group's id, so a topic keeps its id through a story. The
+hashes of many ids share a slot of Java's hash tables. Some are equal, but not in share groups:
+there Java orders partitions of equal hash in a tree by identity, which nothing can reproduce.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import struct
+from typing import Any
+
+Case = dict[str, Any]
+
+
+def for_brokers(case: Case) -> Case:
+    """Returns the case with topic ids, also of deleted topics, and with initialised partitions."""
+    rng = random.Random(case["group_id"])
+    names = {topic["name"] for topic in case["topics"]}
+    shares = case["assignor"].startswith("share/")
+    hashes = 1 << 20 if shares else 12
+    topics = [topic | {"topic_id": topic_id(topic["name"], hashes)} for topic in case["topics"]]
+    if shares and rng.random() < 0.4:
+        topics = [topic | _initialized(rng, topic["partitions"]) for topic in topics]
+    members = [
+        member
+        | {
+            "owned_partitions": [
+                owned
+                if owned["topic"] in names
+                else owned | {"topic_id": topic_id(owned["topic"], hashes)}
+                for owned in member.get("owned_partitions") or []
+            ]
+        }
+        for member in case["members"]
+    ]
+    return case | {"topics": topics, "members": members}
+
+
+def topic_id(name: str, hashes: int = 12) -> str:
+    """Returns an id; 40 % of all ids have one of `hashes` hashes, which share slots."""
+    rng = random.Random(name)
+    most, least = rng.getrandbits(64), rng.getrandbits(64)
+    if rng.random() < 0.4:
+        least = most ^ 64 * rng.randrange(hashes)  # `Uuid.hashCode` mixes the halves with XOR
+    return base64.urlsafe_b64encode(struct.pack(">QQ", most, least)).decode().rstrip("=")
+
+
+def _initialized(rng: random.Random, partitions: int) -> dict[str, list[int]]:
+    if rng.random() < 0.5:
+        return {}
+    share = rng.choice([0, 0.3, 0.7, 0.9])
+    return {"initialized": [p for p in range(partitions) if rng.random() < share]}

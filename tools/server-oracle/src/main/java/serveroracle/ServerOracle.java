@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+package serveroracle;
+
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.BufferedWriter;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStreamWriter;
+import java.nio.charset.StandardCharsets;
+
+/** Reads groups as JSON lines, and answers each with the assignor that Kafka's brokers run. */
+public final class ServerOracle {
+    private static final ObjectMapper JSON =
+            new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+
+    private ServerOracle() {}
+
+    /** Answers every line of standard input, in order, until it ends. */
+    public static void main(String[] args) throws IOException {
+        var input = new BufferedReader(new InputStreamReader(
+                new FileInputStream(FileDescriptor.in), StandardCharsets.UTF_8), 1 << 16);
+        var output = new BufferedWriter(new OutputStreamWriter(
+                new FileOutputStream(FileDescriptor.out), StandardCharsets.UTF_8), 1 << 16);
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            output.write(answer(line));
+            output.write('\n');
+            // Always flush: a caller may wait for this answer, even if more input seems ready.
+            output.flush();
+        }
+    }
+
+    /** The answer to one line, or {@code oracle_error} for a line that is no group. */
+    private static String answer(String line) throws IOException {
+        ObjectNode answer;
+        try {
+            JsonNode group = JSON.readTree(line);
+            if (group == null || !group.isObject()) {
+                throw new IllegalArgumentException("a line is one JSON object");
+            }
+            answer = Targets.answer(group);
+        } catch (RuntimeException e) {
+            answer = JsonNodeFactory.instance.objectNode().put("oracle_error", describe(e));
+        }
+        return JSON.writeValueAsString(answer);
+    }
+
+    /** Formats an exception as one line. */
+    static String describe(Throwable e) {
+        return e.getClass().getSimpleName() + ": " + e.getMessage();
+    }
+}

@@ -25,6 +25,7 @@ COMMANDS = {
     "snapshot": "read the groups of a live cluster",
     "connect": "play the rebalances of a Kafka Connect cluster",
     "coordinator": "step through a group coordinator in virtual time",
+    "serve": "run a coordinator behind a port, for tests of consumers",
     "fleet": "assign many groups on Spark",
     "demo": "assign 20,000 sample groups on Spark",
 }

@@ -21,7 +21,7 @@ ROWS = [
     ("plans", "coordinator"),
     ("member",),
     ("tracing",),
-    ("simulator", "bulk", "live"),
+    ("simulator", "bulk", "live", "serve"),
     ("report", "spark", "clients", "data"),
     ("__init__",),
     ("cli",),

@@ -28,6 +28,7 @@ COMMANDS = {
     "assign": "compute which member owns which partitions",
     "fleet": "assign many groups on Spark",
     "coordinator": "step through a group coordinator in virtual time",
+    "serve": "run a coordinator behind a port, for tests of consumers",
     "completion": "complete commands and options in a shell",
 }
 """Each command with its line of help; the command's options are in the module of its name.
@@ -58,6 +59,7 @@ EXAMPLES = {
     "assign": ["assign groups.jsonl --assignor sticky > assigned.jsonl"],
     "fleet": ["fleet assign groups.jsonl assigned"],
     "coordinator": ["coordinator trace.txt"],
+    "serve": ["serve --topic orders=6 --port 9092", "serve --topics-of groups.jsonl --port 0"],
     "completion": ["completion bash"],
 }
 """What each command's help shows; a test parses them."""

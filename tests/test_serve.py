@@ -306,7 +306,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("given", [[], ["--topic", "orders"], ["--topic", "orders=0"]])
+@pytest.mark.parametrize("given", [["--topic", "orders"], ["--topic", "orders=0"]])
 def test_the_command_refuses_topics_without_a_count(
     given: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

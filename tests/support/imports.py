@@ -22,7 +22,7 @@ ROWS = [
     ("member",),
     ("tracing",),
     ("simulator", "bulk", "live", "serve"),
-    ("report", "spark", "clients", "data"),
+    ("report", "spark", "clients", "data", "testing"),
     ("__init__",),
     ("cli",),
     ("__main__",),

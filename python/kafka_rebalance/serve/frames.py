@@ -10,7 +10,7 @@ import datetime
 import io
 import struct
 import typing
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,11 +20,28 @@ from .apis import API_VERSIONS, APIS, NAMES
 
 try:
     from kio.index import load_entity_schema
-    from kio.schema.errors import ErrorCode
+    from kio.records.readers import read_batch
+    from kio.records.schema import NewRecordBatch, Record
+    from kio.records.writers import write_new_batch
+    from kio.schema.errors import ErrorCode as KafkaError
     from kio.serial import entity_reader, entity_writer
+    from kio.serial.errors import SerialError
     from kio.static.constants import EntityType
 except ImportError:
     raise MissingExtra("kafka_rebalance.serve", "serve") from None
+
+__all__ = [
+    "Asked",
+    "KafkaError",
+    "NewRecordBatch",
+    "Record",
+    "SerialError",
+    "decoded",
+    "encoded",
+    "filled",
+    "read_batch",
+    "write_new_batch",
+]
 
 _START = struct.Struct(">hhi")
 """The first fields of every request: key and version of the API, correlation id."""
@@ -45,7 +62,7 @@ def decoded(frame: bytes) -> Asked:
     try:
         key, version, correlation_id = _START.unpack_from(frame)
         api = NAMES[key]
-        least, most = APIS[api]
+        _, least, most = APIS[api]
         if not least <= version <= most:
             if api == API_VERSIONS:
                 return Asked(api, version, correlation_id, "", None)
@@ -67,7 +84,7 @@ def encoded(asked: Asked, fields: Mapping[str, Any]) -> bytes:
     header = filled(schema.__header_schema__, {"correlation_id": asked.correlation_id})
     buffer = io.BytesIO()
     for part in (header, filled(schema, {"throttle_time": 0, **fields})):
-        kind: Hashable = type(part)
+        kind: Any = type(part)
         _writer(kind)(buffer, part)
     body = buffer.getvalue()
     return struct.pack(">i", len(body)) + body
@@ -85,8 +102,8 @@ def _value(hint: Any, value: Any) -> Any:
     if value is None:
         return None
     for kind in typing.get_args(hint) or (hint,):
-        if kind is ErrorCode:
-            return ErrorCode(int(value))
+        if kind is KafkaError:
+            return KafkaError(int(value))
         if getattr(kind, "__name__", "").endswith("Timedelta"):
             return datetime.timedelta(milliseconds=value)
         if isinstance(value, (list, tuple)):

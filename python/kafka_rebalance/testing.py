@@ -17,7 +17,7 @@ The broker listens on a free port of loopback and has no records. It needs the e
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -26,7 +26,7 @@ import pytest
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.serve import Generation, ServedTopic, Server
+from kafka_rebalance.serve import Generation, Limits, ServedTopic, Server
 from kafka_rebalance.serve.topics import grown
 
 PATIENCE_S = 30.0
@@ -50,11 +50,16 @@ class RunningBroker:
         stopped_clock: bool = False,
         log_dir: Path | None = None,
         config: CoordinatorConfig | None = None,
+        limits: Limits | None = None,
     ) -> None:
         served = [ServedTopic(name, partitions) for name, partitions in topics.items()]
         delay = CoordinatorConfig(group_initial_rebalance_delay_ms=initial_delay_ms)
         self._server = Server(
-            served, config=config or delay, stopped_clock=stopped_clock, log_dir=log_dir
+            served,
+            config=config or delay,
+            stopped_clock=stopped_clock,
+            log_dir=log_dir,
+            limits=limits,
         )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="kafka-rebalance-serve")
@@ -74,6 +79,16 @@ class RunningBroker:
     def address(self) -> str:
         """Returns what `bootstrap.servers` takes."""
         return self._server.address
+
+    @property
+    def recovered(self) -> tuple[int, int]:
+        """Returns how many entries the log had, and how many bytes of a torn tail were cut off."""
+        return self._server.recovered
+
+    @property
+    def connections(self) -> int:
+        """Returns the number of open connections."""
+        return self._call(lambda: len(self._server.connections))
 
     # What a test does to the cluster --------------------------------------------------------------
 
@@ -132,18 +147,29 @@ class RunningBroker:
         return self._call(lambda: self._server.history.of(group_id))
 
     def wait_until_stable(
-        self, group_id: str, *, members: int, after: int = 0, timeout_s: float = PATIENCE_S
+        self,
+        group_id: str,
+        *,
+        members: int,
+        partitions: int | None = None,
+        after: int = 0,
+        timeout_s: float = PATIENCE_S,
     ) -> Generation:
-        """Waits until the group is Stable with so many members in a generation beyond `after`.
+        """Waits until the group is Stable with so many members, in a generation beyond `after`.
 
-        A cooperative group is Stable between its two rounds, too: wait for the second one with
-        `after`. Errors: TimeoutError.
+        Between the two rounds of a cooperative rebalance some partitions have no owner, and a
+        first leader may not have seen the topic's metadata yet: then wait until the members own so
+        many `partitions` together. Errors: TimeoutError.
         """
         deadline = time.monotonic() + timeout_s
         while True:
             found = self._call(lambda: self._stable(group_id))
-            there = found is not None and len(found.assignment) == members
-            if found is not None and there and found.generation_id > after:
+            if (
+                found is not None
+                and len(found.assignment) == members
+                and partitions in (None, found.partitions)
+                and found.generation_id > after
+            ):
                 return found
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{group_id}: not stable with {members} members: {found}")
@@ -166,7 +192,7 @@ class RunningBroker:
 
         return self._await(called())
 
-    def _await(self, coroutine: Any) -> Any:
+    def _await(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE_S)
 
 

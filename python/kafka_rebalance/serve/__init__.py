@@ -6,6 +6,7 @@ encodes and decodes all bytes.
 
     apis          the requests that are answered, with their versions
     frames        requests and responses as bytes
+    array_counts  what kio does not check in a request
     connections   the port, and the bounds of what clients may send
     cluster       brokers, topics, empty partitions
     topics        requests that make, grow and delete topics

@@ -27,6 +27,8 @@ try:
     from kio.serial import entity_reader, entity_writer
     from kio.serial.errors import SerialError
     from kio.static.constants import EntityType
+
+    from . import array_counts
 except ImportError:
     raise MissingExtra("kafka_rebalance.serve", "serve") from None
 
@@ -69,6 +71,7 @@ def decoded(frame: bytes) -> Asked:
             raise WireError(f"{api}: version {version} is not one of {least} to {most}")
         schema: Any = load_entity_schema(api, version, EntityType.request)
         header, size = _reader(schema.__header_schema__)(frame, 0)
+        array_counts.check(schema, frame, size)
         body, _ = _reader(schema)(frame, size)
     except WireError:
         raise

@@ -27,6 +27,12 @@ class Generation:
     member_ids: dict[str, str]
     assignment: dict[str, dict[str, list[int]]]
 
+    @property
+    def partitions(self) -> int:
+        """Returns how many partitions the members own together."""
+        owned = (topics.values() for topics in self.assignment.values())
+        return sum(len(numbers) for topics in owned for numbers in topics)
+
 
 class History:
     """Group id -> its generations."""

@@ -29,6 +29,7 @@ COMMANDS = {
     "fleet": "assign many groups on Spark",
     "coordinator": "step through a group coordinator in virtual time",
     "serve": "run a coordinator behind a port, for tests of consumers",
+    "probe": "let a real client lead made-up groups, and read its answers",
     "completion": "complete commands and options in a shell",
 }
 """Each command with its line of help; the command's options are in the module of its name.
@@ -59,6 +60,7 @@ EXAMPLES = {
     "assign": ["assign groups.jsonl --assignor sticky > assigned.jsonl"],
     "fleet": ["fleet assign groups.jsonl assigned"],
     "coordinator": ["coordinator trace.txt"],
+    "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
     "serve": ["serve --topic orders=6 --port 9092", "serve --topics-of groups.jsonl --port 0"],
     "completion": ["completion bash"],
 }

@@ -7,6 +7,7 @@ out, times are numbers of milliseconds, and error codes are numbers.
 
 import dataclasses
 import datetime
+import importlib
 import io
 import struct
 import typing
@@ -42,6 +43,7 @@ __all__ = [
     "encoded",
     "filled",
     "read_batch",
+    "subscription",
     "write_new_batch",
 ]
 
@@ -91,6 +93,15 @@ def encoded(asked: Asked, fields: Mapping[str, Any]) -> bytes:
         _writer(kind)(buffer, part)
     body = buffer.getvalue()
     return struct.pack(">i", len(body)) + body
+
+
+def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
+    """Returns the bytes of a consumer's subscription, in the order of the fields' entries."""
+    module = importlib.import_module(f"kio.schema.consumer_protocol_subscription.v{version}.data")
+    schema = module.ConsumerProtocolSubscription
+    buffer = io.BytesIO()
+    _writer(schema)(buffer, filled(schema, fields))
+    return struct.pack(">h", version) + buffer.getvalue()
 
 
 def filled(schema: Any, fields: Mapping[str, Any]) -> Any:

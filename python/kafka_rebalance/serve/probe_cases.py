@@ -64,12 +64,11 @@ def probe_case(line: str | bytes, assignor: str | None = None) -> ProbeCase:
     name = assignor or group.assignor
     if name is None:
         raise GroupError("assignor", "missing; name one for all lines with --assignor")
-    protocol = name.rpartition("/")[2]
     members = tuple(
         ProbeMember(
             one.member_id,
             one.group_instance_id,
-            sent[at] if sent else subscription_bytes(one, protocol),
+            sent[at] if sent else subscription_bytes(one, name),
         )
         for at, one in enumerate(group.members)
     )
@@ -96,12 +95,16 @@ def _subscriptions(value: Any) -> list[bytes]:
     return found
 
 
-def subscription_bytes(member: Member, protocol: str) -> bytes:
-    """Returns the bytes that the member's library sends for this assignor."""
+def subscription_bytes(member: Member, assignor: str) -> bytes:
+    """Returns the bytes that the member's library sends for this assignor.
+
+    Java's newest client sorts its topics and partitions; for a dialect, the member keeps the order.
+    """
+    library, _, protocol = assignor.rpartition("/")
     user_data = _user_data(member, protocol)
     # Eager sticky members report what they own in the user data alone.
     owned = () if protocol == "sticky" else member.owned_partitions
-    if member.subscription_version is None and member.rack_id != "":
+    if member.subscription_version is None and not library:
         sorted_as_java = Subscription(
             member.topics, user_data, owned, member.generation_id, member.rack_id
         )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kafka_rebalance.serve import Generation
+    from kafka_rebalance.serve import StableGeneration
 
 PARTITIONS = 6
 ALL = set(range(PARTITIONS))
@@ -41,14 +41,14 @@ def broker() -> Iterator[RunningBroker]:
         yield running
 
 
-def shares(generation: Generation) -> list[int]:
+def shares(generation: StableGeneration) -> list[int]:
     """The numbers of partitions, smallest first, if the members together have all partitions."""
     owned = [set(topics.get(TOPIC, ())) for topics in generation.assignment.values()]
     assert set.union(*owned) == ALL, generation
     return sorted(map(len, owned))
 
 
-def settled(broker: RunningBroker, members: int) -> Generation:
+def settled(broker: RunningBroker, members: int) -> StableGeneration:
     """Waits until so many members have all partitions."""
     return broker.wait_until_stable(GROUP, members=members, partitions=PARTITIONS)
 

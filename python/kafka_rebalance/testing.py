@@ -26,7 +26,7 @@ import pytest
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.serve import Generation, Limits, ServedTopic, Server
+from kafka_rebalance.serve import Limits, ServedTopic, Server, StableGeneration
 from kafka_rebalance.serve.topics import grown
 
 PATIENCE_S = 30.0
@@ -142,7 +142,7 @@ class RunningBroker:
 
     # What a test asserts --------------------------------------------------------------------------
 
-    def history(self, group_id: str) -> list[Generation]:
+    def history(self, group_id: str) -> list[StableGeneration]:
         """Returns the group's generations that became Stable, oldest first."""
         return self._call(lambda: self._server.history.of(group_id))
 
@@ -154,7 +154,7 @@ class RunningBroker:
         partitions: int | None = None,
         after: int = 0,
         timeout_s: float = PATIENCE_S,
-    ) -> Generation:
+    ) -> StableGeneration:
         """Waits until the group is Stable with so many members, in a generation beyond `after`.
 
         Between the two rounds of a cooperative rebalance some partitions have no owner, and a
@@ -175,7 +175,7 @@ class RunningBroker:
                 raise TimeoutError(f"{group_id}: not stable with {members} members: {found}")
             time.sleep(_LOOK_AGAIN_S)
 
-    def _stable(self, group_id: str) -> Generation | None:
+    def _stable(self, group_id: str) -> StableGeneration | None:
         group = self._server.coordinator.groups().get(group_id)
         generations = self._server.history.of(group_id)
         if group is None or group.state is not GroupState.STABLE or not generations:

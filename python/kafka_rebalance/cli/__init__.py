@@ -60,8 +60,8 @@ EXAMPLES = {
     "assign": ["assign groups.jsonl --assignor sticky > assigned.jsonl"],
     "fleet": ["fleet assign groups.jsonl assigned"],
     "coordinator": ["coordinator trace.txt"],
-    "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
     "serve": ["serve --topic orders=6 --port 9092", "serve --topics-of groups.jsonl --port 0"],
+    "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
     "completion": ["completion bash"],
 }
 """What each command's help shows; a test parses them."""

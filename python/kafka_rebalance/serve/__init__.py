@@ -19,5 +19,5 @@ encodes and decodes all bytes.
 
 from .cluster import ServedTopic as ServedTopic
 from .connections import Limits as Limits
-from .history import Generation as Generation
+from .history import StableGeneration as StableGeneration
 from .server import Server as Server

@@ -13,7 +13,7 @@ MOST_GENERATIONS = 1000
 
 
 @dataclass(frozen=True)
-class Generation:
+class StableGeneration:
     """A generation at the moment when the group became Stable, `at_ms` on the server's clock.
 
     A member's name is its instance id or its client id, or its member id if two members have that
@@ -38,9 +38,9 @@ class History:
     """Group id -> its generations."""
 
     def __init__(self) -> None:
-        self._generations: dict[str, deque[Generation]] = {}
+        self._generations: dict[str, deque[StableGeneration]] = {}
 
-    def of(self, group_id: str) -> list[Generation]:
+    def of(self, group_id: str) -> list[StableGeneration]:
         return list(self._generations.get(group_id, ()))
 
     def note(self, group: Group, now_ms: int) -> None:
@@ -51,7 +51,7 @@ class History:
         names = {
             member_id: name if used[name] == 1 else member_id for member_id, name in wanted.items()
         }
-        generation = Generation(
+        generation = StableGeneration(
             group.generation_id,
             now_ms,
             group.protocol_name or "",

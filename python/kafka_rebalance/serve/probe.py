@@ -28,9 +28,6 @@ from .connections import Connections
 from .frames import Asked
 from .probe_cases import ProbeCase
 
-MOST_ELECTIONS = 500
-"""A consumer that never asks for the metadata of its case has led it so often at most."""
-
 Result = dict[str, Any]
 
 
@@ -40,7 +37,6 @@ class _Job:
     def __init__(self, case: ProbeCase) -> None:
         self.case = case
         self.subscribed = case.subscribed()
-        self.elections = 0
         self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
     def fail(self, problem: str) -> None:
@@ -203,13 +199,8 @@ class Probe:
             seat.taking = None
             seat.lead(job)
         job = seat.job or job
-        job.elections += 1
         if job.case.protocol not in offered:
             job.fail(f"assignor: the client offers {', '.join(offered)}, not {job.case.protocol}")
-        elif job.elections > MOST_ELECTIONS:
-            job.fail(
-                f"the client did not ask for the topics' metadata in {MOST_ELECTIONS} elections"
-            )
         if job.result.done():
             seat.job = None
             return await self._join(seat, asked)

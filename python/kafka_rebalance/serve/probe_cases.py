@@ -72,8 +72,6 @@ def probe_case(line: str | bytes, assignor: str | None = None) -> ProbeCase:
         )
         for at, one in enumerate(group.members)
     )
-    if not members:
-        raise GroupError("members", "empty; the client leads as the first member")
     topics = tuple(ServedTopic(one.name, one.partitions, one.racks) for one in group.topics)
     return ProbeCase(group.group_id, name, topics, members)
 

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import os
 import shlex
 import signal
 import sys
@@ -10,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Self
 
-from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.errors import GroupError
 
 from .probe import Probe, Result
 from .probe_cases import ProbeCase
@@ -19,10 +20,6 @@ from .probe_workers import CONSUMERS, REFETCHES
 PATIENCE_S = 120.0
 """A case that has no answer for so long ends the process; it may compute for ever."""
 _MOST_ASKED = 64
-
-
-class ClientEnded(KafkaRebalanceError):
-    """The client's process ended before it joined a group: its command is wrong."""
 
 
 def worker_command(library: str, address: str, assignor: str) -> list[str]:
@@ -73,7 +70,10 @@ class ProbedClient:
         await self.probe.__aexit__()
 
     async def results(self, cases: Iterable[ProbeCase]) -> AsyncIterator[Result]:
-        """Yields a contract result for each case, in order. Errors: ClientEnded."""
+        """Yields a contract result for each case, in order.
+
+        Errors: GroupError if the client cannot run.
+        """
         asked: deque[asyncio.Task[Result]] = deque()
         for case in cases:
             asked.append(asyncio.create_task(self._ask(case)))
@@ -107,13 +107,14 @@ class ProbedClient:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
             )
             assert process.stderr is not None
             last = asyncio.create_task(_last_line(process.stderr))
             problem = await self._watch(process)
-            ended = problem or _ended(await process.wait())
+            ended = problem or f"{_ended(await process.wait())}: {await last}".rstrip(": ")
             if not self.probe.in_flight:
-                raise ClientEnded(f"{ended}: {await last}")
+                raise GroupError("--client" if self._command is None else "--command", ended)
             await self.probe.client_died(ended)
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str | None:
@@ -125,16 +126,21 @@ class ProbedClient:
                 await asyncio.wait_for(process.wait(), 0.2)
             oldest = {job: oldest.get(job, clock()) for job in self.probe.in_flight}
             if any(clock() - since > self._patience_s for since in oldest.values()):
-                process.kill()
-                await process.wait()
+                await _kill(process)
                 return f"no answer in {self._patience_s:.0f} s"
         return None
 
     async def _end(self) -> None:
         process = self._process
         if process is not None and process.returncode is None:
-            process.kill()
-            await process.wait()
+            await _kill(process)
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kills the process and those that it started, which have its pipes."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
 
 
 async def _last_line(stream: asyncio.StreamReader) -> str:

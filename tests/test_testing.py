@@ -103,7 +103,7 @@ def test_a_cooperative_history_has_both_rounds(serve_kafka: Serve, start: Start)
 def test_a_broker_goes_on_from_its_log(serve_kafka: Serve, start: Start, tmp_path: Path) -> None:
     with RunningBroker({TOPIC: 2}, log_dir=tmp_path) as broker:
         consumer = KafkaPython(broker.address, "a")
-        broker.wait_until_stable(GROUP, members=1)
+        broker.wait_until_stable(GROUP, members=1, partitions=2)
         consumer.commit(1, 17)
         consumer.close()
     broker = serve_kafka({TOPIC: 2}, log_dir=tmp_path)

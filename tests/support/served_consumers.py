@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import queue
 import threading
@@ -59,7 +60,14 @@ class Consumer(ABC):
         assert not self._thread.is_alive(), self.client_id
 
     def commit(self, partition: int, offset: int) -> None:
-        self.run(lambda: self.do_commit(partition, offset))
+        """Commits, again and again while the consumer has not finished a rebalance."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return self.run(lambda: self.do_commit(partition, offset))
+            except Exception:
+                if time.monotonic() > deadline:
+                    raise
 
     def committed(self, partition: int) -> int:
         """Returns where the consumer goes on to read, once it owns the partition."""
@@ -107,12 +115,15 @@ class KafkaPython(Consumer):
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             heartbeat_interval_ms=HEARTBEAT_MS,
+            reconnect_backoff_max_ms=200,  # by default 30 s, after some failures
             partition_assignment_strategy=[own[self.assignor]],
             **self.settings,
         )
 
     def poll(self) -> None:
-        self._consumer.poll(int(POLL_S * 1000))
+        # A connection that ends can be an exception of `poll`; the application polls again.
+        with contextlib.suppress(self._kafka.errors.KafkaConnectionError):
+            self._consumer.poll(int(POLL_S * 1000))
 
     def shut(self) -> None:
         self._consumer.close(autocommit=False)

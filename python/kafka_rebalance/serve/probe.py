@@ -9,8 +9,10 @@ after the other:
     SyncGroup    the answer; it is refused with REBALANCE_IN_PROGRESS, so that the consumer rejoins
 
 A library can compute from metadata that it had before. So an answer counts only if the consumer
-joined after it had asked for the metadata of the case's topics; until then it leads the case again.
-librdkafka asks for them at each election, before it computes: there the first answer counts.
+has joined twice after it was sent the metadata of the case's topics; until then it leads the case
+again. At its first join it may read the answer to JoinGroup before that of Metadata, which comes on
+another connection. librdkafka asks for metadata at each election, before it computes: there the
+first answer counts.
 """
 
 import asyncio
@@ -27,6 +29,8 @@ from .cluster import Cluster, ServedTopic
 from .connections import Connections
 from .frames import Asked
 from .probe_cases import ProbeCase
+
+_ELECTIONS = 2
 
 Result = dict[str, Any]
 
@@ -67,11 +71,11 @@ class _Seat:
         self.joins = 0
         self.knows = False
         """Whether the metadata of the case's topics was sent to the consumer."""
-        self.knew = False
-        """Whether that was so when the consumer joined."""
+        self.informed = 0
+        """How often the consumer has joined since."""
 
     def lead(self, job: _Job) -> None:
-        self.job, self.knows, self.knew = job, not job.subscribed, False
+        self.job, self.knows, self.informed = job, not job.subscribed, 0
         names = {topic.name for topic in job.case.topics}
         self.cluster.replace(job.case.topics)
         for name in self.own - names:
@@ -204,7 +208,7 @@ class Probe:
         if job.result.done():
             seat.job = None
             return await self._join(seat, asked)
-        seat.knew = seat.knows
+        seat.informed += seat.knows
         return self._elected(job, asked)
 
     def _elected(self, job: _Job, asked: Asked) -> Mapping[str, Any]:
@@ -222,7 +226,7 @@ class Probe:
         }
 
     def _sync(self, seat: _Seat, asked: Asked) -> None:
-        counts = seat.knows if self._refetches else seat.knew
+        counts = seat.knows if self._refetches else seat.informed >= _ELECTIONS
         if seat.job is not None and counts:
             seat.job.answer({one.member_id: one.assignment for one in asked.body.assignments})
             seat.job = None

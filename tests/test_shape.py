@@ -174,6 +174,7 @@ OPTIONAL = (
     "confluent_kafka",
     "aiokafka",
     "cryptography",
+    "kio",
 )
 
 

@@ -26,6 +26,8 @@ COMMANDS = {
     "assign": "compute which member owns which partitions",
     "fleet": "assign many groups on Spark",
     "coordinator": "step through a group coordinator in virtual time",
+    "serve": "run a coordinator behind a port, for tests of consumers",
+    "probe": "let a real client lead made-up groups, and read its answers",
     "completion": "complete commands and options in a shell",
 }
 """Each command with its line of help; the command's options are in the module of its name.
@@ -61,6 +63,8 @@ EXAMPLES = {
     "assign": ["assign groups.jsonl --assignor sticky > assigned.jsonl"],
     "fleet": ["fleet assign groups.jsonl assigned"],
     "coordinator": ["coordinator trace.txt"],
+    "serve": ["serve --topic orders=6 --port 9092", "serve --topics-of groups.jsonl --port 0"],
+    "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
     "completion": ["completion bash"],
 }
 """What each command's help shows; a test parses them."""

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance probe`: what a real client answers as the leader of made-up groups."""
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.serve.probe_cases import ProbeCase, probe_case
+from kafka_rebalance.serve.probe_workers import CONSUMERS
+from kafka_rebalance.serve.probed_client import PATIENCE_S, ProbedClient
+
+from .exit_codes import of_errors
+from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .options import whole
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Reads groups as JSON lines, lets a real client lead each of them, and writes its answer "
+        "as a result line, in order. Nothing is assigned: the members are made up. Needs the "
+        "extra `serve`."
+    )
+    parser.add_argument("file", metavar="FILE", help="contract lines; - for standard input")
+    client = parser.add_mutually_exclusive_group(required=True)
+    client.add_argument("--client", choices=sorted(CONSUMERS), help="a Python library")
+    client.add_argument(
+        "--command",
+        metavar="LINE",
+        help="a program that subscribes to a topic; {address} and {assignor} are put in",
+    )
+    parser.add_argument("--assignor", metavar="NAME", help="for all groups, not their own")
+    parser.add_argument(
+        "--patience",
+        type=whole(1),
+        default=int(PATIENCE_S),
+        metavar="S",
+        help="a group without an answer for S seconds is an error (default: %(default)s)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    return asyncio.run(_probe(args))
+
+
+async def _probe(args: argparse.Namespace) -> int:
+    groups = bad = 0
+    start = time.monotonic()
+    with open_input(args.file) as source:
+        lines = (
+            line for line in read_lines(source, MAX_LINE_BYTES) if line is None or line.strip()
+        )
+        cases = (_case(line, args.assignor) for line in lines)
+        for protocol, run_of in groupby(cases, key=_protocol):
+            if protocol is None:
+                results: Any = _each(run_of)
+            else:
+                client = ProbedClient(
+                    protocol, library=args.client, command=args.command, patience_s=args.patience
+                )
+                results = _led(client, run_of)
+            async for result in results:
+                print(json.dumps(result, ensure_ascii=False), flush=True)
+                groups += 1
+                bad += "error" in result
+    minutes = (time.monotonic() - start) / 60
+    print(f"{groups} groups, {bad} errors, {groups / minutes:.0f} a minute", file=sys.stderr)
+    return of_errors(bad)
+
+
+def _case(line: bytes | None, assignor: str | None) -> ProbeCase | dict[str, Any]:
+    """Returns the case, or the result line of its error."""
+    try:
+        if line is None:
+            raise GroupError("line", f"more than {MAX_LINE_BYTES} bytes")
+        return probe_case(line, assignor)
+    except (GroupError, WireError) as error:
+        return {"group_id": None, "error": str(error)}
+
+
+def _protocol(case: ProbeCase | dict[str, Any]) -> str | None:
+    return None if isinstance(case, dict) else case.protocol
+
+
+async def _each(results: Iterator[Any]) -> Any:
+    for one in results:
+        yield one
+
+
+async def _led(client: ProbedClient, cases: Iterator[Any]) -> Any:
+    async with client:
+        async for result in client.results(cases):
+            yield result

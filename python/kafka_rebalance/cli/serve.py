@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance serve`: a broker for tests of consumers, without records."""
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.serve import ServedTopic, Server
+
+from .exit_codes import DONE
+from .options import whole
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Runs a group coordinator behind a TCP port, so that unmodified consumers can subscribe, "
+        "rebalance, and commit. For tests and studies: topics have no records, and without "
+        "--log-dir groups and offsets are lost when it ends. Needs the extra `serve`."
+    )
+    parser.add_argument(
+        "--topic", action="append", default=[], metavar="NAME=N", help="a topic with N partitions"
+    )
+    parser.add_argument(
+        "--topics-of", type=Path, metavar="FILE", help="the topics of the groups in a snapshot"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=whole(0), default=9092, help="0: any free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--initial-delay-ms",
+        type=whole(0),
+        default=CoordinatorConfig().group_initial_rebalance_delay_ms,
+        metavar="MS",
+        help="group.initial.rebalance.delay.ms (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-dir", type=Path, metavar="DIR", help="keep groups and offsets in DIR, and read them"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    config = CoordinatorConfig(group_initial_rebalance_delay_ms=args.initial_delay_ms)
+    server = Server(
+        served_topics(args), host=args.host, port=args.port, config=config, log_dir=args.log_dir
+    )
+    asyncio.run(_serve(server))
+    return DONE
+
+
+def served_topics(args: argparse.Namespace) -> list[ServedTopic]:
+    """Returns the topics of both options; `--topic` counts if both name a topic."""
+    topics: dict[str, ServedTopic] = {}
+    if args.topics_of is not None:
+        for line in args.topics_of.read_bytes().splitlines():
+            for topic in GroupSpec.from_json(line).topics if line.strip() else ():
+                topics[topic.name] = ServedTopic(topic.name, topic.partitions, topic.racks)
+    for text in args.topic:
+        name, _, count = text.rpartition("=")
+        if not name or not count.isascii() or not count.isdigit() or int(count) == 0:
+            raise GroupError("--topic", f"{json.dumps(text)} is not NAME=N, as orders=6")
+        topics[name] = ServedTopic(name, int(count))
+    return list(topics.values())
+
+
+async def _serve(server: Server) -> None:
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    async with server:
+        for line in _recovered(server):
+            print(line, file=sys.stderr)
+        print(f"listening on {server.address}; Ctrl-C ends it", flush=True)
+        await ended.wait()
+
+
+def _recovered(server: Server) -> Iterator[str]:
+    entries, torn = server.recovered
+    if entries or torn:
+        yield f"{entries} records were read from the log"
+    if torn:
+        yield f"{torn} bytes of a torn batch at the log's end were cut off; nobody was answered"
+    yield from server.unreadable

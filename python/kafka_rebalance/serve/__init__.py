@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broker for tests of consumers: the group coordinator behind a TCP port, without records.
+
+It serves tests and studies, and replaces no broker: topics have no records. kio (the extra `serve`)
+encodes and decodes all bytes.
+
+    apis          the requests that are answered, with their versions
+    frames        requests and responses as bytes
+    array_counts  what kio does not check in a request
+    connections   the port, and the bounds of what clients may send
+    cluster       brokers, topics, empty partitions
+    topics        requests that make, grow and delete topics
+    groups        requests of groups as events of the coordinator
+    transactions  producers' transactions, as far as they commit offsets
+    record_log    the groups' log on disk
+    history       the generations of each group
+    server        clock, log and answers around one coordinator
+"""
+
+from .cluster import ServedTopic as ServedTopic
+from .connections import Limits as Limits
+from .history import StableGeneration as StableGeneration
+from .server import Server as Server

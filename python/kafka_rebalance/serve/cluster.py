@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers about the cluster: its topics, its brokers, and partitions without records.
+
+One process stands for all brokers: each has a number and perhaps a rack, and all have one address.
+Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import Any, NamedTuple
+
+from .apis import APIS
+from .frames import Asked, KafkaError
+
+NODE = 1
+CLUSTER = "kafka-rebalance-serve"
+
+
+class ServedTopic(NamedTuple):
+    """A topic with its number of partitions; no partition has records.
+
+    `racks` has the racks of each partition's replicas, None for a broker without one.
+    """
+
+    name: str
+    partitions: int
+    racks: tuple[tuple[str | None, ...], ...] | None = None
+
+
+class Cluster:
+    """The brokers' address and the topics."""
+
+    def __init__(self, topics: Iterable[ServedTopic]) -> None:
+        self.host, self.port = "", 0
+        self._made = count()
+        self.replace(topics)
+
+    def replace(self, topics: Iterable[ServedTopic]) -> None:
+        """Forgets all topics and serves these."""
+        self.topics: dict[str, ServedTopic] = {}
+        self._ids: dict[str, uuid.UUID] = {}
+        self._names: dict[uuid.UUID, str] = {}
+        self._nodes: dict[tuple[str | None, int], int] = {(None, 0): NODE}
+        for topic in topics:
+            self.add(topic)
+
+    def add(self, topic: ServedTopic) -> None:
+        """Serves the topic. A topic that only grows keeps its id."""
+        if topic.name not in self._ids:
+            topic_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{next(self._made)} {topic.name}")
+            self._ids[topic.name], self._names[topic_id] = topic_id, topic.name
+        self.topics[topic.name] = topic
+        for partition in topic.racks or ():
+            for replica in _numbered(partition):
+                self._nodes.setdefault(replica, NODE + len(self._nodes))
+
+    def remove(self, name: str) -> ServedTopic:
+        del self._names[self._ids.pop(name)]
+        return self.topics.pop(name)
+
+    def has(self, topic: str, partition: int) -> bool:
+        return topic in self.topics and 0 <= partition < self.topics[topic].partitions
+
+    def find(self, one: Any) -> ServedTopic | None:
+        """Finds the topic that an entry of a request names by `name`, `topic` or `topic_id`."""
+        name = getattr(one, "name", None) or getattr(one, "topic", None)
+        if name is None:
+            name = self._names.get(getattr(one, "topic_id", None) or uuid.UUID(int=0), "")
+        return self.topics.get(name)
+
+    def topic_id(self, topic: ServedTopic) -> uuid.UUID:
+        return self._ids[topic.name]
+
+    def answer(self, asked: Asked) -> Mapping[str, Any] | None:
+        """Returns the fields of the response; None for a request about something else."""
+        answers = {
+            "api_versions": self._api_versions,
+            "metadata": self._metadata,
+            "describe_cluster": self._describe_cluster,
+            "find_coordinator": self._find_coordinator,
+            "list_offsets": self._list_offsets,
+            "fetch": self._fetch,
+        }
+        made = answers.get(asked.api)
+        return None if made is None else made(asked)
+
+    def _api_versions(self, asked: Asked) -> dict[str, Any]:
+        keys = [
+            {"api_key": api.key, "min_version": api.least, "max_version": api.most}
+            for api in APIS.values()
+        ]
+        # A client with a newer version gets version 0, and asks again with one from the list.
+        error = KafkaError.unsupported_version if asked.body is None else KafkaError.none
+        return {"error_code": error, "api_keys": keys}
+
+    def _node(self) -> dict[str, Any]:
+        return {"node_id": NODE, "host": self.host, "port": self.port}
+
+    def _brokers(self) -> list[dict[str, Any]]:
+        return [
+            {**self._node(), "node_id": node, "broker_id": node, "rack": rack, "is_fenced": False}
+            for (rack, _), node in self._nodes.items()
+        ]
+
+    def _metadata(self, asked: Asked) -> dict[str, Any]:
+        wanted = asked.body.topics
+        # Up to version 0, an empty list means all topics; from version 1 on, null does.
+        if wanted is None or (asked.version == 0 and not wanted):
+            topics = [self._described(topic) for topic in self.topics.values()]
+        else:
+            found = {topic.name for one in wanted if (topic := self.find(one)) is not None}
+            topics = [self._described(one) for one in self.topics.values() if one.name in found]
+            topics += [_absent(one) for one in wanted if self.find(one) is None]
+        return {
+            "brokers": self._brokers(),
+            "cluster_id": CLUSTER,
+            "controller_id": NODE,
+            "topics": topics,
+            "error_code": KafkaError.none,
+        }
+
+    def _described(self, topic: ServedTopic) -> dict[str, Any]:
+        partitions = []
+        for partition in range(topic.partitions):
+            replicas = [NODE]
+            if topic.racks is not None:
+                replicas = [self._nodes[one] for one in _numbered(topic.racks[partition])]
+            partitions.append(
+                {
+                    "error_code": KafkaError.none,
+                    "partition_index": partition,
+                    "leader_id": next(iter(replicas), NODE),
+                    "leader_epoch": 0,
+                    "replica_nodes": replicas,
+                    "isr_nodes": replicas,
+                }
+            )
+        return {
+            "error_code": KafkaError.none,
+            "name": topic.name,
+            "topic_id": self.topic_id(topic),
+            "is_internal": False,
+            "partitions": partitions,
+        }
+
+    def _describe_cluster(self, _: Asked) -> dict[str, Any]:
+        return {
+            "error_code": KafkaError.none,
+            "error_message": None,
+            "cluster_id": CLUSTER,
+            "controller_id": NODE,
+            "brokers": self._brokers(),
+        }
+
+    def _find_coordinator(self, asked: Asked) -> dict[str, Any]:
+        found = {**self._node(), "error_code": KafkaError.none, "error_message": None}
+        keys = getattr(asked.body, "coordinator_keys", ())
+        return {**found, "coordinators": [{**found, "key": key} for key in keys]}
+
+    def _list_offsets(self, asked: Asked) -> dict[str, Any]:
+        """Returns 0 as the first and as the last offset of every partition."""
+        return {
+            "topics": [
+                {
+                    "name": topic.name,
+                    "partitions": [
+                        {
+                            "partition_index": one.partition_index,
+                            "error_code": self._error(topic, one.partition_index),
+                            "timestamp": -1,
+                            "offset": 0,
+                            "leader_epoch": 0,
+                            "old_style_offsets": (0,),
+                        }
+                        for one in topic.partitions
+                    ],
+                }
+                for topic in asked.body.topics
+            ]
+        }
+
+    def _fetch(self, asked: Asked) -> dict[str, Any]:
+        """Returns no records. The end of each partition is wherever the client reads."""
+        return {
+            "error_code": KafkaError.none,
+            "session_id": 0,
+            "responses": [
+                {
+                    "topic": getattr(topic, "topic", None),
+                    "topic_id": getattr(topic, "topic_id", None),
+                    "partitions": [
+                        {
+                            "partition_index": one.partition,
+                            "error_code": self._error(topic, one.partition),
+                            "high_watermark": one.fetch_offset,
+                            "last_stable_offset": one.fetch_offset,
+                            "log_start_offset": 0,
+                            "aborted_transactions": None,
+                            "records": b"",
+                        }
+                        for one in topic.partitions
+                    ],
+                }
+                for topic in asked.body.topics
+            ],
+        }
+
+    def _error(self, one: Any, partition: int) -> KafkaError:
+        topic = self.find(one)
+        if topic is not None and 0 <= partition < topic.partitions:
+            return KafkaError.none
+        by_id = topic is None and hasattr(one, "topic_id")
+        return KafkaError.unknown_topic_id if by_id else KafkaError.unknown_topic_or_partition
+
+
+def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
+    """Tells apart the brokers of one rack that have replicas of one partition."""
+    seen: Counter[str | None] = Counter()
+    replicas = []
+    for rack in racks:
+        replicas.append((rack, seen[rack]))
+        seen[rack] += 1
+    return replicas
+
+
+def _absent(one: Any) -> dict[str, Any]:
+    by_name = one.name is not None
+    error = KafkaError.unknown_topic_or_partition if by_name else KafkaError.unknown_topic_id
+    topic_id = getattr(one, "topic_id", None)
+    return {"error_code": error, "name": one.name, "topic_id": topic_id, "partitions": []}

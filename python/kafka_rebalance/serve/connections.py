@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Listens on a port, reads requests within bounds, and writes the answers of a handler.
+
+A connection has one request in flight, as in Kafka: the next request is read when the answer has
+been sent. Whatever a client sends or leaves out ends at most its own connection:
+
+    a frame that is no request, or too long     the connection ends
+    a frame that does not arrive in time        the connection ends
+    large frames beyond `large_bytes` in all    the connection that sends the excess ends
+    a new connection beyond `connections`       the connection that has been idle longest ends;
+                                                one that never sent a request ends first
+"""
+
+import asyncio
+import contextlib
+import struct
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, Self
+
+from kafka_rebalance.errors import WireError
+
+from .frames import Asked, decoded, encoded
+
+Handler = Callable[[Asked, str], Awaitable[Mapping[str, Any] | None]]
+"""Maps a request and the client's host to the fields of the response; None: no response."""
+
+
+class Limits(NamedTuple):
+    """The bounds of a server; times are in seconds."""
+
+    request_bytes: int = 4 * 1024 * 1024
+    large_bytes: int = 64 * 1024 * 1024
+    """All frames of more than 64 KiB that are being received have so many bytes together."""
+    connections: int = 500
+    request_s: float = 30.0
+    """The time for a first request, for the rest of a frame, and for a client to read an answer."""
+    idle_s: float = 600.0
+    """The time between two requests, as Kafka's `connections.max.idle.ms`."""
+
+
+SMALL = 64 * 1024
+_LEAST_BYTES = 8
+_ENDS = (
+    asyncio.IncompleteReadError,
+    asyncio.CancelledError,
+    ConnectionError,
+    TimeoutError,
+    WireError,
+)
+
+
+class _Connection:
+    """A connection's streams, and what decides whether it must give way."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self.host = f"/{writer.get_extra_info('peername')[0]}"
+        self.client_id: str | None = None
+        self.busy = False
+        self.since = time.monotonic()
+
+    def worth(self) -> tuple[bool, bool, float]:
+        """Returns what sorts connections: the first one ends if there are too many."""
+        return (self.busy, self.client_id is not None, self.since)
+
+
+class Connections:
+    """All connections of one port. By default it is a free port of loopback."""
+
+    def __init__(
+        self, handler: Handler, host: str = "127.0.0.1", port: int = 0, limits: Limits | None = None
+    ) -> None:
+        self.host, self.port = host, port
+        self.limits = limits or Limits()
+        self._handler = handler
+        self._tasks: dict[asyncio.Task[None], _Connection] = {}
+        self._cut_off: set[str] = set()
+        self._large_bytes = 0
+        self._listening: asyncio.Server | None = None
+
+    @property
+    def address(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    async def __aenter__(self) -> Self:
+        listening = await asyncio.start_server(self._connected, self.host, self.port, limit=SMALL)
+        self._listening = listening
+        self.host, self.port = listening.sockets[0].getsockname()[:2]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._listening is not None:
+            self._listening.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cut_off(self, client_id: str) -> None:
+        """Ends the client's connections, and every later one at its first request."""
+        self._cut_off.add(client_id)
+        for task, connection in self._tasks.items():
+            if connection.client_id == client_id:
+                task.cancel()
+
+    def let_back(self, client_id: str) -> None:
+        """Answers the client again."""
+        self._cut_off.discard(client_id)
+
+    def has_client(self, client_id: str) -> bool:
+        """Returns whether the client has a connection, and is not cut off."""
+        known = client_id not in self._cut_off
+        return known and any(one.client_id == client_id for one in self._tasks.values())
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        while len(self._tasks) >= self.limits.connections:
+            gives_way = min(self._tasks, key=lambda one: self._tasks[one].worth())
+            del self._tasks[gives_way]
+            gives_way.cancel()
+        connection = self._tasks[task] = _Connection(reader, writer)
+        try:
+            with contextlib.suppress(*_ENDS):
+                await self._serve(connection)
+        finally:
+            self._tasks.pop(task, None)
+            # What a client that reads nothing has not taken would stay in memory.
+            writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
+
+    async def _serve(self, connection: _Connection) -> None:
+        limits, writer = self.limits, connection.writer
+        while True:
+            first = connection.client_id is None
+            async with asyncio.timeout(limits.request_s if first else limits.idle_s):
+                (length,) = struct.unpack(">i", await connection.reader.readexactly(4))
+            if not _LEAST_BYTES <= length <= limits.request_bytes:
+                raise WireError(f"a request of {length} bytes")
+            async with asyncio.timeout(limits.request_s):
+                asked = decoded(await self._frame(connection.reader, length))
+            connection.client_id, connection.busy = asked.client_id, True
+            if asked.client_id in self._cut_off:
+                raise WireError(f"{asked.client_id} is cut off")
+            fields = await self._handler(asked, connection.host)
+            if fields is not None:
+                writer.write(encoded(asked, fields))
+                async with asyncio.timeout(limits.request_s):
+                    await writer.drain()
+            connection.busy, connection.since = False, time.monotonic()
+
+    async def _frame(self, reader: asyncio.StreamReader, length: int) -> bytes:
+        """Reads a frame; the bytes of a large frame are counted as they arrive."""
+        if length <= SMALL:
+            return await reader.readexactly(length)
+        frame = bytearray()
+        try:
+            while len(frame) < length:
+                piece = await reader.read(min(SMALL, length - len(frame)))
+                if not piece:
+                    raise asyncio.IncompleteReadError(bytes(frame), length)
+                frame += piece
+                self._large_bytes += len(piece)
+                if self._large_bytes > self.limits.large_bytes:
+                    raise WireError("too many bytes of large requests at one time")
+            return bytes(frame)
+        finally:
+            self._large_bytes -= len(frame)

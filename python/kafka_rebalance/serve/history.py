@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The generations of each group, in order, for tests that assert what happened."""
+
+from collections import Counter, deque
+from dataclasses import dataclass
+
+from kafka_rebalance.coordinator import Group
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.wire import by_topic, decode_assignment
+
+MOST_GENERATIONS = 1000
+"""A group's older generations are forgotten."""
+
+
+@dataclass(frozen=True)
+class StableGeneration:
+    """A generation at the moment when the group became Stable, `at_ms` on the server's clock.
+
+    A member's name is its instance id or its client id, or its member id if two members have that
+    name. `assignment` maps the names to partitions by topic.
+    """
+
+    generation_id: int
+    at_ms: int
+    protocol_name: str
+    leader: str
+    member_ids: dict[str, str]
+    assignment: dict[str, dict[str, list[int]]]
+
+    @property
+    def partitions(self) -> int:
+        """Returns how many partitions the members own together."""
+        owned = (topics.values() for topics in self.assignment.values())
+        return sum(len(numbers) for topics in owned for numbers in topics)
+
+
+class History:
+    """Group id -> its generations."""
+
+    def __init__(self) -> None:
+        self._generations: dict[str, deque[StableGeneration]] = {}
+
+    def of(self, group_id: str) -> list[StableGeneration]:
+        return list(self._generations.get(group_id, ()))
+
+    def note(self, group: Group, now_ms: int) -> None:
+        """Adds the generation of a group that has become Stable."""
+        members = group.members.values()
+        wanted = {one.member_id: one.group_instance_id or one.client_id for one in members}
+        used = Counter(wanted.values())
+        names = {
+            member_id: name if used[name] == 1 else member_id for member_id, name in wanted.items()
+        }
+        generation = StableGeneration(
+            group.generation_id,
+            now_ms,
+            group.protocol_name or "",
+            names.get(group.leader_id or "", ""),
+            {name: member_id for member_id, name in names.items()},
+            {names[one.member_id]: _partitions(one.assignment) for one in members},
+        )
+        kept = self._generations.setdefault(group.group_id, deque(maxlen=MOST_GENERATIONS))
+        kept.append(generation)
+
+
+def _partitions(assignment: bytes) -> dict[str, list[int]]:
+    """Returns partitions by topic; none of an assignment that is not a consumer's."""
+    try:
+        return by_topic(decode_assignment(assignment).partitions) if assignment else {}
+    except WireError:
+        return {}

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lets a real client lead made-up groups: its SyncGroup request is the library's own answer.
+
+Each consumer of the client's process has a seat, known by its client id. A seat leads one case
+after the other:
+
+    JoinGroup    answered when a case is there: the consumer leads, as the case's first member
+    Metadata     the topics of the seat's case
+    SyncGroup    the answer; it is refused with REBALANCE_IN_PROGRESS, so that the consumer rejoins
+
+A library can compute from metadata that it had before. So an answer counts only if the consumer
+has joined twice after it was sent the metadata of the case's topics; until then it leads the case
+again. At its first join it may read the answer to JoinGroup before that of Metadata, which comes on
+another connection. librdkafka asks for metadata at each election, before it computes: there the
+first answer counts.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, Self
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire import decode_assignment, decode_subscription
+
+from .cluster import Cluster, ServedTopic
+from .connections import Connections
+from .frames import Asked
+from .probe_cases import ProbeCase
+
+_ELECTIONS = 2
+
+Result = dict[str, Any]
+
+
+class _Job:
+    """A case that waits for a seat or for its answer."""
+
+    def __init__(self, case: ProbeCase) -> None:
+        self.case = case
+        self.subscribed = case.subscribed()
+        self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+    def fail(self, problem: str) -> None:
+        self._finish({"group_id": self.case.group_id, "error": problem})
+
+    def answer(self, assignments: Mapping[str, bytes]) -> None:
+        assigned = {
+            one.member_id: _partitions(assignments.get(one.member_id, b""))
+            for one in self.case.members
+        }
+        names = {"group_id": self.case.group_id, "assignor": self.case.assignor}
+        self._finish({**names, "assignment": assigned})
+
+    def _finish(self, result: Result) -> None:
+        if not self.result.done():
+            self.result.set_result(result)
+
+
+class _Seat:
+    """One consumer of the client; `own` are the topics that it subscribes to by itself."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.cluster = Cluster(())
+        self.cluster.host, self.cluster.port = address
+        self.own: set[str] = set()
+        self.job: _Job | None = None
+        self.taking: asyncio.Task[_Job] | None = None
+        self.joins = 0
+        self.knows = False
+        """Whether the metadata of the case's topics was sent to the consumer."""
+        self.informed = 0
+        """How often the consumer has joined since."""
+
+    def lead(self, job: _Job) -> None:
+        self.job, self.knows, self.informed = job, not job.subscribed, 0
+        names = {topic.name for topic in job.case.topics}
+        self.cluster.replace(job.case.topics)
+        for name in self.own - names:
+            self.cluster.add(ServedTopic(name, 1))
+
+
+class Probe:
+    """The server that a client's process connects to. See the module.
+
+    `refetches` states that the library asks for metadata at each election before it computes.
+    """
+
+    def __init__(self, *, refetches: bool = False) -> None:
+        self.connections = Connections(self._answer)
+        self._refetches = refetches
+        self._seats: dict[str, _Seat] = {}
+        self._generations = count(1)
+        self._waiting: deque[_Job] = deque()
+        self._suspects: deque[_Job] = deque()
+        self.in_flight: set[_Job] = set()
+        self._alone = False
+        self._changed = asyncio.Condition()
+
+    @property
+    def address(self) -> str:
+        return self.connections.address
+
+    async def __aenter__(self) -> Self:
+        await self.connections.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._leave_seats()
+        await self.connections.__aexit__()
+
+    # Cases ----------------------------------------------------------------------------------------
+
+    async def ask(self, case: ProbeCase) -> Result:
+        """Returns the contract result of the client's answer."""
+        job = _Job(case)
+        self._waiting.append(job)
+        await self._notify()
+        result = await job.result
+        self.in_flight.discard(job)
+        self._alone = self._alone and bool(self.in_flight)
+        await self._notify()
+        return result
+
+    async def client_died(self, problem: str) -> None:
+        """Takes the seats back. A case that was alone fails; others are led again, one by one."""
+        self._leave_seats()
+        lost = list(self.in_flight)
+        self.in_flight.clear()
+        if len(lost) == 1:
+            lost[0].fail(problem)
+        else:
+            self._suspects.extend(lost)
+        self._alone = False
+        await self._notify()
+
+    def _leave_seats(self) -> None:
+        for seat in self._seats.values():
+            if seat.taking is not None:
+                seat.taking.cancel()
+        self._seats.clear()
+
+    async def _take(self) -> _Job:
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: not self.in_flight if self._suspects else self._waiting and not self._alone
+            )
+            self._alone = bool(self._suspects)
+            job = (self._suspects or self._waiting).popleft()
+            self.in_flight.add(job)
+            return job
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    # Requests -------------------------------------------------------------------------------------
+
+    async def _answer(self, asked: Asked, _: str) -> Mapping[str, Any] | None:
+        seat = self._seats.get(asked.client_id)
+        if seat is None:
+            address = (self.connections.host, self.connections.port)
+            seat = self._seats[asked.client_id] = _Seat(address)
+        match asked.api:
+            case "join_group":
+                return await self._join(seat, asked)
+            case "sync_group":
+                self._sync(seat, asked)
+                return {"error_code": ErrorCode.REBALANCE_IN_PROGRESS, "assignment": b"", **_NONE}
+            case "heartbeat" | "leave_group":
+                return {"error_code": ErrorCode.NONE, "members": ()}
+            case "metadata":
+                self._look(seat, asked)
+        fields = seat.cluster.answer(asked)
+        if fields is None:
+            raise WireError(f"{asked.api}: no request of a leader")
+        return fields
+
+    def _look(self, seat: _Seat, asked: Asked) -> None:
+        topics = asked.body.topics
+        everything = topics is None or (asked.version == 0 and not topics)
+        names = {one.name for one in topics or ()}
+        if seat.job is None:
+            for name in names - seat.cluster.topics.keys():
+                seat.cluster.add(ServedTopic(name, 1))
+        elif everything or seat.job.subscribed <= names:
+            seat.knows = True
+
+    async def _join(self, seat: _Seat, asked: Asked) -> Mapping[str, Any] | None:
+        offered = {one.name: one.metadata for one in asked.body.protocols}
+        for metadata in offered.values():
+            seat.own |= set(decode_subscription(metadata).topics)
+        seat.joins += 1
+        joins = seat.joins
+        if seat.job is None:
+            if seat.taking is None:
+                seat.taking = asyncio.create_task(self._take())
+            job = await asyncio.shield(seat.taking)
+            if joins != seat.joins:
+                return None  # the consumer has given this request up and sent another
+            seat.taking = None
+            seat.lead(job)
+        job = seat.job or job
+        if job.case.protocol not in offered:
+            job.fail(f"assignor: the client offers {', '.join(offered)}, not {job.case.protocol}")
+        if job.result.done():
+            seat.job = None
+            return await self._join(seat, asked)
+        seat.informed += seat.knows
+        return self._elected(job, asked)
+
+    def _elected(self, job: _Job, asked: Asked) -> Mapping[str, Any]:
+        members = [one._asdict() for one in job.case.members]
+        leader = job.case.members[0].member_id
+        return {
+            "error_code": ErrorCode.NONE,
+            "generation_id": next(self._generations),
+            "protocol_type": asked.body.protocol_type,
+            "protocol_name": job.case.protocol,
+            "leader": leader,
+            "skip_assignment": False,
+            "member_id": leader,
+            "members": members,
+        }
+
+    def _sync(self, seat: _Seat, asked: Asked) -> None:
+        counts = seat.knows if self._refetches else seat.informed >= _ELECTIONS
+        if seat.job is not None and counts:
+            seat.job.answer({one.member_id: one.assignment for one in asked.body.assignments})
+            seat.job = None
+
+
+_NONE = {"protocol_type": None, "protocol_name": None}
+
+
+def _partitions(assignment: bytes) -> list[list[Any]]:
+    if not assignment:
+        return []
+    return [[tp.topic, tp.partition] for tp in decode_assignment(assignment).partitions]

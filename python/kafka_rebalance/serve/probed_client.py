@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a client's process for `probe`: starts it, starts it again when it dies, and ends it."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, Self
+
+from kafka_rebalance.errors import GroupError
+
+from .probe import Probe, Result
+from .probe_cases import ProbeCase
+from .probe_workers import CONSUMERS, REFETCHES
+
+PATIENCE_S = 120.0
+"""A case that has no answer for so long ends the process; it may compute for ever."""
+_MOST_ASKED = 64
+
+
+def worker_command(library: str, address: str, assignor: str) -> list[str]:
+    """Returns the command of a library's own worker."""
+    module = f"{__package__}.probe_workers"
+    consumers = str(CONSUMERS[library])
+    return [sys.executable, "-m", module, library, address, assignor, consumers]
+
+
+def given_command(command: str, address: str, assignor: str) -> list[str]:
+    """Returns a command line as words, with {address} and {assignor} put in."""
+    words = shlex.split(command)
+    return [word.replace("{address}", address).replace("{assignor}", assignor) for word in words]
+
+
+class ProbedClient:
+    """A client's process and the probe that it connects to.
+
+    async with ProbedClient("range", library="kafka-python") as client:
+        async for result in client.results(cases):
+            …
+    """
+
+    def __init__(
+        self,
+        assignor: str,
+        *,
+        library: str | None = None,
+        command: str | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self.probe = Probe(refetches=library in REFETCHES)
+        self._assignor, self._library, self._command = assignor, library, command
+        self._patience_s = patience_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.probe.__aenter__()
+        self._running = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+        await self._end()
+        await self.probe.__aexit__()
+
+    async def results(self, cases: Iterable[ProbeCase]) -> AsyncIterator[Result]:
+        """Yields a contract result for each case, in order.
+
+        Errors: GroupError if the client cannot run.
+        """
+        asked: deque[asyncio.Task[Result]] = deque()
+        for case in cases:
+            asked.append(asyncio.create_task(self._ask(case)))
+            if len(asked) == _MOST_ASKED:
+                yield await self._first(asked)
+        while asked:
+            yield await self._first(asked)
+
+    async def _first(self, asked: deque[asyncio.Task[Result]]) -> Result:
+        assert self._running is not None
+        await asyncio.wait((asked[0], self._running), return_when=asyncio.FIRST_COMPLETED)
+        if not asked[0].done():
+            self._running.result()  # raises why the client cannot run
+        return await asked.popleft()
+
+    async def _ask(self, case: ProbeCase) -> Result:
+        return await self.probe.ask(case)
+
+    # The process ----------------------------------------------------------------------------------
+
+    def _words(self) -> Sequence[str]:
+        if self._command is not None:
+            return given_command(self._command, self.probe.address, self._assignor)
+        assert self._library is not None
+        return worker_command(self._library, self.probe.address, self._assignor)
+
+    async def _run(self) -> None:
+        while True:
+            process = self._process = await asyncio.create_subprocess_exec(
+                *self._words(),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+            assert process.stderr is not None
+            last = asyncio.create_task(_last_line(process.stderr))
+            problem = await self._watch(process)
+            ended = problem or f"{_ended(await process.wait())}: {await last}".rstrip(": ")
+            if not self.probe.in_flight:
+                raise GroupError("--client" if self._command is None else "--command", ended)
+            await self.probe.client_died(ended)
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> str | None:
+        """Returns when the process has ended; the text if a case took too long."""
+        oldest: dict[Any, float] = {}
+        clock = asyncio.get_running_loop().time
+        while process.returncode is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), 0.2)
+            oldest = {job: oldest.get(job, clock()) for job in self.probe.in_flight}
+            if any(clock() - since > self._patience_s for since in oldest.values()):
+                await _kill(process)
+                return f"no answer in {self._patience_s:.0f} s"
+        return None
+
+    async def _end(self) -> None:
+        process = self._process
+        if process is not None and process.returncode is None:
+            await _kill(process)
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kills the process and those that it started, which have its pipes."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+async def _last_line(stream: asyncio.StreamReader) -> str:
+    last = ""
+    async for line in stream:
+        last = line.decode(errors="replace").strip() or last
+    return last
+
+
+def _ended(code: int) -> str:
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return f"the client's process ended with {how}"

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log of the groups on disk: one file of record batches, as a broker's segment has them.
+
+The file only grows. A record is durable after `sync`. A process that is killed can leave a torn
+batch at the end, and `read` cuts off everything from the first batch that is not whole: no response
+had been sent for it.
+"""
+
+import fcntl
+import io
+import os
+import struct
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kafka_rebalance.coordinator import Append, LogEntry
+from kafka_rebalance.errors import GroupError
+
+from .frames import NewRecordBatch, Record, SerialError, read_batch, write_new_batch
+
+FILE = f"{0:020}.log"
+
+_TRANSACTIONAL, _CONTROL = 0x10, 0x20
+_NO_PRODUCER = -1
+_MARKER = struct.Struct(">hh")
+"""The key of a transaction's marker: version 0, and 1 for a commit or 0 for an abort."""
+_MARKER_VALUE = struct.pack(">hi", 0, 0)
+_BATCH_START = struct.Struct(">qi")
+"""The first fields of a batch: offset, and the length of what follows."""
+
+
+class RecordLog:
+    """The log of one directory, which is made if it is absent.
+
+    Errors: GroupError if another process has the log open.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.path = directory / FILE
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            raise GroupError("--log-dir", f"another process serves from {directory}") from None
+        _sync_directory(directory)
+        self._size = os.fstat(self._file).st_size
+        self._end = 0
+        self._failed = False
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def read(self) -> tuple[tuple[LogEntry, ...], int]:
+        """Returns all entries, and how many bytes of a torn tail were cut off."""
+        data = os.pread(self._file, self._size, 0)
+        entries: list[LogEntry] = []
+        whole = 0
+        for batch, size in _batches(data):
+            entries += _entries(batch)
+            whole += size
+            self._end = batch.base_offset + batch.last_offset_delta + 1
+        torn = len(data) - whole
+        if torn:
+            os.ftruncate(self._file, whole)
+            self.sync()
+        self._size = whole
+        return tuple(entries), torn
+
+    def append(self, append: Append, now_ms: int) -> int:
+        """Writes one batch; returns the position of its first record. Errors: OSError."""
+        if self._failed:
+            raise OSError(f"{self.path}: an earlier sync failed")
+        if not append.records and append.committed is None:
+            return self._end
+        data, count = _batch(append, self._end, now_ms)
+        try:
+            written = 0
+            while written < len(data):
+                written += os.pwrite(self._file, data[written:], self._size + written)
+        except OSError:
+            os.ftruncate(self._file, self._size)
+            raise
+        position, self._end = self._end, self._end + count
+        self._size += len(data)
+        return position
+
+    def sync(self) -> None:
+        """Returns when everything that was written is on the disk. Errors: OSError.
+
+        The system may drop bytes that it could not write, so no later append is accepted.
+        """
+        try:
+            os.fsync(self._file)
+        except OSError:
+            self._failed = True
+            raise
+
+
+def _sync_directory(directory: Path) -> None:
+    """The name of a new file is durable only when its directory is."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _batches(data: bytes) -> Iterator[tuple[Any, int]]:
+    at = 0
+    while len(data) - at >= _BATCH_START.size:
+        _, length = _BATCH_START.unpack_from(data, at)
+        end = at + _BATCH_START.size + length
+        if length <= 0 or end > len(data):
+            return
+        try:
+            batch, size = read_batch(data[at:end], 0)
+        except (SerialError, ValueError, IndexError, struct.error):
+            return
+        yield batch, size
+        at = end
+
+
+def _entries(batch: Any) -> Iterator[LogEntry]:
+    producer_id = batch.producer_id if batch.attributes & _TRANSACTIONAL else None
+    for record in batch.records:
+        if batch.attributes & _CONTROL:
+            _, committed = _MARKER.unpack(record.key)
+            yield LogEntry(record.offset, producer_id=producer_id, committed=bool(committed))
+        else:
+            yield LogEntry(record.offset, record.key or b"", record.value, producer_id)
+
+
+def _batch(append: Append, position: int, now_ms: int) -> tuple[bytes, int]:
+    pairs: list[tuple[bytes, bytes | None]] = [(one.key, one.value) for one in append.records]
+    attributes = 0 if append.producer_id is None else _TRANSACTIONAL
+    if append.committed is not None:
+        attributes |= _CONTROL
+        pairs = [(_MARKER.pack(0, append.committed), _MARKER_VALUE)]
+    moment = datetime.fromtimestamp(now_ms // 1000, UTC)
+    new_record: Any = Record
+    new_batch: Any = NewRecordBatch
+    records = tuple(
+        new_record(
+            attributes=0, timestamp=moment, offset=position + at, key=key, value=value, headers=()
+        )
+        for at, (key, value) in enumerate(pairs)
+    )
+    batch = new_batch(
+        partition_leader_epoch=0,
+        attributes=attributes,
+        producer_id=_NO_PRODUCER if append.producer_id is None else append.producer_id,
+        producer_epoch=-1 if append.producer_id is None else 0,
+        base_sequence=-1,
+        records=records,
+    )
+    buffer = io.BytesIO()
+    write_new_batch(buffer, batch)
+    return buffer.getvalue(), len(pairs)

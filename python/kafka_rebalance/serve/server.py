@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a coordinator behind a port: the clock, the log, and the answers to all requests.
+
+    async with Server([ServedTopic("orders", 6)]) as server:
+        consumer = AIOKafkaConsumer("orders", bootstrap_servers=server.address, …)
+
+Without a log on disk, an append counts as durable at once. With one, a response that depends on an
+append is sent after the append is synced; appends that arrive during a sync share the next one.
+"""
+
+import asyncio
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+from kafka_rebalance.coordinator import (
+    Append,
+    Appended,
+    AppendFailed,
+    Coordinator,
+    CoordinatorConfig,
+    CoordinatorEvent,
+    DeadlineKey,
+    Drop,
+    Effect,
+    Loaded,
+    LoadStarted,
+    LogEntry,
+    PartitionsDeleted,
+    Received,
+    Respond,
+    Sweep,
+    Transition,
+    Unloaded,
+    Unreadable,
+)
+from kafka_rebalance.coordinator.refusals import refuse
+from kafka_rebalance.protocol import Tick, messages
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+
+from . import groups, topics
+from .cluster import Cluster, ServedTopic
+from .connections import Connections, Limits
+from .frames import Asked
+from .history import History
+from .record_log import RecordLog
+from .transactions import Transactions
+
+MOST_GROUPS = 10_000
+"""Requests that would make one more group are refused with COORDINATOR_NOT_AVAILABLE."""
+SWEEP_S = 600.0
+"""The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
+# A deadline may fall due this often in one millisecond; see `VirtualBroker`.
+_TIMES_AT_A_MOMENT = 3
+_MAKES_GROUP = (messages.JoinGroup, messages.OffsetCommit, messages.TxnOffsetCommit)
+
+
+def _epoch_clock() -> Callable[[], float]:
+    """Returns a clock in seconds since 1970 that never goes back."""
+    start = time.time() - time.monotonic()
+    return lambda: start + time.monotonic()
+
+
+class Server:
+    """A broker with one coordinator; see the module. By default it listens on loopback.
+
+    With `stopped_clock`, only `advance` moves the clock, which begins at 0.
+    """
+
+    def __init__(
+        self,
+        topics: Iterable[ServedTopic],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        config: CoordinatorConfig | None = None,
+        stopped_clock: bool = False,
+        log_dir: Path | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.cluster = Cluster(topics)
+        self.coordinator = Coordinator(config, lambda: str(uuid.uuid4()))
+        self.connections = Connections(self._answer, host, port, limits)
+        self.history = History()
+        self.recovered = (0, 0)
+        """How many entries were read from the log, and how many bytes of a torn tail were cut."""
+        self.unreadable: list[str] = []
+        self._log = None if log_dir is None else RecordLog(log_dir)
+        self._transactions = Transactions()
+        self._clock = None if stopped_clock else _epoch_clock()
+        self._moved_ms = 0
+        self._position = 0
+        self._request_ids = count(1)
+        self._parked: dict[int, asyncio.Future[Any]] = {}
+        self._unsynced: list[Appended] = []
+        self._syncing: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._sweeps: asyncio.TimerHandle | None = None
+
+    @property
+    def address(self) -> str:
+        return self.connections.address
+
+    async def __aenter__(self) -> Self:
+        if self._log is not None:
+            entries = self._load(self._log)
+            last = max((one.producer_id or 0 for one in entries), default=0)
+            self._transactions = Transactions(last + 1)
+        await self.connections.__aenter__()
+        self.cluster.host, self.cluster.port = self.connections.host, self.connections.port
+        self._sweep_later()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for timer in (self._timer, self._sweeps):
+            if timer is not None:
+                timer.cancel()
+        await self.connections.__aexit__()
+        if self._syncing is not None:
+            await self._syncing
+        if self._log is not None:
+            self._log.close()
+
+    # Requests -------------------------------------------------------------------------------------
+
+    async def _answer(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
+        fields = self.cluster.answer(asked)
+        if fields is not None:
+            if asked.api == "fetch":
+                await asyncio.sleep(asked.body.max_wait.total_seconds())
+            return fields
+        changed = topics.answer(self.cluster, asked)
+        if changed is not None:
+            fields, deleted = changed
+            gone = tuple((one.name, p) for one in deleted for p in range(one.partitions))
+            if gone:
+                self._handle(PartitionsDeleted(gone))
+            return fields
+        fields = await self._transact(asked, host)
+        if fields is not None:
+            return fields
+        return await groups.answered(
+            asked, lambda request: self._ask(request, asked, host), self.cluster.has
+        )
+
+    async def _transact(self, asked: Asked, host: str) -> Mapping[str, Any] | None:
+        """Answers a request about a transaction; None for another request."""
+        match asked.api:
+            case "init_producer_id":
+                fields, aborted = self._transactions.begin(asked)
+                if aborted is not None:
+                    await self._end(aborted, False, asked, host)
+                return fields
+            case "add_offsets_to_txn":
+                return self._transactions.add(asked)
+            case "end_txn":
+                fields = self._transactions.end(asked)
+                if not fields["error_code"]:
+                    await self._end(asked.body.producer_id, asked.body.committed, asked, host)
+                return fields
+            case "describe_transactions":
+                return self._transactions.describe(asked)
+        return None
+
+    async def _end(self, producer_id: int, committed: bool, asked: Asked, host: str) -> None:
+        end = messages.EndTransaction(producer_id=producer_id, committed=committed)
+        await self._ask(end, asked, host)
+
+    async def _ask(self, request: messages.Request, asked: Asked, host: str) -> Any:
+        known = self.coordinator.groups()
+        if (
+            len(known) >= MOST_GROUPS
+            and isinstance(request, _MAKES_GROUP)
+            and request.group_id not in known
+        ):
+            return refuse(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        request_id = next(self._request_ids)
+        answer = self._parked[request_id] = asyncio.get_running_loop().create_future()
+        self._handle(Received(request_id, request, asked.version, asked.client_id, host))
+        return await answer
+
+    # The coordinator ------------------------------------------------------------------------------
+
+    def now_ms(self) -> int:
+        ticks = 0.0 if self._clock is None else self._clock()
+        return int(ticks * 1000) + self._moved_ms
+
+    def _handle(self, event: CoordinatorEvent) -> None:
+        events = deque([event])
+        stable = set()
+        while events:
+            for effect in self.coordinator.handle(events.popleft(), self.now_ms()):
+                if isinstance(effect, Append):
+                    events.extend(self._append(effect))
+                elif isinstance(effect, Transition) and effect.after is GroupState.STABLE:
+                    stable.add(effect.group_id)
+                else:
+                    self._carry_out(effect)
+        for group_id in stable & self.coordinator.groups().keys():
+            self.history.note(self.coordinator.groups()[group_id], self.now_ms())
+        self._wake()
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Respond(request_id, response):
+                self._respond(request_id, response)
+            case Drop(request_id):
+                self._respond(request_id, None)
+            case Unreadable(position, problem):
+                self.unreadable.append(f"record {position}: {problem}")
+
+    def _respond(self, request_id: int, response: Any) -> None:
+        # A request that `advance` made on a member's behalf has nobody who waits.
+        answer = self._parked.pop(request_id, None)
+        if answer is not None and not answer.done():
+            answer.set_result(response)
+
+    def _wake(self) -> None:
+        """Sets the timer for the next deadline."""
+        if self._timer is not None:
+            self._timer.cancel()
+        due = self.coordinator.next_deadline_ms()
+        if due is not None and self._clock is not None:
+            # A deadline that is armed for the present again and again must let time pass.
+            delay = max(1, due - self.now_ms()) / 1000
+            self._timer = asyncio.get_running_loop().call_later(delay, self._handle, Tick())
+
+    def _sweep_later(self) -> None:
+        self._sweeps = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
+
+    def _sweep(self) -> None:
+        self.sweep()
+        self._sweep_later()
+
+    def sweep(self) -> None:
+        """Removes expired offsets and empty groups."""
+        self._handle(Sweep())
+
+    # The log --------------------------------------------------------------------------------------
+
+    def _load(self, log: RecordLog) -> tuple[LogEntry, ...]:
+        entries, torn = log.read()
+        self.recovered = (len(entries), torn)
+        self._handle(Loaded(entries))
+        return entries
+
+    def _append(self, append: Append) -> list[CoordinatorEvent]:
+        """Returns the result if it is known at once."""
+        if self._log is None:
+            position, self._position = self._position, self._position + len(append.records)
+            return [Appended(append.append_id, position)]
+        try:
+            position = self._log.append(append, self.now_ms())
+        except OSError:
+            return [AppendFailed(append.append_id, ErrorCode.KAFKA_STORAGE_ERROR)]
+        self._unsynced.append(Appended(append.append_id, position))
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.get_running_loop().create_task(self._sync(self._log))
+        return []
+
+    async def _sync(self, log: RecordLog) -> None:
+        while self._unsynced:
+            appended, self._unsynced = self._unsynced, []
+            try:
+                await asyncio.to_thread(log.sync)
+            except OSError:
+                storage = ErrorCode.KAFKA_STORAGE_ERROR
+                for one in appended:
+                    self._handle(AppendFailed(one.append_id, storage))
+                continue
+            for one in appended:
+                self._handle(one)
+
+    def unload(self) -> None:
+        """Gives up the groups, as if another broker had become their coordinator."""
+        self._handle(Unloaded())
+
+    def reload(self) -> None:
+        """Takes the groups back and reads the log."""
+        if self._log is None:
+            raise ValueError("log_dir: without a log the groups cannot be read again")
+        self._handle(LoadStarted())
+        self._load(self._log)
+
+    # Time -----------------------------------------------------------------------------------------
+
+    def advance(self, ms: int, *, heartbeats: bool = True) -> None:
+        """Moves the clock by `ms`; each deadline on the way has its effect at its own time.
+
+        With `heartbeats`, connected members send heartbeats meanwhile, so that only the sessions of
+        clients that are gone or cut off expire.
+        """
+        end = self.now_ms() + ms
+        times: Counter[DeadlineKey] = Counter()
+        while (found := self.coordinator.next_deadline()) is not None and found[1] <= end:
+            key, due = found
+            if due > self.now_ms():
+                times.clear()
+            elif times[key] == _TIMES_AT_A_MOMENT:
+                if self.now_ms() >= end:
+                    break
+                due = self.now_ms() + 1
+                times.clear()
+            self._move_to(due)
+            times[key] += 1
+            if heartbeats and self._heartbeat(key):
+                continue
+            self._handle(Tick())
+        self._move_to(end)
+        self._wake()
+
+    def _move_to(self, at_ms: int) -> None:
+        self._moved_ms += max(0, at_ms - self.now_ms())
+
+    def _heartbeat(self, key: DeadlineKey) -> bool:
+        """Sends a heartbeat of a connected member; returns whether this renewed its session."""
+        group = self.coordinator.groups().get(key.group_id)
+        if key.kind != "heartbeat" or group is None or not group.has(key.member_id):
+            return False
+        if not self.connections.has_client(group.get(key.member_id).client_id):
+            return False
+        request = messages.Heartbeat(
+            group_id=key.group_id, member_id=key.member_id, generation_id=group.generation_id
+        )
+        self._handle(Received(next(self._request_ids), request))
+        return self.coordinator.next_deadline() != (key, self.now_ms())

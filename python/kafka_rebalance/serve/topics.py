@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CreateTopics, CreatePartitions and DeleteTopics, as a controller answers them."""
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from .cluster import Cluster, ServedTopic
+from .frames import Asked, KafkaError
+
+MOST_PARTITIONS = 100_000
+"""All topics together have at most so many partitions."""
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_SENDER_CHOOSES = -1
+
+
+def answer(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ServedTopic]] | None:
+    """Returns the fields of the response and the deleted topics; None for another request."""
+    match asked.api:
+        case "create_topics":
+            return {"topics": _each(asked, lambda one: _create(cluster, one, asked.body))}, []
+        case "create_partitions":
+            return {"results": _each(asked, lambda one: _grow(cluster, one, asked.body))}, []
+        case "delete_topics":
+            return _delete(cluster, asked)
+    return None
+
+
+def _each(asked: Asked, change: Any) -> list[dict[str, Any]]:
+    named = Counter(one.name for one in asked.body.topics)
+    return [
+        change(one) if named[one.name] == 1 else _refused(one, KafkaError.invalid_request)
+        for one in asked.body.topics
+    ]
+
+
+def _refused(one: Any, error: KafkaError, message: str | None = None) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "topic_id": None,
+        "error_code": error,
+        "error_message": message,
+        "topic_config_error_code": 0,
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "configs": None,
+    }
+
+
+def _create(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
+    asks_for = len(one.assignments) or one.num_partitions
+    number = 1 if asks_for == _SENDER_CHOOSES else asks_for
+    if _NAME.fullmatch(one.name) is None or one.name in (".", ".."):
+        return _refused(one, KafkaError.invalid_topic_exception)
+    if one.name in cluster.topics:
+        return _refused(one, KafkaError.topic_already_exists, f"Topic '{one.name}' already exists.")
+    if number < 1:
+        return _refused(one, KafkaError.invalid_partitions)
+    if not one.assignments and one.replication_factor not in (_SENDER_CHOOSES, 1):
+        return _refused(one, KafkaError.invalid_replication_factor, "there is one broker")
+    if _partitions(cluster) + number > MOST_PARTITIONS:
+        return _refused(one, KafkaError.policy_violation, _too_many())
+    made = ServedTopic(one.name, number)
+    answered = {**_refused(one, KafkaError.none), "num_partitions": number, "replication_factor": 1}
+    if not getattr(body, "validate_only", False):
+        cluster.add(made)
+        answered["topic_id"] = cluster.topic_id(made)
+    return {**answered, "configs": ()}
+
+
+def _grow(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
+    topic = cluster.topics.get(one.name)
+    if topic is None:
+        return _refused(one, KafkaError.unknown_topic_or_partition)
+    if one.count <= topic.partitions:
+        message = f"the topic has {topic.partitions} partitions, {one.count} are not more"
+        return _refused(one, KafkaError.invalid_partitions, message)
+    if _partitions(cluster) + one.count - topic.partitions > MOST_PARTITIONS:
+        return _refused(one, KafkaError.policy_violation, _too_many())
+    if not body.validate_only:
+        cluster.add(grown(topic, one.count))
+    return _refused(one, KafkaError.none)
+
+
+def grown(topic: ServedTopic, partitions: int) -> ServedTopic:
+    """Returns the topic with more partitions; the new ones have one replica without a rack."""
+    more: tuple[tuple[str | None, ...], ...] = ((None,),) * (partitions - topic.partitions)
+    racks = None if topic.racks is None else topic.racks + more
+    return ServedTopic(topic.name, partitions, racks)
+
+
+def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ServedTopic]]:
+    # Up to version 5 there are names only.
+    by_name = getattr(asked.body, "topic_names", None)
+    entries = asked.body.topics if by_name is None else by_name
+    answers, deleted = [], []
+    topic_id: uuid.UUID | None
+    for one in entries:
+        topic = cluster.topics.get(one) if by_name is not None else cluster.find(one)
+        if topic is not None:
+            topic_id = cluster.topic_id(topic)
+            deleted.append(cluster.remove(topic.name))
+            error, name = KafkaError.none, topic.name
+        else:
+            name = one if by_name is not None else one.name
+            topic_id = None if name is not None else one.topic_id
+            error = KafkaError.unknown_topic_or_partition
+            if name is None:
+                error = KafkaError.unknown_topic_id
+        answers.append(
+            {"name": name, "topic_id": topic_id, "error_code": error, "error_message": None}
+        )
+    return {"responses": answers}, deleted
+
+
+def _partitions(cluster: Cluster) -> int:
+    return sum(topic.partitions for topic in cluster.topics.values())
+
+
+def _too_many() -> str:
+    return f"all topics together may have {MOST_PARTITIONS} partitions"

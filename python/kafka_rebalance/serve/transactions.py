@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Producers' transactions, as far as they commit offsets of groups; no records are produced.
+
+A transaction begins with AddOffsetsToTxn. It ends with EndTxn, or with an InitProducerId of that
+transactional id. A real broker also ends it after the producer's timeout; this server does not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from .frames import Asked, KafkaError
+
+MOST_PRODUCERS = 10_000
+
+
+@dataclass(frozen=True)
+class Producer:
+    """A producer with its transaction's state, in Kafka's words."""
+
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    state: str = "Empty"
+
+
+class Transactions:
+    """The producers by transactional id. Producer ids count from `first_id`."""
+
+    def __init__(self, first_id: int = 1) -> None:
+        self._producers: dict[str, Producer] = {}
+        self._ids = count(first_id)
+
+    def begin(self, asked: Asked) -> tuple[Mapping[str, Any], int | None]:
+        """Answers InitProducerId; also returns the producer id of a transaction to abort."""
+        name = asked.body.transactional_id
+        before = self._producers.get(name)
+        if before is None and len(self._producers) >= MOST_PRODUCERS:
+            refused = {"producer_id": -1, "producer_epoch": -1}
+            return {"error_code": KafkaError.coordinator_not_available, **refused}, None
+        timeout = round(asked.body.transaction_timeout.total_seconds() * 1000)
+        if before is None:
+            made = Producer(next(self._ids), 0, timeout)
+        else:
+            made = Producer(before.producer_id, before.epoch + 1, timeout)
+        if name is not None:
+            self._producers[name] = made
+        aborted = before.producer_id if before is not None and before.state == "Ongoing" else None
+        answer = {"producer_id": made.producer_id, "producer_epoch": made.epoch}
+        return {"error_code": KafkaError.none, **answer}, aborted
+
+    def add(self, asked: Asked) -> Mapping[str, Any]:
+        """Answers AddOffsetsToTxn."""
+        error = self.error(asked)
+        if error is KafkaError.none:
+            self._move(asked, "Ongoing")
+        return {"error_code": error}
+
+    def end(self, asked: Asked) -> Mapping[str, Any]:
+        """Answers EndTxn."""
+        error = self.error(asked)
+        if error is KafkaError.none:
+            if self._producers[asked.body.transactional_id].state != "Ongoing":
+                error = KafkaError.invalid_txn_state
+            else:
+                self._move(asked, "CompleteCommit" if asked.body.committed else "CompleteAbort")
+        return {"error_code": error}
+
+    def error(self, asked: Asked) -> KafkaError:
+        """Returns the error of a request with this transactional id, producer id and epoch."""
+        known = self._producers.get(asked.body.transactional_id)
+        if known is None or known.producer_id != asked.body.producer_id:
+            return KafkaError.invalid_producer_id_mapping
+        same = known.epoch == asked.body.producer_epoch
+        return KafkaError.none if same else KafkaError.invalid_producer_epoch
+
+    def _move(self, asked: Asked, state: str) -> None:
+        name = asked.body.transactional_id
+        self._producers[name] = replace(self._producers[name], state=state)
+
+    def describe(self, asked: Asked) -> Mapping[str, Any]:
+        return {"transaction_states": [self._described(n) for n in asked.body.transactional_ids]}
+
+    def _described(self, name: str) -> dict[str, Any]:
+        known = self._producers.get(name)
+        found = known or Producer(-1, -1, 0, "")
+        absent = KafkaError.transactional_id_not_found
+        return {
+            "error_code": absent if known is None else KafkaError.none,
+            "transactional_id": name,
+            "transaction_state": found.state,
+            "transaction_timeout": found.timeout_ms,
+            "transaction_start_time": datetime.fromtimestamp(0, UTC),
+            "producer_id": found.producer_id,
+            "producer_epoch": found.epoch,
+            "topics": (),
+        }

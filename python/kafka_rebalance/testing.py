@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broker inside a test, for the tests of an application that consumes from Kafka.
+
+    pytest_plugins = ["kafka_rebalance.testing"]          # in conftest.py
+
+    def test_a_dead_consumer_is_replaced(serve_kafka):
+        broker = serve_kafka({"orders": 6})
+        …                                                 # two consumers, client ids "a" and "b"
+        broker.wait_until_stable("billing", members=2)
+        broker.kill("a")
+        left = broker.wait_until_stable("billing", members=1)
+        assert left.assignment == {"b": {"orders": [0, 1, 2, 3, 4, 5]}}
+
+The broker listens on a free port of loopback and has no records. It needs the extra `serve`.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import pytest
+
+from kafka_rebalance.coordinator import CoordinatorConfig
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.serve import Limits, ServedTopic, Server, StableGeneration
+from kafka_rebalance.serve.topics import grown
+
+PATIENCE_S = 30.0
+_LOOK_AGAIN_S = 0.02
+
+_T = TypeVar("_T")
+
+
+class RunningBroker:
+    """A server in a thread of its own. Every method can be called from the test's thread.
+
+    `topics` maps names to numbers of partitions. With `stopped_clock`, only `advance` moves the
+    clock; without, it also runs by itself. With `log_dir`, a later broker goes on from its log.
+    """
+
+    def __init__(
+        self,
+        topics: Mapping[str, int],
+        *,
+        initial_delay_ms: int = 0,
+        stopped_clock: bool = False,
+        log_dir: Path | None = None,
+        config: CoordinatorConfig | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        served = [ServedTopic(name, partitions) for name, partitions in topics.items()]
+        delay = CoordinatorConfig(group_initial_rebalance_delay_ms=initial_delay_ms)
+        self._server = Server(
+            served,
+            config=config or delay,
+            stopped_clock=stopped_clock,
+            log_dir=log_dir,
+            limits=limits,
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="kafka-rebalance-serve")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._await(self._server.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._await(self._server.__aexit__())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def address(self) -> str:
+        """Returns what `bootstrap.servers` takes."""
+        return self._server.address
+
+    @property
+    def recovered(self) -> tuple[int, int]:
+        """Returns how many entries the log had, and how many bytes of a torn tail were cut off."""
+        return self._server.recovered
+
+    @property
+    def connections(self) -> int:
+        """Returns the number of open connections."""
+        return self._call(lambda: len(self._server.connections))
+
+    # What a test does to the cluster --------------------------------------------------------------
+
+    def add_topic(self, name: str, partitions: int) -> None:
+        self._call(lambda: self._server.cluster.add(ServedTopic(name, partitions)))
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Gives a topic more partitions. A consumer sees them at its next request for metadata."""
+        cluster = self._server.cluster
+        self._call(lambda: cluster.add(grown(cluster.topics[name], partitions)))
+
+    def cut_off(self, client_id: str) -> None:
+        """Ends the client's connections and refuses new ones: its session times out later."""
+        self._call(lambda: self._server.connections.cut_off(client_id))
+
+    def let_back(self, client_id: str) -> None:
+        """Answers a client again that was cut off or killed."""
+        self._call(lambda: self._server.connections.let_back(client_id))
+
+    def kill(self, client_id: str) -> None:
+        """Cuts the client off, and moves the clock until its sessions have expired."""
+        self.cut_off(client_id)
+        self._call(lambda: self._expire(client_id))
+
+    def _expire(self, client_id: str) -> None:
+        sessions = [
+            member.session_timeout_ms
+            for group in self._server.coordinator.groups().values()
+            for member in group.members.values()
+            if member.client_id == client_id
+        ]
+        if not sessions:
+            raise ValueError(f"client_id: no member has the client id {client_id}")
+        self._server.advance(max(sessions))
+
+    def advance(self, ms: int, *, heartbeats: bool = True) -> None:
+        """Moves the clock by `ms`; with `heartbeats`, connected members stay alive meanwhile."""
+        self._call(lambda: self._server.advance(ms, heartbeats=heartbeats))
+
+    def move_away(self) -> None:
+        """Makes the broker refuse requests of groups: another one has become their coordinator."""
+        self._call(self._server.unload)
+
+    def move_back(self) -> None:
+        """Makes the broker the coordinator again; it needs `log_dir`, to read the groups from."""
+        self._call(self._server.reload)
+
+    def expire_offsets(self) -> None:
+        """Removes offsets whose retention has passed, and empty groups."""
+        self._call(self._server.sweep)
+
+    # What a test asserts --------------------------------------------------------------------------
+
+    def history(self, group_id: str) -> list[StableGeneration]:
+        """Returns the group's generations that became Stable, oldest first."""
+        return self._call(lambda: self._server.history.of(group_id))
+
+    def wait_until_stable(
+        self,
+        group_id: str,
+        *,
+        members: int,
+        partitions: int | None = None,
+        after: int = 0,
+        timeout_s: float = PATIENCE_S,
+    ) -> StableGeneration:
+        """Waits until the group is Stable with so many members, in a generation beyond `after`.
+
+        Between the two rounds of a cooperative rebalance some partitions have no owner, and a
+        first leader may not have seen the topic's metadata yet: then wait until the members own so
+        many `partitions` together. Errors: TimeoutError.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            found = self._call(lambda: self._stable(group_id))
+            if (
+                found is not None
+                and len(found.assignment) == members
+                and partitions in (None, found.partitions)
+                and found.generation_id > after
+            ):
+                return found
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{group_id}: not stable with {members} members: {found}")
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _stable(self, group_id: str) -> StableGeneration | None:
+        group = self._server.coordinator.groups().get(group_id)
+        generations = self._server.history.of(group_id)
+        if group is None or group.state is not GroupState.STABLE or not generations:
+            return None
+        return generations[-1]
+
+    # Threads --------------------------------------------------------------------------------------
+
+    def _call(self, function: Callable[[], _T]) -> _T:
+        """Calls the function in the server's thread."""
+
+        async def called() -> _T:
+            return function()
+
+        return self._await(called())
+
+    def _await(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE_S)
+
+
+@pytest.fixture
+def serve_kafka() -> Iterator[Callable[..., RunningBroker]]:
+    """Returns a function that starts a `RunningBroker`, with its arguments, until the test ends."""
+    with ExitStack() as stack:
+        yield lambda *topics, **options: stack.enter_context(RunningBroker(*topics, **options))

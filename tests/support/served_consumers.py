@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmodified consumers of the Python libraries, each in a thread that polls until `close`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOPIC = "orders"
+GROUP = "billing"
+POLL_S = 0.05
+PATIENCE_S = 30.0
+HEARTBEAT_MS = 300
+
+T = TypeVar("T")
+
+
+class Consumer(ABC):
+    """A consumer of TOPIC in GROUP. `run` calls a function in the consumer's own thread."""
+
+    def __init__(self, address: str, client_id: str, instance_id: str | None = None) -> None:
+        for library in ("kafka", "aiokafka"):
+            logging.getLogger(library).setLevel(logging.CRITICAL)
+        self.address, self.client_id, self.instance_id = address, client_id, instance_id
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=client_id, daemon=True)
+        self._thread.start()
+
+    def _live(self) -> None:
+        self.open()
+        while not self._ended.is_set():
+            while not self._calls.empty():
+                function, future = self._calls.get()
+                try:
+                    future.set_result(function())
+                except Exception as error:
+                    future.set_exception(error)
+            self.poll()
+        self.shut()
+
+    def run(self, function: Callable[[], T]) -> T:
+        future: Future[T] = Future()
+        self._calls.put((function, future))
+        return future.result(PATIENCE_S)
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive(), self.client_id
+
+    def commit(self, partition: int, offset: int) -> None:
+        """Commits, again and again while the consumer has not finished a rebalance."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return self.run(lambda: self.do_commit(partition, offset))
+            except Exception:
+                if time.monotonic() > deadline:
+                    raise
+
+    def committed(self, partition: int) -> int:
+        """Returns where the consumer goes on to read, once it owns the partition."""
+        deadline = time.monotonic() + PATIENCE_S
+        while partition not in self.owned():
+            assert time.monotonic() < deadline, self.client_id
+        return self.run(lambda: self.position(partition))
+
+    def owned(self) -> set[int]:
+        return self.run(self.assignment)
+
+    @abstractmethod
+    def open(self) -> None: ...
+    @abstractmethod
+    def poll(self) -> None: ...
+    @abstractmethod
+    def shut(self) -> None: ...
+    @abstractmethod
+    def assignment(self) -> set[int]: ...
+    @abstractmethod
+    def do_commit(self, partition: int, offset: int) -> None: ...
+    @abstractmethod
+    def position(self, partition: int) -> int: ...
+
+
+class KafkaPython(Consumer):
+    """kafka-python with its own range assignor."""
+
+    assignor = "range"
+    settings: ClassVar[dict[str, Any]] = {}
+
+    def open(self) -> None:
+        import kafka
+        from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+        from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+        own = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
+        self._kafka = kafka
+        self._consumer = kafka.KafkaConsumer(
+            TOPIC,
+            bootstrap_servers=self.address,
+            group_id=GROUP,
+            client_id=self.client_id,
+            group_instance_id=self.instance_id,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            heartbeat_interval_ms=HEARTBEAT_MS,
+            reconnect_backoff_max_ms=200,  # by default 30 s, after some failures
+            partition_assignment_strategy=[own[self.assignor]],
+            **self.settings,
+        )
+
+    def poll(self) -> None:
+        # A connection that ends can be an exception of `poll`; the application polls again.
+        with contextlib.suppress(self._kafka.errors.KafkaConnectionError):
+            self._consumer.poll(int(POLL_S * 1000))
+
+    def shut(self) -> None:
+        self._consumer.close(autocommit=False)
+
+    def assignment(self) -> set[int]:
+        return {tp.partition for tp in self._consumer.assignment()}
+
+    def do_commit(self, partition: int, offset: int) -> None:
+        from kafka.structs import OffsetAndMetadata
+
+        tp = self._kafka.TopicPartition(TOPIC, partition)
+        self._consumer.commit({tp: OffsetAndMetadata(offset, "", -1)})
+
+    def position(self, partition: int) -> int:
+        return int(self._consumer.position(self._kafka.TopicPartition(TOPIC, partition)))
+
+
+class KafkaPythonCooperative(KafkaPython):
+    assignor = "cooperative-sticky"
+
+
+class Confluent(Consumer):
+    """librdkafka's consumer."""
+
+    assignor = "range"
+
+    def open(self) -> None:
+        import confluent_kafka
+
+        static = {} if self.instance_id is None else {"group.instance.id": self.instance_id}
+        self._confluent = confluent_kafka
+        self._consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": self.address,
+                "group.id": GROUP,
+                "client.id": self.client_id,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "heartbeat.interval.ms": HEARTBEAT_MS,
+                "partition.assignment.strategy": self.assignor,
+                **static,
+            }
+        )
+        self._consumer.subscribe([TOPIC])
+
+    def poll(self) -> None:
+        message = self._consumer.poll(POLL_S)
+        assert message is None, message.error()
+
+    def shut(self) -> None:
+        self._consumer.close()
+
+    def assignment(self) -> set[int]:
+        return {tp.partition for tp in self._consumer.assignment()}
+
+    def do_commit(self, partition: int, offset: int) -> None:
+        tp = self._confluent.TopicPartition(TOPIC, partition, offset)
+        (done,) = self._consumer.commit(offsets=[tp], asynchronous=False)
+        assert done.error is None
+
+    def position(self, partition: int) -> int:
+        tp = self._confluent.TopicPartition(TOPIC, partition)
+        return int(self._consumer.committed([tp])[0].offset)
+
+
+class ConfluentCooperative(Confluent):
+    assignor = "cooperative-sticky"
+
+
+class Aiokafka(Consumer):
+    """aiokafka with its own range assignor, in an event loop of its own."""
+
+    def open(self) -> None:
+        import aiokafka
+        from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+
+        self._aiokafka = aiokafka
+        self._loop = asyncio.new_event_loop()
+
+        async def start() -> None:
+            self._consumer = aiokafka.AIOKafkaConsumer(
+                TOPIC,
+                bootstrap_servers=self.address,
+                group_id=GROUP,
+                client_id=self.client_id,
+                group_instance_id=self.instance_id,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                heartbeat_interval_ms=HEARTBEAT_MS,
+                partition_assignment_strategy=(RangePartitionAssignor,),
+            )
+            await self._consumer.start()
+
+        self._loop.run_until_complete(start())
+
+    def poll(self) -> None:
+        polled = self._consumer.getmany(timeout_ms=int(POLL_S * 1000))
+        self._loop.run_until_complete(polled)
+
+    def shut(self) -> None:
+        self._loop.run_until_complete(self._consumer.stop())
+        self._loop.close()
+
+    def assignment(self) -> set[int]:
+        return {tp.partition for tp in self._consumer.assignment()}
+
+    def do_commit(self, partition: int, offset: int) -> None:
+        tp = self._aiokafka.TopicPartition(TOPIC, partition)
+        self._loop.run_until_complete(self._consumer.commit({tp: offset}))
+
+    def position(self, partition: int) -> int:
+        tp = self._aiokafka.TopicPartition(TOPIC, partition)
+        return int(self._loop.run_until_complete(self._consumer.position(tp)))
+
+
+LIBRARIES: tuple[type[Consumer], ...] = (KafkaPython, Confluent, Aiokafka)
+CONSUMERS: tuple[type[Consumer], ...] = (
+    KafkaPython,
+    KafkaPythonCooperative,
+    Confluent,
+    ConfluentCooperative,
+    Aiokafka,
+)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka_rebalance.testing`: what a test of an application does to its broker, and sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
+pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+pytest.importorskip("confluent_kafka", reason="it is not installed: pip install -e '.[confluent]'")
+
+from kafka_rebalance import testing
+from kafka_rebalance.testing import RunningBroker
+from tests.support.served_consumers import GROUP, TOPIC, Confluent, Consumer, KafkaPython
+
+serve_kafka = testing.serve_kafka
+Serve = Callable[..., RunningBroker]
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest) -> Callable[[Consumer], Consumer]:
+    """Closes a consumer when the test ends, before the broker does."""
+
+    def started(consumer: Consumer) -> Consumer:
+        request.addfinalizer(consumer.close)
+        return consumer
+
+    return started
+
+
+Start = Callable[[Consumer], Consumer]
+
+
+def test_a_dead_consumer_is_replaced(serve_kafka: Serve, start: Start) -> None:
+    """The killed one has a session timeout of 45 s, and the test does not wait for it."""
+    broker = serve_kafka({TOPIC: 6})
+    killed = start(KafkaPython(broker.address, "a"))
+    start(KafkaPython(broker.address, "b"))
+    shared = broker.wait_until_stable(GROUP, members=2, partitions=6)
+    assert {name: len(topics[TOPIC]) for name, topics in shared.assignment.items()} == {
+        "a": 3,
+        "b": 3,
+    }
+    broker.kill("a")
+    left = broker.wait_until_stable(GROUP, members=1, partitions=6)
+    assert left.assignment == {"b": {TOPIC: [0, 1, 2, 3, 4, 5]}}
+    assert left.leader == "b"
+    assert left.at_ms - shared.at_ms >= 45_000
+    broker.let_back("a")
+    back = broker.wait_until_stable(GROUP, members=2)
+    assert back.member_ids["a"] != shared.member_ids["a"]
+    assert killed.owned() | set(back.assignment["b"][TOPIC]) == set(range(6))
+
+
+def test_an_hour_passes_for_living_consumers(serve_kafka: Serve, start: Start) -> None:
+    broker = serve_kafka({TOPIC: 6})
+    start(KafkaPython(broker.address, "a"))
+    before = broker.wait_until_stable(GROUP, members=1, partitions=6)
+    generations = broker.history(GROUP)
+    broker.advance(3_600_000)
+    assert broker.history(GROUP) == generations
+    broker.advance(3_600_000, heartbeats=False)
+    after = broker.wait_until_stable(GROUP, members=1, after=before.generation_id)
+    assert after.member_ids != before.member_ids
+
+
+def test_new_partitions_reach_a_consumer(serve_kafka: Serve, start: Start) -> None:
+    broker = serve_kafka({TOPIC: 2})
+    consumer = start(_QuickMetadata(broker.address, "a"))
+    before = broker.wait_until_stable(GROUP, members=1, partitions=2)
+    broker.grow(TOPIC, 5)
+    after = broker.wait_until_stable(GROUP, members=1, partitions=5)
+    assert after.assignment == {"a": {TOPIC: [0, 1, 2, 3, 4]}}
+    assert after.generation_id > before.generation_id
+    assert consumer.committed(4) == 0
+
+
+class _QuickMetadata(KafkaPython):
+    """A consumer that asks for metadata after 200 ms, not after 5 minutes."""
+
+    settings: ClassVar[dict[str, Any]] = {"metadata_max_age_ms": 200}
+
+
+def test_a_cooperative_history_has_both_rounds(serve_kafka: Serve, start: Start) -> None:
+    broker = serve_kafka({TOPIC: 4})
+    cooperative = type("Cooperative", (Confluent,), {"assignor": "cooperative-sticky"})
+    start(cooperative(broker.address, "a"))
+    first = broker.wait_until_stable(GROUP, members=1, partitions=4)
+    start(cooperative(broker.address, "b"))
+    third = broker.wait_until_stable(GROUP, members=2, partitions=4)
+    _, second, _ = broker.history(GROUP)
+    assert [one.protocol_name for one in (first, second, third)] == ["cooperative-sticky"] * 3
+    assert second.assignment["b"] == {}
+    owned = [len(topics[TOPIC]) for topics in third.assignment.values()]
+    assert owned == [2, 2]
+    assert broker.history(GROUP) == [first, second, third]
+
+
+def test_a_broker_goes_on_from_its_log(serve_kafka: Serve, start: Start, tmp_path: Path) -> None:
+    with RunningBroker({TOPIC: 2}, log_dir=tmp_path) as broker:
+        consumer = KafkaPython(broker.address, "a")
+        broker.wait_until_stable(GROUP, members=1, partitions=2)
+        consumer.commit(1, 17)
+        consumer.close()
+    broker = serve_kafka({TOPIC: 2}, log_dir=tmp_path)
+    again = start(KafkaPython(broker.address, "b"))
+    assert broker.wait_until_stable(GROUP, members=1).generation_id > 1
+    assert again.committed(1) == 17
+
+
+def test_wrong_names_are_refused(serve_kafka: Serve) -> None:
+    broker = serve_kafka({TOPIC: 1})
+    with pytest.raises(ValueError, match="client_id: no member has the client id nobody"):
+        broker.kill("nobody")
+    with pytest.raises(TimeoutError, match="billing: not stable with 1 members: None"):
+        broker.wait_until_stable(GROUP, members=1, timeout_s=0)

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark grid: the parameters and inputs of Kafka's own client-side assignor benchmark.
+"""The benchmark grid: the cases of Kafka's own client-side assignor benchmark, and harder ones.
 
-A case is a group that its parameters determine: M members, P partitions a member, T topics of
-M * P / T partitions each, and:
+A case has M members, P partitions for each member, and T topics of M * P / T partitions. Its other
+parameters, with a star for values that Kafka's benchmark does not have:
 
-    same        every member subscribes to all topics
-    buckets     five sets of members, each subscribed to topics of its own
-    three       each member subscribes to 3 random topics
-    tenth       each member subscribes to a random tenth of the topics
-    full        no member owns a partition
-    joins       every member owns its partitions of an earlier assignment; one has just joined
-    racks       every partition has replicas in all three racks, as in Kafka's benchmark; the
-                assignors then ignore racks
-    two racks   every partition has replicas in two of three racks
+    subscriptions   same        every member subscribes to all topics
+                    buckets     five sets of members, each subscribed to its own topics
+                    three *     each member subscribes to 3 random topics
+                    tenth *     each member subscribes to a random tenth of the topics
+    kind            full        no member owns a partition yet
+                    joins       every member owns its partitions of an earlier assignment, except
+                                one that has just joined
+    racks           racks       every partition has replicas in all three racks; the assignors then
+                                ignore racks
+                    two racks * every partition has replicas in two of three racks
 """
 
 from __future__ import annotations

@@ -74,7 +74,8 @@ impl GroupError {
         }
     }
 
-    /// The error of a group for which Kafka's class never ends; a live leader would hang.
+    /// The error for a group on which Kafka's or librdkafka's assignor never ends; a live leader
+    /// would hang.
     pub fn assignor_never_ends(assignor: &str) -> Self {
         let whose = if assignor.contains('/') {
             assignor.to_owned()

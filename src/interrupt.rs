@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A request to stop a long computation, which then ends with an error. So a request cannot change
-//! an answer. Algorithms read nothing else from outside.
+//! A request to stop a long computation. The computation then ends with an error, never with
+//! another answer. Besides their arguments, algorithms read only this flag.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

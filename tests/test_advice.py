@@ -198,7 +198,7 @@ def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
         assert {*names} <= {"range", "roundrobin", "cooperative-sticky"}
         assert needs is None
         assert len(names) == 1 or "cooperative-sticky" not in names
-        # librdkafka has no `sticky`, and no list of both kinds: only range and roundrobin can roll.
+        # So a rolling switch is only possible between range and roundrobin.
         assert (way == "rolling") == (not {"cooperative-sticky", "sticky"} & {*switch.split()})
 
 

@@ -50,7 +50,7 @@ def test_a_flapping_client_is_the_one_that_the_script_restarted_most() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_candidates_for_static_membership_are_dynamic_members_that_came_back(release: str) -> None:
-    """The session to set is at least the time between the script's stop and start."""
+    """Only members that the script stopped and started are named."""
     for found in patterns_of(release, "new ids"):
         assert found.group_id != "ledger"  # its members are static
         known = actions_of(release, found.group_id)

@@ -58,7 +58,7 @@ def test_answers_equal_those_of_contract_rows(
     consumers = pc.and_(pc.equal(rows["kind"], "consumer"), with_members)
     rows = rows.filter(pc.or_kleene(pc.is_valid(rows["error"]), consumers))
     expected = pa.record_batch(answer(rows, *arguments))
-    found = pa.record_batch(answer(records, *arguments, topics=topics))
+    found = pa.record_batch(answer(records, *arguments, topics))
     assert found.to_pylist() == expected.to_pylist()
     answered = expected["error"].null_count
     assert 1_500 < answered < len(expected) - 500  # there are answers as well as errors
@@ -68,8 +68,8 @@ def test_an_owner_of_every_partition_is_that_of_the_assignment(records: pa.Recor
     """Both forms agree; claims on partitions that do not exist are only in the nested one."""
     topics = inventory()
     (assign, arguments), (owners, _) = VERBS["assign"], VERBS["owners"]
-    nested = pa.record_batch(assign(records, *arguments, topics=topics)).to_pylist()
-    flat = pa.record_batch(owners(records, *arguments, topics=topics)).to_pylist()
+    nested = pa.record_batch(assign(records, *arguments, topics)).to_pylist()
+    flat = pa.record_batch(owners(records, *arguments, topics)).to_pylist()
     compared = 0
     for one, other in zip(nested, flat, strict=True):
         assert one["error"] == other["error"]

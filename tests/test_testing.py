@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka_rebalance.testing`: what a test of an application does to its broker, and sees of it."""
+"""`kafka_rebalance.testing`: clients killed, the clock moved, partitions added, histories read."""
 
 from __future__ import annotations
 

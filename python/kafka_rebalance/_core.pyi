@@ -2,7 +2,7 @@
 """The compiled core. It is not public: use the functions of `kafka_rebalance` that call it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, final
+from typing import Final, Literal, final
 
 from kafka_rebalance.assignors.connect.memory import Memory
 from kafka_rebalance.assignors.connect.spec import ConnectSpec, Result
@@ -162,24 +162,21 @@ def assign_batch(
     assignor: str | None,
     max_partitions: int,
     threads: int,
-    lines: bool = False,
-    topics: TopicInventory | None = None,
+    form: Literal["columns", "lines"] | TopicInventory = "columns",
 ) -> ArrowBatch: ...
 def owners_batch(
     batch: object,
     assignor: str | None,
     max_partitions: int,
     threads: int,
-    lines: bool = False,
-    topics: TopicInventory | None = None,
+    form: Literal["columns", "lines"] | TopicInventory = "columns",
 ) -> ArrowBatch: ...
 def compare_batch(
     batch: object,
     changes: Sequence[str],
     max_partitions: int,
     threads: int,
-    lines: bool = False,
-    topics: TopicInventory | None = None,
+    form: Literal["columns", "lines"] | TopicInventory = "columns",
 ) -> ArrowBatch: ...
 def plan_batch(
     batch: object,
@@ -187,8 +184,7 @@ def plan_batch(
     changes: Sequence[str] | None,
     max_partitions: int,
     threads: int,
-    lines: bool = False,
-    topics: TopicInventory | None = None,
+    form: Literal["columns", "lines"] | TopicInventory = "columns",
 ) -> ArrowBatch: ...
 
 @final

@@ -105,7 +105,7 @@ class RunningBroker:
         self._call(lambda: self._server.connections.cut_off(client_id))
 
     def let_back(self, client_id: str) -> None:
-        """Answers a client again that was cut off or killed."""
+        """Undoes `cut_off` or `kill`: the client's requests are answered again."""
         self._call(lambda: self._server.connections.let_back(client_id))
 
     def kill(self, client_id: str) -> None:

@@ -210,7 +210,7 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared += 1;
     }
 
-    /// Sets the fields of the last topic that only the brokers' own assignors read.
+    /// Sets two fields of the topic added last, which only the assignors of brokers read.
     pub fn broker_fields(&mut self, topic_id: Option<&'a str>, initialized: Option<Vec<u32>>) {
         if let Some(topic) = self.group.topics.last_mut() {
             topic.topic_id = topic_id;

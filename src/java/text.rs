@@ -16,8 +16,8 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, Utf8Error> {
 
 /// `new String(bytes, UTF_8)`: each malformed sequence becomes one U+FFFD.
 ///
-/// Rust and Java agree on the length of a malformed sequence, except for half a surrogate pair:
-/// Java also consumes its second byte and a third continuation byte, Rust only the first byte.
+/// Rust and Java agree on the length of a malformed sequence, except for an encoded half of a
+/// surrogate pair: Rust takes one byte; Java takes two, or three if a continuation byte follows.
 pub fn java_text(bytes: &[u8]) -> Cow<'_, str> {
     match utf8(bytes) {
         Ok(valid) => Cow::Borrowed(valid),

@@ -47,37 +47,35 @@ impl ArrowBatch {
     }
 }
 
-#[pyfunction(signature = (batch, assignor, max_partitions, threads, lines=false, topics=None))]
+#[pyfunction(signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns))]
 pub fn assign_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
     assignor: Option<&str>,
     max_partitions: u64,
     threads: usize,
-    lines: bool,
-    topics: Option<&TopicInventory>,
+    form: GivenForm,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    let assign = |batch: &_| batch::assign_batch(batch, options, form(lines, topics));
+    let assign = |batch: &_| batch::assign_batch(batch, options, form.of());
     answer(py, batch, assign)
 }
 
-#[pyfunction(signature = (batch, assignor, max_partitions, threads, lines=false, topics=None))]
+#[pyfunction(signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns))]
 pub fn owners_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
     assignor: Option<&str>,
     max_partitions: u64,
     threads: usize,
-    lines: bool,
-    topics: Option<&TopicInventory>,
+    form: GivenForm,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    let assign = |batch: &_| batch::owners_batch(batch, options, form(lines, topics));
+    let assign = |batch: &_| batch::owners_batch(batch, options, form.of());
     answer(py, batch, assign)
 }
 
-#[pyfunction(signature = (batch, assignor, changes, max_partitions, threads, lines=false, topics=None))]
+#[pyfunction(signature = (batch, assignor, changes, max_partitions, threads, form=GivenForm::Columns))]
 pub fn plan_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -85,35 +83,58 @@ pub fn plan_batch(
     changes: Option<Vec<String>>,
     max_partitions: u64,
     threads: usize,
-    lines: bool,
-    topics: Option<&TopicInventory>,
+    form: GivenForm,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, assignor, max_partitions, threads)?;
-    let plan =
-        |batch: &_| batch::plan_batch(batch, changes.as_deref(), options, form(lines, topics));
+    let plan = |batch: &_| batch::plan_batch(batch, changes.as_deref(), options, form.of());
     answer(py, batch, plan)
 }
 
-#[pyfunction(signature = (batch, changes, max_partitions, threads, lines=false, topics=None))]
+#[pyfunction(signature = (batch, changes, max_partitions, threads, form=GivenForm::Columns))]
 pub fn compare_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
     changes: Vec<String>,
     max_partitions: u64,
     threads: usize,
-    lines: bool,
-    topics: Option<&TopicInventory>,
+    form: GivenForm,
 ) -> PyResult<ArrowBatch> {
     let options = options(py, None, max_partitions, threads)?;
-    let compare = |batch: &_| batch::compare_batch(batch, &changes, options, form(lines, topics));
+    let compare = |batch: &_| batch::compare_batch(batch, &changes, options, form.of());
     answer(py, batch, compare)
 }
 
-fn form(lines: bool, topics: Option<&TopicInventory>) -> Form<'_> {
-    match topics {
-        Some(topics) => Form::Records(&topics.0),
-        None if lines => Form::Lines,
-        None => Form::Columns,
+/// What the rows of a batch are, in a call: "columns", "lines", or the topics for reading records.
+pub enum GivenForm {
+    Columns,
+    Lines,
+    Records(Py<TopicInventory>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for GivenForm {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(topics) = given.extract() {
+            return Ok(Self::Records(topics));
+        }
+        match given.extract::<&str>()? {
+            "columns" => Ok(Self::Columns),
+            "lines" => Ok(Self::Lines),
+            other => Err(PyValueError::new_err(format!(
+                "{other:?} is not a form of rows"
+            ))),
+        }
+    }
+}
+
+impl GivenForm {
+    fn of(&self) -> Form<'_> {
+        match self {
+            Self::Columns => Form::Columns,
+            Self::Lines => Form::Lines,
+            Self::Records(topics) => Form::Records(&topics.get().0),
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rebalance histories on Spark: the rows of the reader on one machine, in any order of records."""
+"""Rebalance histories on Spark: equal rows to those of the reader without Spark, for any order."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _of(rows: list[dict[str, Any]], cluster: str) -> list[dict[str, Any]]:
 
 
 def _expected(records: list[OffsetsRecord]) -> list[dict[str, Any]]:
-    """Returns the rows of one machine with lists in place of tuples."""
+    """Returns the rows of the reader without Spark, with lists in place of tuples."""
     return [json.loads(json.dumps(row.to_dict())) for row in on_one_machine(records)]
 
 

@@ -192,8 +192,8 @@ class _Story:
         self.config[name] = self._tasks()
 
     def delete(self) -> None:
-        # Delete only connectors of an earlier round: workers may report no others after the
-        # deletion.
+        # Only connectors of an earlier round: after a restart, workers may report a newer one, and
+        # a script refuses work that no round has configured.
         deletable = [name for name in self.known if name in self.config]
         if deletable:
             del self.config[self.rng.choice(deletable)]

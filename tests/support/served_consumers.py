@@ -121,7 +121,7 @@ class KafkaPython(Consumer):
         )
 
     def poll(self) -> None:
-        # A connection that ends can be an exception of `poll`; the application polls again.
+        # `poll` can raise an error when a connection ends; the application polls again.
         with contextlib.suppress(self._kafka.errors.KafkaConnectionError):
             self._consumer.poll(int(POLL_S * 1000))
 

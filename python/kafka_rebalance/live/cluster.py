@@ -110,7 +110,7 @@ class _Connections:
 
         def failed(node_id: Any, error: BaseException) -> None:
             if self._last is not None and self._last.error is error:
-                return  # both futures have failed
+                return  # the connection's other future has recorded this error
             node = manager.cluster.broker_metadata(node_id)
             address = f"{node.host}:{node.port}" if node else str(node_id)
             self._last = _Failure(address, error)

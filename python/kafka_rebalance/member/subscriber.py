@@ -130,7 +130,7 @@ class Subscriber:
         return self.prepare_until_ms is not None and not self.is_cooperative
 
     def prepares_until_ms(self, state: Membership) -> int | None:
-        """Returns until when the member waits for the commit before a join."""
+        """Returns the deadline of a commit that a join waits for; None if there is none."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
     def protocols(self, state: Membership) -> tuple[protocol.JoinGroupProtocol, ...]:

@@ -107,7 +107,7 @@ class Connections:
                 task.cancel()
 
     def let_back(self, client_id: str) -> None:
-        """Answers the client again."""
+        """Undoes `cut_off`: the client's requests are answered again."""
         self._cut_off.discard(client_id)
 
     def has_client(self, client_id: str) -> bool:

@@ -211,10 +211,11 @@ def _in_workers(
         from kafka_rebalance import _core
 
         work = getattr(_core, f"{verb}_batch")
+        form = "lines" if lines else "columns"
         for batch in batches:
             rows = batch.select(batch.schema.names[len(clusters) :])
             for text, arguments in calls:
-                answers = pa.record_batch(work(rows, *arguments, lines))
+                answers = pa.record_batch(work(rows, *arguments, form))
                 keys = [batch.column(i) for i in range(len(clusters))]
                 keys += [pa.array([text] * len(rows), pa.string()) for _ in labels]
                 names = [*clusters, *labels, *answers.schema.names]
@@ -245,7 +246,7 @@ def _from_records(
         for batch in batches:
             for cluster, records, inventory in inventories.parts(batch):
                 for text, arguments in calls:
-                    answers = pa.record_batch(work(records, *arguments, topics=inventory))
+                    answers = pa.record_batch(work(records, *arguments, inventory))
                     keys = {"cluster": cluster} if has_cluster else {}
                     keys |= dict.fromkeys(labels, text)
                     columns = [pa.array([key] * len(answers), pa.string()) for key in keys.values()]

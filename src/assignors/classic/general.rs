@@ -56,7 +56,8 @@ struct Build<'c, 'g, 'a> {
     current: Holdings,
     /// By member: whether step 5 took the member out of balancing.
     fixed: Vec<bool>,
-    /// The order of Kafka's map of owners; needed only if a partition may be owned twice.
+    /// The order of members in Kafka's map `currentAssignment`; needed only if two members may hold
+    /// one partition.
     owners: Option<Owners<'g, 'a>>,
     /// The subscribers of each topic, sorted by member id.
     subscribers: Subscribers,

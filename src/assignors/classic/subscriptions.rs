@@ -102,7 +102,7 @@ impl Subscribers {
                 };
             }
         }
-        // A topic that several runs list has its own list of members, after those of the runs.
+        // A topic that is listed more than once has its own members, stored after those of all runs.
         let shared = |t: usize| listings[t].0 < 2;
         let mut end = members.len() as u32;
         for t in (0..of_topic.len()).filter(|&t| !shared(t)) {

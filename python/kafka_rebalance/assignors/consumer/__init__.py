@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The assignors of consumer groups (KIP-848), which brokers run, written to be read.
+"""The assignors that brokers run for consumer groups (KIP-848), in readable Python.
 
 Docs     docs/behaviour/server-side.md
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The assignor of share groups (KIP-932), which brokers run, written to be read.
+"""The assignor that brokers run for share groups (KIP-932), in readable Python.
 
 Docs     docs/behaviour/server-side.md
 """

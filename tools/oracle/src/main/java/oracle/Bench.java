@@ -15,7 +15,7 @@ public final class Bench {
 
     private Bench() {}
 
-    /** Builds each line's group once, warms up, then assigns repeatedly; the argument is the time in seconds. */
+    /** For each line: builds the group once, assigns for about args[0] seconds to warm up, and as long again to measure. */
     public static void main(String[] args) throws IOException {
         double seconds = Double.parseDouble(args[0]);
         var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);

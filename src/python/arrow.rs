@@ -47,7 +47,7 @@ impl ArrowBatch {
     }
 }
 
-#[pyfunction(signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns))]
+#[pyfunction(signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns), text_signature = "(batch, assignor, max_partitions, threads, form='columns')")]
 pub fn assign_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -61,7 +61,7 @@ pub fn assign_batch(
     answer(py, batch, assign)
 }
 
-#[pyfunction(signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns))]
+#[pyfunction(signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns), text_signature = "(batch, assignor, max_partitions, threads, form='columns')")]
 pub fn owners_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -75,7 +75,7 @@ pub fn owners_batch(
     answer(py, batch, assign)
 }
 
-#[pyfunction(signature = (batch, assignor, changes, max_partitions, threads, form=GivenForm::Columns))]
+#[pyfunction(signature = (batch, assignor, changes, max_partitions, threads, form=GivenForm::Columns), text_signature = "(batch, assignor, changes, max_partitions, threads, form='columns')")]
 pub fn plan_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -90,7 +90,7 @@ pub fn plan_batch(
     answer(py, batch, plan)
 }
 
-#[pyfunction(signature = (batch, changes, max_partitions, threads, form=GivenForm::Columns))]
+#[pyfunction(signature = (batch, changes, max_partitions, threads, form=GivenForm::Columns), text_signature = "(batch, changes, max_partitions, threads, form='columns')")]
 pub fn compare_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,

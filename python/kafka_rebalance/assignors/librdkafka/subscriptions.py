@@ -42,7 +42,7 @@ def topics_by_name(group: GroupSpec) -> dict[str, Topic]:
 
 
 def compare_by_instance(a: Member, b: Member) -> int:
-    """Compares instance ids, else member ids; with both kinds of members, this may not be transitive."""
+    """Compares instance ids, else member ids; not transitive if only some members are static."""
     if a.group_instance_id is not None and b.group_instance_id is not None:
         return _compare(name_bytes(a.group_instance_id), name_bytes(b.group_instance_id))
     return _compare(name_bytes(a.member_id), name_bytes(b.member_id))

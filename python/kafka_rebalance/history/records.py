@@ -12,13 +12,16 @@ import json
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rebalance.errors import GroupError, MissingExtra
 
-_COLUMNS = ("partition", "offset", "timestamp", "key", "value")
+if TYPE_CHECKING:
+    import pyarrow
+
+_NUMBERS = ("partition", "offset", "timestamp")
+_COLUMNS = (*_NUMBERS, "key", "value")
 
 
 class OffsetsRecord(NamedTuple):
@@ -69,8 +72,8 @@ def _record(line: bytes) -> OffsetsRecord:
     fields = json.loads(line)
     if not isinstance(fields, dict):
         raise TypeError("not an object")
-    numbers = [_number(fields, name) for name in _COLUMNS[:3]]
-    key, value = (_bytes(fields[name], name) for name in _COLUMNS[3:])
+    numbers = [_number(fields, name) for name in _NUMBERS]
+    key, value = (_bytes(fields[name], name) for name in ("key", "value"))
     return OffsetsRecord(numbers[0], numbers[1], numbers[2], key or b"", value)
 
 
@@ -94,19 +97,56 @@ def _parquet(path: str) -> Iterator[OffsetsRecord]:
         raise MissingExtra(f"{path}: Parquet", "arrow") from None
     try:
         files = pyarrow.dataset.dataset(path, format="parquet")
-        lacking = [name for name in _COLUMNS if name not in files.schema.names]
-        if lacking:
-            raise GroupError(path, f"no column {lacking[0]}; records have {', '.join(_COLUMNS)}")
+        _check_types(path, files.schema)
         for batch in files.to_batches(columns=list(_COLUMNS)):
-            columns = [batch.column(name).to_pylist() for name in _COLUMNS]
-            for partition, offset, time, key, value in zip(*columns, strict=True):
-                yield OffsetsRecord(partition, offset, milliseconds(time), key or b"", value)
+            columns = [_values(path, name, batch.column(name)) for name in _COLUMNS]
+            for partition, offset, time_ms, key, value in zip(*columns, strict=True):
+                yield OffsetsRecord(partition, offset, time_ms, key or b"", value)
     except pyarrow.ArrowException as error:
         raise GroupError(path, str(error).partition("\n")[0]) from None
 
 
-def milliseconds(time: datetime | int) -> int:
-    """Returns a column's timestamp as Kafka's: milliseconds since 1970, UTC."""
-    if isinstance(time, int):
-        return time
-    return (time - datetime.fromtimestamp(0, tz=time.tzinfo)) // timedelta(milliseconds=1)
+def _check_types(path: str, schema: "pyarrow.Schema") -> None:
+    """Errors: GroupError names the column that is missing, or that no record can be made of."""
+    from pyarrow import types
+
+    binary = (types.is_binary, types.is_large_binary, types.is_null)  # tombstones alone: null
+    wanted = {
+        "partition": ("a whole number", (types.is_integer,)),
+        "offset": ("a whole number", (types.is_integer,)),
+        "timestamp": ("a timestamp or milliseconds", (types.is_timestamp, types.is_integer)),
+        "key": ("binary", binary),
+        "value": ("binary", binary),
+    }
+    lacking = [name for name in _COLUMNS if name not in schema.names]
+    if lacking:
+        raise GroupError(path, f"no column {lacking[0]}; records have {', '.join(_COLUMNS)}")
+    for name, (kind, tests) in wanted.items():
+        found = schema.field(schema.names.index(name)).type
+        if not any(fits(found) for fits in tests):
+            wrong = f"its type is {found}, not {kind}; write it as Spark's Kafka source does"
+            raise GroupError(path, f"column {name}: {wrong}")
+
+
+def _values(path: str, name: str, column: "pyarrow.Array") -> list[Any]:
+    """Returns the values of a batch, times in ms. Errors: GroupError for a null in a number."""
+    if name in _NUMBERS and column.null_count:
+        problem = "null in a row; each record has one, so leave that row out"
+        raise GroupError(path, f"column {name}: {problem}")
+    if name == "timestamp":
+        column = _milliseconds(column)
+    return list(column.to_pylist())
+
+
+def _milliseconds(column: "pyarrow.Array") -> "pyarrow.Array":
+    """Returns times as Kafka's: milliseconds since 1970, UTC.
+
+    Arrow counts from there in every zone. A datetime without one would be the machine's local time,
+    but Spark writes UTC without naming it.
+    """
+    import pyarrow
+
+    if pyarrow.types.is_timestamp(column.type):
+        zone = column.type.tz
+        column = column.cast(pyarrow.timestamp("ms", zone), safe=False)
+    return column.cast(pyarrow.int64())

@@ -133,6 +133,19 @@ impl Assignor {
         Err(GroupError::new("assignor", problem))
     }
 
+    /// Returns an error at `assignor` for an assignor that gives a partition to several members.
+    pub fn for_owners(self) -> Result<Self, GroupError> {
+        if self != Self::ShareSimple {
+            return Ok(self);
+        }
+        let name = quoted(self.name());
+        let problem = format!(
+            "{name} shares partitions, so that one owner of each is not the whole answer; \
+             use `assign_groups`"
+        );
+        Err(GroupError::new("assignor", problem))
+    }
+
     /// Kafka's answer for a group; an error if Kafka's class throws or never ends.
     pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
         self.assign_until(group, &Interrupt::default())

@@ -17,7 +17,8 @@ _HEAD = """\
 # The names of `kafka_rebalance`
 
 `import kafka_rebalance as kr`, then `kr.NAME`. A module is imported when one of its names is first
-used. Spark's functions are in `kafka_rebalance.spark`, the clients' plug-ins in
+used. Spark's functions are in `kafka_rebalance.spark`, a broker for tests in
+`kafka_rebalance.testing`, the clients' plug-ins in
 `kafka_rebalance.clients.kafka_python` and `kafka_rebalance.clients.aiokafka`.
 
 `python -m tools.api_page` writes this page.

@@ -59,7 +59,7 @@ pub fn assign_batch(
     options: Options,
     form: Form,
 ) -> Result<RecordBatch, SchemaError> {
-    assigned(batch, options, form, output::write)
+    assigned(batch, options, form, Ok, output::write)
 }
 
 /// `assign_batch` with one list of owners for each group.
@@ -68,13 +68,14 @@ pub fn owners_batch(
     options: Options,
     form: Form,
 ) -> Result<RecordBatch, SchemaError> {
-    assigned(batch, options, form, owners::write)
+    assigned(batch, options, form, Assignor::for_owners, owners::write)
 }
 
 fn assigned(
     batch: &RecordBatch,
     options: Options,
     form: Form,
+    fits: impl Fn(Assignor) -> Result<Assignor, GroupError> + Sync,
     write: impl Fn(&[Row<Answer>]) -> RecordBatch,
 ) -> Result<RecordBatch, SchemaError> {
     let source = Source::of(batch, options.threads, form)?;
@@ -82,7 +83,7 @@ fn assigned(
         let (assignor, assignment) = assign(&group, options.assignor)?;
         Ok(Answer {
             group,
-            assignor,
+            assignor: fits(assignor)?,
             assignment,
         })
     });

@@ -285,7 +285,7 @@ def _cause(error: str) -> str:
 
 
 def test_records_are_answered_as_their_rows_are(spark: SparkSession) -> None:
-    """One pass over records of two clusters, whose topics differ; other groups are passed over."""
+    """One pass over records of three clusters, one of them null; other groups are passed over."""
     rng = random.Random(31)
     rows: list[tuple[Any, ...]] = [
         (key, value, 0, offset, "a") for offset, (key, value) in enumerate(captured())
@@ -293,7 +293,7 @@ def test_records_are_answered_as_their_rows_are(spark: SparkSession) -> None:
     for offset in range(600):
         group_id, (_, value) = f"g{offset % 400}", drawn(rng)
         key = encode_key(GroupMetadataKey(group_id))
-        rows.append((key, value, 1, offset, "ab"[offset % 3 % 2]))
+        rows.append((key, value, 1, offset, ("a", "b", "a", None)[offset % 4]))
     records = _frame(spark, rows, f"{RECORDS}, cluster string")
     small = [("t", 6, None, "b"), ("u", 2, None, "b")]
     topics = [(name, count, RACKS.get(name), "a") for name, count in TOPICS.items()]
@@ -309,6 +309,7 @@ def test_records_are_answered_as_their_rows_are(spark: SparkSession) -> None:
     answered = content(assign_groups(source))
     assert answered == content(assign_groups(groups))
     assert len(answered) > 300
+    assert any("'cluster': None" in row for row in answered)
     assert content(assign_owners(source)) == content(assign_owners(groups))
     changes = ["add-members=1", "partitions=u=9"]
     assert content(plan_groups(source, changes=changes)) == content(

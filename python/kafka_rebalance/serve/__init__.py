@@ -15,6 +15,13 @@ encodes and decodes all bytes.
     record_log    the groups' log on disk
     history       the generations of each group
     server        clock, log and answers around one coordinator
+
+The probe of leaders stands on it:
+
+    probe          a real client leads made-up groups
+    probe_cases    these groups, as topics and the members' bytes
+    probe_workers  the clients that the probe starts
+    probed_client  the client's process
 """
 
 from .cluster import ServedTopic as ServedTopic

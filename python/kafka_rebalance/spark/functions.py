@@ -52,10 +52,16 @@ def assign_owners(
 ) -> DataFrame:
     """Assigns every group, like `assign_groups`, and returns each partition's owner: OWNERS_SCHEMA.
 
-    This is the cheapest form of an answer for Spark. It lacks the order of a member's partitions
-    and the anomalies, and claims on partitions that do not exist, which sticky assignors keep.
+    A partition is one number in this form. The order of a member's partitions and the anomalies
+    are left out, and so are claims on partitions that do not exist, which sticky assignors keep.
+    If sticky leaves a partition to two members, the later member is the owner here.
+
+    Errors: those of `assign_groups`, and GroupError for share/simple, which has several owners.
     """
     known(assignor)
+    if assignor in SERVER_SIDE and SERVER_SIDE[assignor].shares:
+        problem = f"{quoted(assignor)} shares partitions; use assign_groups"
+        raise GroupError("assignor", problem)
     one = ("", (assignor, max_partitions, 1))
     return _in_workers(groups, _unread(assignor), "owners", [one], OWNERS_SCHEMA)
 

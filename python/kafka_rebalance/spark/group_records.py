@@ -4,8 +4,8 @@
     assign_groups(GroupRecords(records, topics))
 
 The answers are those that `assign_groups` returns for the rows of `current_groups(records, topics)`
-that have an error, or are consumer groups with members. They cost a fraction of it, because only
-keys, values and answers are copied between Spark and Rust.
+that have an error, or are consumer groups with members. Only keys, values and answers are copied
+between Spark and Rust.
 """
 
 from collections.abc import Iterator
@@ -77,9 +77,10 @@ class Inventories:
         if "cluster" not in batch.schema.names:
             yield None, batch, self._of(None)
             return
-        for cluster in batch["cluster"].unique().to_pylist():
-            part = batch.filter(pc.equal(batch["cluster"], cluster))
-            yield cluster, part, self._of(cluster)
+        clusters = batch["cluster"]
+        for cluster in clusters.unique().to_pylist():
+            same = pc.is_null(clusters) if cluster is None else pc.equal(clusters, cluster)
+            yield cluster, batch.filter(same), self._of(cluster)
 
     def _of(self, cluster: str | None) -> "_core.TopicInventory":
         """Returns the topics of a cluster, or all topics if they have no clusters."""

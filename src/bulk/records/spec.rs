@@ -46,7 +46,7 @@ pub fn spec<'s>(
 
 fn fields<'s>(group: &'s Group, member: &'s Member) -> MemberFields<'s> {
     let (version, user_data) = member.sent.unzip();
-    let user_data = user_data.flatten().map(UserData::by_name);
+    let by_name = |name| UserData::by_name(name).expect("a name of `wire/sent_members.rs`");
     MemberFields {
         member_id: member.member_id,
         group_instance_id: member.group_instance_id,
@@ -55,7 +55,7 @@ fn fields<'s>(group: &'s Group, member: &'s Member) -> MemberFields<'s> {
         generation_id: Some(group.generation_id),
         as_sent: AsSent {
             subscription_version: version.map(|version| version as u8),
-            user_data: user_data.and_then(Result::ok),
+            user_data: user_data.flatten().map(by_name),
             ..AsSent::default()
         },
     }

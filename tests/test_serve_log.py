@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
@@ -90,6 +91,18 @@ def test_a_torn_tail_is_cut_off_at_every_byte(tmp_path: Path) -> None:
         ):
             assert broker.recovered == (20, 0)
             assert committed(one)[3] == 99
+
+
+def test_a_log_that_arrives_in_pieces_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One system call returns 2 GiB at most: the rest of a longer log was cut off as torn."""
+    data = written(tmp_path).read_bytes()
+    all_at_once = os.pread
+    monkeypatch.setattr(os, "pread", lambda file, size, at: all_at_once(file, min(size, 100), at))
+    with RunningBroker({"t": PARTITIONS}, log_dir=tmp_path) as broker:
+        assert broker.recovered == (20, 0)
+    assert (tmp_path / FILE).read_bytes() == data
 
 
 def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from kafka_rebalance.coordinator import Append, LogEntry
 from kafka_rebalance.errors import GroupError
@@ -21,6 +21,8 @@ from kafka_rebalance.errors import GroupError
 from .frames import NewRecordBatch, Record, SerialError, read_batch, write_new_batch
 
 FILE = f"{0:020}.log"
+
+_PIECE_BYTES = 1024 * 1024
 
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
 _NO_PRODUCER = -1
@@ -56,14 +58,16 @@ class RecordLog:
 
     def read(self) -> tuple[tuple[LogEntry, ...], int]:
         """Returns all entries, and how many bytes of a torn tail were cut off."""
-        data = os.pread(self._file, self._size, 0)
         entries: list[LogEntry] = []
         whole = 0
-        for batch, size in _batches(data):
-            entries += _entries(batch)
-            whole += size
-            self._end = batch.base_offset + batch.last_offset_delta + 1
-        torn = len(data) - whole
+        # A buffered reader goes on after a short read: one system call returns 2 GiB at most.
+        with open(self._file, "rb", _PIECE_BYTES, closefd=False) as file:
+            file.seek(0)
+            for batch, size in _batches(file, self._size):
+                entries += _entries(batch)
+                whole += size
+                self._end = batch.base_offset + batch.last_offset_delta + 1
+        torn = self._size - whole
         if torn:
             os.ftruncate(self._file, whole)
             self.sync()
@@ -109,19 +113,20 @@ def _sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def _batches(data: bytes) -> Iterator[tuple[Any, int]]:
-    at = 0
-    while len(data) - at >= _BATCH_START.size:
-        _, length = _BATCH_START.unpack_from(data, at)
-        end = at + _BATCH_START.size + length
-        if length <= 0 or end > len(data):
+def _batches(file: BinaryIO, left: int) -> Iterator[tuple[Any, int]]:
+    """Yields the whole batches of a file that has so many bytes left, and the size of each."""
+    while left >= _BATCH_START.size:
+        start = file.read(_BATCH_START.size)
+        _, length = _BATCH_START.unpack(start)
+        if not 0 < length <= left - len(start):
             return
+        data = start + file.read(length)
         try:
-            batch, size = read_batch(data[at:end], 0)
+            batch, size = read_batch(data, 0)
         except (SerialError, ValueError, IndexError, struct.error):
             return
         yield batch, size
-        at = end
+        left -= len(data)
 
 
 def _entries(batch: Any) -> Iterator[LogEntry]:

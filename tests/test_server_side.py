@@ -213,6 +213,24 @@ def test_plans_say_that_brokers_run_it(
 
 
 @pytest.mark.parametrize("name", SERVER_SIDE)
+def test_the_command_compares_only_what_it_can_plan(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "group.jsonl"
+    file.write_text(json.dumps(_line(assignor="range")) + "\n", encoding="utf-8")
+    for names in (name, f"range,{name}"):
+        with pytest.raises(SystemExit) as raised:
+            main(["compare", str(file), "--assignors", names])
+        assert raised.value.code == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        problem = (
+            f'argument --assignors: "{name}" runs in the brokers, and no plan plays its rounds'
+        )
+        assert problem in printed.err
+
+
+@pytest.mark.parametrize("name", SERVER_SIDE)
 def test_plans_in_bulk_say_so_too(name: str) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     rows = pyarrow.RecordBatch.from_pylist([_line(assignor=name)])

@@ -4,7 +4,7 @@
 import argparse
 from collections.abc import Sequence
 
-from kafka_rebalance.assignors.registry import is_known, unknown
+from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, is_known, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -39,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
     for name in names or ():
         if not is_known(name):
             args.parser.error(f"argument --assignors: {unknown(name)}")
+        if name in SERVER_SIDE:  # else it would be "recommended" that every assignor fails
+            args.parser.error(f"argument --assignors: {in_brokers(name)}")
     tally = Tally()
     compared: list[Comparison] = []
 

@@ -173,6 +173,22 @@ def test_every_version_is_answered(api: str, broker: RunningBroker) -> None:
             assert one.ask(api, version, **REQUESTS[api]) is not None
 
 
+@pytest.mark.parametrize("api", APIS)
+def test_every_version_with_empty_lists_is_answered(api: str, broker: RunningBroker) -> None:
+    """A LeaveGroup of version 3 without members ended its connection with a traceback."""
+    fields = {k: [] if isinstance(value, list) else value for k, value in REQUESTS[api].items()}
+    with connection(broker) as one:
+        for version in range(APIS[api].least, APIS[api].most + 1):
+            assert one.ask(api, version, **fields) is not None
+
+
+def test_a_leave_without_members_is_answered_with_none(broker: RunningBroker) -> None:
+    with connection(broker) as one:
+        join(one)
+        answer = one.ask("leave_group", 3, group_id="g", members=[])
+    assert (answer.error_code.name, answer.members) == ("none", ())
+
+
 def test_a_newer_version_of_api_versions_is_answered_in_version_0(broker: RunningBroker) -> None:
     """Java 4.4.0 begins with version 5, and goes on with what the answer lists."""
     with by_hand(broker) as one:

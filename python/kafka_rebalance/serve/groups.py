@@ -79,8 +79,9 @@ def _heartbeat(body: Any) -> messages.Request:
 
 
 def _leave_group(body: Any) -> messages.Request:
-    # Up to version 2, the request has one member.
-    members = getattr(body, "members", None) or (body,)
+    members = getattr(body, "members", None)
+    if members is None:  # up to version 2, the request has one member
+        members = (body,)
     return messages.LeaveGroup(
         group_id=body.group_id,
         members=tuple(

@@ -40,13 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a broker's log (also as .gz): causes are read there; give it once for each broker",
     )
     parser.add_argument("--group", metavar="G", help="only this group, rebalance by rebalance")
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
         "--patterns", action="store_true", help="only the patterns: storms, restarts and others"
     )
-    parser.add_argument(
+    what.add_argument(
         "--replay", action="store_true", help="compute each rebalance again, and compare"
     )
-    parser.add_argument(
+    what.add_argument(
         "--what-if",
         action="store_true",
         help="play the same events under each assignor, without and with static members",
@@ -59,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show every group and every rebalance")
     parser.add_argument("--json", action="store_true", help="print one rebalance per line, as JSON")
     parser.add_argument("--output", type=_page, metavar="PATH", help="draw the history: page.html")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
 
 
 def _page(text: str) -> Path:
@@ -68,7 +69,17 @@ def _page(text: str) -> Path:
     return Path(text)
 
 
+def _check(args: argparse.Namespace) -> None:
+    """Reports wrong usage before anything is read."""
+    computes = args.replay or args.what_if
+    if args.output is not None and computes:
+        args.parser.error("--output: not with --replay or --what-if, which draw no page")
+    if args.topics is not None and not computes:
+        args.parser.error("--topics: only --replay and --what-if read it; add one of them")
+
+
 def run(args: argparse.Namespace) -> int:
+    _check(args)
     recorded = recorded_generations(read_records(*args.files))
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))

@@ -1,19 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of `history` that exclude each other."""
+"""The options of `history` that exclude each other, and its exit codes."""
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka_rebalance.cli import main
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire import (
+    AssignmentData,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    encode_key,
+    encode_value,
+)
 from tests.test_history import VECTORS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafka_rebalance.wire.group_records import Key, Value
+
 RECORDS = str(VECTORS / "kafka-2.4.1" / "records.jsonl.gz")
+
+
+def _file(directory: Path, *records: tuple[Key, Value | None]) -> str:
+    lines = []
+    for offset, (key, value) in enumerate(records):
+        data = None if value is None else base64.b64encode(encode_value(value)).decode()
+        fields = {
+            "partition": 0,
+            "offset": offset,
+            "timestamp": 1_700_000_000_000 + offset,
+            "key": base64.b64encode(encode_key(key)).decode(),
+            "value": data,
+        }
+        lines.append(json.dumps(fields) + "\n")
+    path = directory / "records.jsonl"
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
 
 
 @pytest.mark.parametrize(
@@ -43,3 +78,30 @@ def test_no_option_is_ignored_silently(
     assert printed.out == ""
     assert problem in printed.err
     assert list(tmp_path.iterdir()) == []
+
+
+def _generation(group_id: str, partition: int) -> tuple[Key, Value]:
+    """Returns a generation whose one member owns this partition."""
+    sent = encode_subscription(Subscription(("t",)))
+    given = encode_assignment(AssignmentData((TopicPartition("t", partition),)))
+    member = MemberMetadata("m", None, "c", "/h", 60_000, 10_000, sent, given)
+    return GroupMetadataKey(group_id), GroupMetadataValue(
+        "consumer", 1, "range", "m", 1_700_000_000_000, (member,)
+    )
+
+
+def test_groups_that_cannot_be_played_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One group's record has the highest number that an int32 holds, so no topic is so large."""
+    path = _file(tmp_path, _generation("bad", 2**31 - 1), _generation("good", 2))
+    assert main(["history", path, "--what-if"]) == 3
+    printed = capsys.readouterr()
+    assert "kafka-rebalance: bad: " in printed.err
+    assert "good" not in printed.err
+    assert "Recorded: 1 rebalance, 1 move\n" in printed.out
+    assert ["range", "1", "3", "3", "0"] in [line.split() for line in printed.out.splitlines()]
+    assert main(["history", path, "--what-if", "--json"]) == 3
+    groups = [json.loads(line)["group_id"] for line in capsys.readouterr().out.splitlines()]
+    assert set(groups) == {"good"}
+    assert main(["history", path, "--what-if", "--group", "good"]) == 0

@@ -92,8 +92,7 @@ def run(args: argparse.Namespace) -> int:
             raise GroupError("--group", f"no record of a classic group {args.group}")
     errors = sum(row.error is not None for row, _ in recorded)
     if args.replay or args.what_if:
-        _compute(args, recorded)
-        return of_errors(errors)
+        return of_errors(errors + _compute(args, recorded))
     rows = [row for row, _ in recorded]
     if args.output is not None:
         _draw(args, recorded, rows)
@@ -104,25 +103,33 @@ def run(args: argparse.Namespace) -> int:
     return of_errors(errors)
 
 
-def _compute(args: argparse.Namespace, recorded: Recorded) -> None:
-    """Plays the records again, and prints what came out equal, or what would have happened."""
+def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
+    """Plays the records again, and prints what came out equal, or what would have happened.
+
+    Returns the number of groups that could not be played.
+    """
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 
     topics = _topics(args.topics)
     if args.replay:
         replayed = replay([one for _, one in recorded if one is not None], topics)
         _print_json(replayed) if args.json else print_replay(replayed)
-        return
+        return 0
+    failed = set()
     played: list[Counterfactual] = []
     for name, group in _by_group(recorded).items():
         try:
             played += counterfactuals(group, topics)
         except GroupError as error:  # a record may hold any numbers
+            failed.add(name)
             print(f"kafka-rebalance: {name}: {error}", file=sys.stderr)
     if args.json:
         _print_json(played)
     else:
-        print_counterfactuals([row for row, _ in recorded], played)
+        # The first line is compared with the play, so it has the same groups.
+        rows = [row for row, _ in recorded if row.group_id not in failed]
+        print_counterfactuals(rows, played)
+    return len(failed)
 
 
 def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebalance]) -> None:

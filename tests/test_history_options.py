@@ -21,6 +21,8 @@ from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
     encode_key,
     encode_value,
 )
@@ -105,3 +107,24 @@ def test_groups_that_cannot_be_played_count(
     groups = [json.loads(line)["group_id"] for line in capsys.readouterr().out.splitlines()]
     assert set(groups) == {"good"}
     assert main(["history", path, "--what-if", "--group", "good"]) == 0
+
+
+@pytest.mark.parametrize("options", ["", "--json", "--what-if", "--group g", "--output x.html"])
+def test_files_without_a_group_say_so(
+    options: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commit = OffsetCommitKey("g", "t", 0), OffsetCommitValue(1, "", 1_700_000_000_000)
+    problem = "no record of a classic group was found; give all records of __consumer_offsets"
+    for records in ([], [commit]):
+        path = _file(tmp_path, *records)
+        assert main(["history", path, *options.split()]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert f"{path}: {problem}" in printed.err
+    assert main(["history", path, path, *options.split()]) == 2
+    assert f"2 files: {problem}" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["records.jsonl"]

@@ -81,6 +81,10 @@ def _check(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     _check(args)
     recorded = recorded_generations(read_records(*args.files))
+    if not recorded:
+        where = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
+        what = "give all records of __consumer_offsets; groups of KIP-848 have none"
+        raise GroupError(where, f"no record of a classic group was found; {what}")
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
         rows = with_log([row for row, _ in recorded], log)

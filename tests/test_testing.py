@@ -3,19 +3,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
-pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
-pytest.importorskip("confluent_kafka", reason="it is not installed: pip install -e '.[confluent]'")
 
 from kafka_rebalance import testing
+from kafka_rebalance.serve.connections import Connections
 from kafka_rebalance.testing import RunningBroker
 from tests.support.served_consumers import GROUP, TOPIC, Confluent, Consumer, KafkaPython
+
+needs_kafka_python = pytest.mark.skipif(
+    find_spec("kafka") is None,
+    reason="kafka-python is not installed: pip install -e '.[kafka]'",
+)
+needs_confluent = pytest.mark.skipif(
+    find_spec("confluent_kafka") is None,
+    reason="it is not installed: pip install -e '.[confluent]'",
+)
 
 serve_kafka = testing.serve_kafka
 Serve = Callable[..., RunningBroker]
@@ -35,6 +46,7 @@ def start(request: pytest.FixtureRequest) -> Callable[[Consumer], Consumer]:
 Start = Callable[[Consumer], Consumer]
 
 
+@needs_kafka_python
 def test_a_dead_consumer_is_replaced(serve_kafka: Serve, start: Start) -> None:
     """The killed one has a session timeout of 45 s, and the test does not wait for it."""
     broker = serve_kafka({TOPIC: 6})
@@ -56,6 +68,7 @@ def test_a_dead_consumer_is_replaced(serve_kafka: Serve, start: Start) -> None:
     assert killed.owned() | set(back.assignment["b"][TOPIC]) == set(range(6))
 
 
+@needs_kafka_python
 def test_an_hour_passes_for_living_consumers(serve_kafka: Serve, start: Start) -> None:
     broker = serve_kafka({TOPIC: 6})
     start(KafkaPython(broker.address, "a"))
@@ -68,6 +81,7 @@ def test_an_hour_passes_for_living_consumers(serve_kafka: Serve, start: Start) -
     assert after.member_ids != before.member_ids
 
 
+@needs_kafka_python
 def test_new_partitions_reach_a_consumer(serve_kafka: Serve, start: Start) -> None:
     broker = serve_kafka({TOPIC: 2})
     consumer = start(_QuickMetadata(broker.address, "a"))
@@ -85,6 +99,7 @@ class _QuickMetadata(KafkaPython):
     settings: ClassVar[dict[str, Any]] = {"metadata_max_age_ms": 200}
 
 
+@needs_confluent
 def test_a_cooperative_history_has_both_rounds(serve_kafka: Serve, start: Start) -> None:
     broker = serve_kafka({TOPIC: 4})
     cooperative = type("Cooperative", (Confluent,), {"assignor": "cooperative-sticky"})
@@ -100,6 +115,7 @@ def test_a_cooperative_history_has_both_rounds(serve_kafka: Serve, start: Start)
     assert broker.history(GROUP) == [first, second, third]
 
 
+@needs_kafka_python
 def test_a_broker_goes_on_from_its_log(serve_kafka: Serve, start: Start, tmp_path: Path) -> None:
     with RunningBroker({TOPIC: 2}, log_dir=tmp_path) as broker:
         consumer = KafkaPython(broker.address, "a")
@@ -110,6 +126,64 @@ def test_a_broker_goes_on_from_its_log(serve_kafka: Serve, start: Start, tmp_pat
     again = start(KafkaPython(broker.address, "b"))
     assert broker.wait_until_stable(GROUP, members=1).generation_id > 1
     assert again.committed(1) == 17
+
+
+# Brokers that fail --------------------------------------------------------------------------------
+
+
+def leaves_nothing(log_dir: Path) -> None:
+    """No thread is left that keeps the test run alive, and the log's lock is free."""
+    assert "kafka-rebalance-serve" not in [thread.name for thread in threading.enumerate()]
+    with RunningBroker({TOPIC: 1}, log_dir=log_dir) as later:
+        later.advance(1)
+
+
+def test_a_broker_that_cannot_start_leaves_nothing(tmp_path: Path) -> None:
+    async def fails(_: Connections) -> Connections:
+        raise OSError("no port is free")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connections, "__aenter__", fails)
+        with pytest.raises(OSError, match="no port is free"):
+            RunningBroker({TOPIC: 1}, log_dir=tmp_path).__enter__()
+    leaves_nothing(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["__aenter__", "__aexit__"])
+def test_a_broker_that_hangs_leaves_nothing(place: str, tmp_path: Path) -> None:
+    async def hangs(*_: object) -> None:
+        await asyncio.sleep(60)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connections, place, hangs)
+        patch.setattr(testing, "PATIENCE_S", 0.3)
+        with (
+            pytest.raises(TimeoutError, match=r"broker: no answer of its thread in 0.3 s"),
+            RunningBroker({TOPIC: 1}, log_dir=tmp_path),
+        ):
+            pass
+    leaves_nothing(tmp_path)
+
+
+def test_a_broker_whose_thread_is_stuck_gives_up_its_log(tmp_path: Path) -> None:
+    stuck = threading.Event()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(testing, "PATIENCE_S", 0.3)
+        broker = RunningBroker({TOPIC: 1}, log_dir=tmp_path)
+        with pytest.raises(TimeoutError, match=r"broker: no answer"), broker:
+            broker._loop.call_soon_threadsafe(stuck.wait)
+        assert broker._thread.daemon
+    with RunningBroker({TOPIC: 1}, log_dir=tmp_path) as later:
+        later.advance(1)
+    stuck.set()
+    broker._thread.join(testing.PATIENCE_S)
+    assert not broker._thread.is_alive()
+
+
+def test_a_broker_that_never_starts_has_no_lock(tmp_path: Path) -> None:
+    never = RunningBroker({TOPIC: 1}, log_dir=tmp_path)
+    leaves_nothing(tmp_path)
+    assert never.recovered == (0, 0)
 
 
 def test_wrong_names_are_refused(serve_kafka: Serve) -> None:

@@ -62,18 +62,33 @@ class RunningBroker:
             limits=limits,
         )
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="kafka-rebalance-serve")
+        # A daemon: a server that hangs must not keep the test run from ending.
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="kafka-rebalance-serve", daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._await(self._server.__aenter__())
+        try:
+            self._await(self._server.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._await(self._server.__aexit__())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        try:
+            self._await(self._server.__aexit__())
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        """Ends the thread whatever the server still does, and frees the log for the next one."""
+        asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
+        self._thread.join(PATIENCE_S)
+        self._server.close_log()
+        if not self._thread.is_alive():
+            self._loop.close()
 
     @property
     def address(self) -> str:
@@ -193,7 +208,24 @@ class RunningBroker:
         return self._await(called())
 
     def _await(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE_S)
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result(PATIENCE_S)
+        except TimeoutError:
+            if future.done():
+                raise  # the server's own
+            future.cancel()
+            raise TimeoutError(f"broker: no answer of its thread in {PATIENCE_S:g} s") from None
+
+
+async def _cancel_others() -> None:
+    """Cancels all tasks of the loop, waits for their ends, and stops the loop."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=PATIENCE_S / 2)
+    asyncio.get_running_loop().stop()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ batch at the end, and `read` cuts off everything from the first batch that is no
 had been sent for it.
 """
 
+import contextlib
 import fcntl
 import io
 import os
@@ -23,6 +24,7 @@ from .frames import NewRecordBatch, Record, SerialError, read_batch, write_new_b
 FILE = f"{0:020}.log"
 
 _PIECE_BYTES = 1024 * 1024
+_CLOSED = -1
 
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
 _NO_PRODUCER = -1
@@ -54,7 +56,10 @@ class RecordLog:
         self._failed = False
 
     def close(self) -> None:
-        os.close(self._file)
+        """Closes the file and gives up the lock; a later append or sync fails."""
+        if self._file != _CLOSED:
+            os.close(self._file)
+            self._file = _CLOSED
 
     def read(self) -> tuple[tuple[LogEntry, ...], int]:
         """Returns all entries, and how many bytes of a torn tail were cut off."""
@@ -86,7 +91,8 @@ class RecordLog:
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], self._size + written)
         except OSError:
-            os.ftruncate(self._file, self._size)
+            with contextlib.suppress(OSError):  # the first error says why
+                os.ftruncate(self._file, self._size)
             raise
         position, self._end = self._end, self._end + count
         self._size += len(data)

@@ -90,7 +90,8 @@ class Server:
         self.recovered = (0, 0)
         """How many entries were read from the log, and how many bytes of a torn tail were cut."""
         self.unreadable: list[str] = []
-        self._log = None if log_dir is None else RecordLog(log_dir)
+        self._log_dir = log_dir
+        self._log: RecordLog | None = None
         self._transactions = Transactions()
         self._clock = None if stopped_clock else _epoch_clock()
         self._moved_ms = 0
@@ -107,22 +108,36 @@ class Server:
         return self.connections.address
 
     async def __aenter__(self) -> Self:
-        if self._log is not None:
+        try:
+            await self._start()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def _start(self) -> None:
+        if self._log_dir is not None:
+            self._log = RecordLog(self._log_dir)
             entries = self._load(self._log)
             last = max((one.producer_id or 0 for one in entries), default=0)
             self._transactions = Transactions(last + 1)
         await self.connections.__aenter__()
         self.cluster.host, self.cluster.port = self.connections.host, self.connections.port
         self._sweep_later()
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         for timer in (self._timer, self._sweeps):
             if timer is not None:
                 timer.cancel()
-        await self.connections.__aexit__()
-        if self._syncing is not None:
-            await self._syncing
+        try:
+            await self.connections.__aexit__()
+            if self._syncing is not None:
+                await self._syncing
+        finally:
+            self.close_log()
+
+    def close_log(self) -> None:
+        """Lets another server have the log, even if this one cannot end."""
         if self._log is not None:
             self._log.close()
 

@@ -94,11 +94,11 @@ def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[s
     bins = range(last // size - start + 1)
     most = max(counts[name][i] for name in order for i in bins)
     heads = "".join(
-        f'<th class="time">{clock((start + i) * size)[5:16] if i % 6 == 0 else ""}</th>'
+        f'<th class="time" scope="col">{clock((start + i) * size)[5:16] if i % 6 == 0 else ""}</th>'
         for i in bins
     )
     lines = [
-        f"<tr><th>{escape(cut(name, 30))}</th>"
+        f'<tr><th scope="row">{escape(cut(name, 30))}</th>'
         + "".join(_heat(counts[name][i], most) for i in bins)
         + "</tr>"
         for name in order[:_MOST_GROUPS]
@@ -106,8 +106,8 @@ def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[s
     left = len(order) - len(lines)
     note = f" {left} more groups are not shown." if left > 0 else ""
     return (
-        f'<div class="scroll"><table class="heat"><tr><th></th>{heads}</tr>{"".join(lines)}'
-        f'</table></div><p class="note">A column is {_length(size)}, UTC.{note}</p>'
+        f'<div class="scroll"><table class="heat"><tr><th scope="col">group</th>{heads}</tr>'
+        f'{"".join(lines)}</table></div><p class="note">A column is {_length(size)}, UTC.{note}</p>'
     )
 
 
